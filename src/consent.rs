@@ -292,7 +292,7 @@ impl SendingFacts<'_> {
         if let Some(duration) = self.estimate_duration() {
             prompt.add_fact("duration", [duration.into()]);
         }
-        // A schedule sends at its own time.
+        // A schedule sends at its own time, so the current local time of recipients is not shown.
         if matches!(start, Some(RunStart::At(_))) {
             add_local_time(prompt, inputs, survey, rows);
         }
@@ -308,7 +308,7 @@ impl SendingFacts<'_> {
         let (survey, number) = (&self.survey.survey, self.rows.len());
         let mut text =
             format!(" of {} in {}", format_thousands(survey.recipients), list_name(&self.inputs.campaign.recipients));
-        // `check` reports the reasons of invalid rows.
+        // `check` reports why rows are invalid, so only the reasons for skipped rows are listed.
         let skipped = survey.left_out.sets().filter(|(state, _, rows)| *state == RowState::Skipped && !rows.is_empty());
         let mut reasons: Vec<(u64, &str)> = skipped.map(|(_, reason, rows)| (rows.len(), reason)).collect();
         reasons.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn sample_labels_each_line_with_its_channel() {
+    fn sample_shows_the_channel_and_escapes_control_characters() {
         let message: Cow<'_, str> = "Hello\nBye\u{1b}[2J".into();
         let sms = Sms {
             signature: "Shop".into(),

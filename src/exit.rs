@@ -56,7 +56,7 @@ pub(super) fn exit_code_of_end(stopped: Option<StopKind>, counts: &StateCounts) 
             | StopKind::Inconsistent,
         ) => STOPPED,
         None if any(&[RowState::Planned, RowState::Sending]) => STOPPED,
-        // The requested rows were processed, so their states decide.
+        // The requested rows were processed, so their states determine the exit code.
         Some(StopKind::Limit | StopKind::DeadlineReached) | None if any(&IN_DOUBT_STATES) => IN_DOUBT,
         // Some recipients got no message before the deadline.
         Some(StopKind::DeadlineReached) => REJECTIONS,
@@ -86,7 +86,7 @@ fn exit_code_of_error(error: &Error) -> u8 {
         }
         Error::Ledger(LedgerError::Purged { .. } | LedgerError::NotUpgraded { .. })
         | Error::Results(ResultsError::Ledger(LedgerError::Purged { .. })) => INVALID,
-        // Building the HTTP client fails only because of this machine: certificates or file handles.
+        // Building the HTTP client fails only for local reasons, such as certificates or file handles.
         Error::Client(_)
         | Error::Backup(BackupRefusal::NotRestored { .. })
         | Error::LedgerLost { .. }

@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_names_the_command_for_the_first_change() {
+    fn hint_orders_accept_and_stop_by_the_kind_of_change() {
         const ACCEPT: &str = "`campaign run sale.yaml --gateway other --accept-changes`";
         const STOP: &str = "`campaign stop sale@1 --for-good`";
         let list = || InputChanges::List { list: "sale.csv".to_owned(), how: "10 rows added".to_owned() };

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_timestamp_is_made_readable_and_other_text_is_kept() {
+    fn rfc3339_timestamp_becomes_readable_and_other_text_is_kept() {
         let time = format_timestamp("2026-11-26T17:02:31.123Z");
         assert!(time.len() == "2026-11-26 17:02:31".len() && !time.contains(['T', 'Z', '.']), "{time}");
         assert_eq!(format_timestamp("soon"), "soon");

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_has_a_title_aligned_facts_and_the_answer() {
+    fn prompt_aligns_its_facts_and_ends_with_the_expected_answer() {
         let prompt = ConfirmationPrompt::new(
             "Send 2 600 messages through production (gateway.example)?",
             ExpectedAnswer::Number(2_600),

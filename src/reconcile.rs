@@ -194,7 +194,7 @@ mod tests {
     use campaign_engine::delivery::PollCounts;
 
     #[test]
-    fn poll_summary_counts_messages_not_polled_separately() {
+    fn poll_summary_has_a_separate_count_of_unpolled_messages() {
         let none = PollCounts::default();
         let describe = |polled| super::describe_polled(&polled);
         assert_eq!(describe(none), "every accepted message has a final status");

@@ -176,7 +176,7 @@ impl<'a> SingleReport<'a> {
 
     pub(super) fn to_json(&self) -> Value {
         let EndedSingle { run, row, id, state, .. } = self.ended;
-        // The answer of an accepted operation is always an object.
+        // The answer to an accepted operation is always an object.
         let answer = self.answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
         let mut object = json!({
             "run": run.name(),

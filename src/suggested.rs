@@ -138,7 +138,7 @@ impl Output {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "otp",
             SingleKind::Test => return self.command(with_gateway("test FILE --to PHONE", Some(&run.gateway))),
-            // Only the assistant knows the text.
+            // Only the assistant knows the text, so no command can send the message again.
             SingleKind::Message => return self.command(format!("status {}", run.name())),
         };
         self.command(with_gateway(format!("gateway {command} PHONE"), Some(&run.gateway)))
@@ -166,7 +166,7 @@ mod tests {
     use crate::args::CliArguments;
 
     #[test]
-    fn typed_options_are_repeated_from_any_position() {
+    fn global_options_are_repeated_wherever_they_were_typed() {
         let options = |arguments: &[&str]| {
             let matches = CliArguments::command().try_get_matches_from([&["campaign"], arguments].concat()).unwrap();
             let parsed = CliArguments::from_arg_matches(&matches).unwrap();

@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn command_in_prose_is_not_broken() {
+    fn command_in_prose_is_not_split_across_lines() {
         let text = StyledText::from(
             "  to retry rejected messages, once the cause is fixed: campaign retry sale@1 --state failed\n",
         );

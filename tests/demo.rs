@@ -29,7 +29,7 @@ fn messages_in(journal: &Path) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn demo_sends_each_message_once_despite_a_kill() {
+fn demo_with_a_killed_run_sends_each_message_once() {
     let _files = in_files();
     let folder = Folder::new(false);
     let finished = Process::start(demo_command(&folder, &["tour", "--fast", "--json"])).finish().exits(0);

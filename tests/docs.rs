@@ -215,7 +215,7 @@ fn pages_follow_the_format_rules() {
 }
 
 #[test]
-fn commands_in_documents_work_and_print_what_is_shown() {
+fn documented_commands_succeed_and_print_the_shown_output() {
     let (mut run, mut compared) = (0, 0);
     let mut faults = String::new();
     for page in Page::all() {
@@ -437,7 +437,7 @@ fn security_page_lists_every_outgoing_connection() {
                 "{name}: {host}"
             );
         }
-        // SQLite connects to a file.
+        // SQLite connects to a file, not to a host.
         if connects.is_match(&code) && !name.starts_with("crates/ledger/src/sqlite/") {
             connecting.insert(name);
         }

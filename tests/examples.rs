@@ -89,7 +89,7 @@ fn run_and_check(folder: &Folder, file: &str, state: &str) {
 }
 
 #[test]
-fn every_example_passes_the_check_and_shows_each_row() {
+fn every_example_passes_check_and_preview_shows_each_row() {
     let folder = with_examples();
     for file in list_examples() {
         let check = object(&fine(&folder, &["check", &file, "--json"]));
@@ -103,7 +103,7 @@ fn every_example_passes_the_check_and_shows_each_row() {
 }
 
 #[test]
-fn scenario_behaves_as_written() {
+fn every_example_scenario_has_the_expected_outcome() {
     for (scenario, exit, expected) in [
         ("fallback", 0, "delivered"),
         ("bad-day", 4, "in doubt"),

@@ -131,7 +131,7 @@ fn init_example_refuses_to_overwrite_files_and_writes_nothing() {
 }
 
 #[test]
-fn help_of_init_lists_every_example() {
+fn init_help_lists_every_example() {
     let help = fine(&empty(), &["init", "--help"]);
     let own = help.lines().take_while(|line| *line != "Global options:");
     let listed = own.filter_map(|line| line.trim_start().strip_prefix("- ")?.split_once(':'));

@@ -197,7 +197,7 @@ fn real_time_rehearsal_waits_for_delivery_statuses() {
 }
 
 #[test]
-fn connection_refused_by_the_built_in_sandbox_names_it() {
+fn refused_connection_error_names_the_built_in_sandbox() {
     let folder = campaign().to(3).write();
     folder.write("scenario.yaml", "faults:\n  - { when: { envelope: 2 }, connection: refused, lasts: 1s }\n");
     let output = folder.run(&["--scenario", "scenario.yaml", "--progress", "lines"]).exits(0).stderr;

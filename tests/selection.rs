@@ -52,7 +52,7 @@ fn plan_for_different_recipients_has_a_different_digest() {
 }
 
 #[test]
-fn condition_matching_all_or_none_is_refused_with_its_location() {
+fn invalid_condition_is_refused_with_its_location() {
     let gateway = Gateway::accepting();
     let cases = [
         ("where: plan", "condition", "sale.yaml:5:10", "compare it with a value from the list"),
@@ -109,7 +109,7 @@ fn recipient_gets_the_text_that_a_column_names() {
 }
 
 #[test]
-fn missing_value_without_an_alternative_makes_its_row_invalid() {
+fn row_without_a_matching_text_is_invalid_unless_else_is_set() {
     let gateway = Gateway::accepting();
     let sale = draft_in_languages("{ by: lang, texts: { uk: Vitaiu, en: Hello } }").through(&gateway).write();
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("there is no text for the value of lang, only for uk, en");
@@ -195,7 +195,7 @@ fn run_is_refused_if_the_earlier_run_is_missing_or_unfinished() {
 }
 
 #[test]
-fn only_runs_of_the_latest_edition_are_considered() {
+fn exclusion_considers_only_runs_of_the_latest_edition() {
     let gateway = Gateway::accepting();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     let edition = |name: &str, rows: &str| {

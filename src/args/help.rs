@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_parses_its_example() {
+    fn every_command_has_an_example_that_parses() {
         for path in command_paths(&CliArguments::command(), "") {
             assert!(EXAMPLES.iter().any(|(of, _)| *of == path), "{path} has no example");
         }
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn command_help_lists_own_options_first() {
+    fn command_help_lists_global_options_last() {
         for path in command_paths(&CliArguments::command(), "") {
             let mut shown = build_command();
             for name in path.split(' ') {

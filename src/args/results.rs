@@ -255,7 +255,7 @@ impl LanguageName {
             Some(LanguageName::En) => PageLanguage::English,
             Some(LanguageName::Uk) => PageLanguage::Ukrainian,
             None => {
-                // As in POSIX, the first non-empty variable decides.
+                // As in POSIX, the first non-empty variable determines the locale.
                 let said = |name: &&str| std::env::var(name).is_ok_and(|locale| !locale.is_empty());
                 let name = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(said);
                 name.and_then(|name| std::env::var(name).ok())

@@ -175,7 +175,7 @@ pub(crate) fn hide_environment_options(error: Error, arguments: &[OsString]) -> 
     if !error.use_stderr() {
         return error;
     }
-    // An error about a value from the environment needs that value.
+    // An error about a value from the environment occurs only with that value, so the original error is kept.
     let command = shell::with_chosen_colors(args::build_command_without_environment(), arguments);
     command.try_get_matches_from(arguments).err().unwrap_or(error)
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn guessed_command_suggests_an_existing_one() {
+    fn existing_command_is_suggested_for_a_guessed_name() {
         for (typed, meant) in [
             ("send", "campaign run"),
             ("start", "campaign run"),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn risky_options_and_values_exist() {
+    fn options_marked_as_risky_exist() {
         let mut options = BTreeSet::new();
         let mut pending = vec![args::build_command()];
         while let Some(command) = pending.pop() {

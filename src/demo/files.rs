@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn default_folder_is_the_next_free_one() {
+    fn default_demo_folder_has_the_next_free_name() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(free_name(folder.path()), Path::new("campaign-demo"));
         fs::write(folder.path().join("campaign-demo"), "").unwrap();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_accepted_messages_are_counted_by_number() {
+    fn accepted_messages_and_duplicate_numbers_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("journal.jsonl");
         let operation = |phone: &str, success: bool| {

@@ -35,7 +35,7 @@ impl GatewayTime {
     /// Estimates the offset of a gateway's clock from the date in its answer.
     pub(super) fn from_answer(gateway: &str, date: Timestamp, asked: Timestamp, answered: Timestamp) -> Self {
         let half = answered.duration_since(asked) / 2;
-        // The date has no fraction, so on average it is half a second old.
+        // The date has no fractional seconds, so on average it is half a second old.
         let theirs = date.saturating_add(SignedDuration::from_millis(500)).unwrap_or(date);
         Self { gateway: gateway.to_owned(), offset: theirs.duration_since(asked) - half }
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_is_compared_with_the_gateway_that_agrees_best() {
+    fn clock_is_compared_with_the_closest_gateway_clock() {
         let wrong = CheckStatus::Failed(exit::INVALID);
         assert_eq!(judge(&[gateway("a", -2)]), (CheckStatus::Ok, "agrees with the clock of a".to_owned()));
         assert_eq!(judge(&[gateway("a", 4_000), gateway("b", 1)]).0, CheckStatus::Ok);

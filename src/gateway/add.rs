@@ -54,7 +54,7 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
                 }
                 break account;
             }
-            // The operator's other answers are kept. The file with the refused key is removed.
+            // The operator's other answers are kept. The file with the rejected key is removed.
             Err(Error::Unanswered { failure, .. })
                 if failure.cause == FailureCause::KeyRefused && new_key.is_some() && prompts.can_ask =>
             {

@@ -243,7 +243,7 @@ mod tests {
     use crate::suggested::RepeatedOptions;
 
     #[test]
-    fn template_file_is_read_without_bom_and_final_line_break() {
+    fn template_file_is_read_without_bom_or_final_line_break() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.txt");
         let of = |bytes: &[u8]| {

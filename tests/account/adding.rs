@@ -55,7 +55,7 @@ fn gateway_is_tested_and_appended_to_the_profiles() {
 
 #[cfg(unix)]
 #[test]
-fn key_from_standard_input_is_stored_for_its_owner_only() {
+fn key_from_standard_input_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let gateway = account_gateway(rich_account);
@@ -117,7 +117,7 @@ fn invalid_input_is_reported_before_any_request_or_write() {
 }
 
 #[test]
-fn key_is_asked_for_and_not_shown() {
+fn key_prompt_does_not_echo_the_key() {
     let sandbox = SandboxProcess::start();
     let folder = Folder::new(true);
     let terminal = Terminal::start(folder.command(&["gateway", "add", "main"]));

@@ -42,7 +42,7 @@ fn sender_names_are_shown_with_their_states() {
 }
 
 #[test]
-fn statuses_are_asked_for_by_either_identifier_in_one_request() {
+fn statuses_are_queried_by_either_identifier_in_one_request() {
     let gateway = Gateway::accepting().with_statuses(|operation| match operation["id"].as_u64() {
         Some(8) => rejected(operation, "no such message"),
         _ => json!({ "success": true, "data": { "id": "7", "msg_id": operation.get("msg_id").cloned().unwrap_or(json!("99")),

@@ -21,7 +21,7 @@ fn sale(gateway: &Gateway, signature: &str, prices: &str) -> Folder {
 }
 
 #[test]
-fn online_check_asks_once_and_reports_obstacles() {
+fn online_check_sends_one_request_and_reports_problems() {
     for (signature, prices, code, rule, words) in [
         ("OlenaCo", "{ sms: 0.60 }", 0, None, "1.80 UAH at most"),
         ("OlenaCo", "", 0, None, "has no `prices` for `sms`"),
@@ -54,7 +54,7 @@ fn check_without_online_sends_no_requests() {
 }
 
 #[test]
-fn refused_key_fails_the_online_check_but_vague_answer_does_not() {
+fn online_check_passes_on_unclear_answers_but_not_refused_keys() {
     for (answer, code, rule) in [
         (Answer::CloseRead, 0, "online-unknown"),
         (Answer::status(200), 0, "online-unknown"),
@@ -69,7 +69,7 @@ fn refused_key_fails_the_online_check_but_vague_answer_does_not() {
 }
 
 #[test]
-fn online_check_of_sandbox_campaign_needs_a_gateway() {
+fn online_check_of_a_sandbox_campaign_needs_a_gateway() {
     let gateway = account_gateway(poor_account);
     let sale = sale(&gateway, "OlenaCo", "");
     sale.replace("sale.yaml", "gateway: local\n", "");

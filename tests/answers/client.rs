@@ -38,7 +38,7 @@ fn request_is_never_repeated_on_any_connection() {
 fn connection_closed_before_the_request_loses_nothing() {
     let once = act(|wire| {
         let request = wire.read()?;
-        // The answer promises to keep the connection open, but it closes.
+        // The answer promises to keep the connection open, but the gateway closes it.
         wire.write(&answer(OK, &["Connection: keep-alive"], &body(&request)))
     });
     let line = Line::playing(vec![once]);
@@ -142,7 +142,7 @@ fn connection_timeout_proves_that_nothing_was_sent() {
 }
 
 #[test]
-fn listener_that_never_accepts_leaves_doubt() {
+fn listener_that_never_accepts_leaves_messages_in_doubt() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let deaf = Blackhole { listener, _waiting: Vec::new() };
     let sale = campaign().to(1).delivery("timeout: 1s").through(&deaf).write();

@@ -28,7 +28,7 @@ fn refused_key_stops_the_run_and_proves_that_nothing_was_sent() {
 }
 
 #[test]
-fn key_refused_later_stops_the_run_too() {
+fn key_refused_after_a_send_stops_the_run() {
     let gateway = Gateway::answering([Answer::Accept, Answer::refused("Access denied")]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(7);
@@ -95,7 +95,7 @@ fn run_stops_if_queued_warm_up_messages_are_rejected() {
 }
 
 #[test]
-fn trusted_rejection_is_retried_as_long_as_the_campaign_says() {
+fn trusted_rejection_is_retried_until_the_campaign_limit() {
     let gateway = Gateway::always(Answer::status(429));
     let sale = in_envelopes_of_four()
         .delivery("stop_after: { unreachable: 2s }")

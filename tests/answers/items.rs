@@ -27,7 +27,7 @@ fn drop_member(item: &mut Value, member: &str) {
 }
 
 #[test]
-fn wrong_item_count_settles_identified_items_and_stops_the_run() {
+fn run_stops_at_a_wrong_item_count_but_keeps_identified_items() {
     let nameless = changed_items(|items| {
         items.pop();
         items.iter_mut().for_each(|item| drop_member(item, "id"));
@@ -69,7 +69,7 @@ fn items_in_another_order_are_matched_by_their_ids() {
 }
 
 #[test]
-fn ids_can_be_strings_whole_floats_or_absent() {
+fn ids_in_an_answer_can_be_strings_or_floats_or_be_absent() {
     check_cases([
         (
             "texts",

@@ -33,7 +33,7 @@ fn long_envelope_errors_and_identifiers_are_truncated() {
 }
 
 #[test]
-fn odd_identifiers_are_accepted_with_one_counted_warning() {
+fn odd_identifiers_cause_one_warning_with_a_count() {
     let numeric = Gateway::always(Answer::json(json!({ "success": true, "request_id": 17 })));
     let with_msg_id = |msg_id: Value| {
         Gateway::always(Answer::items(move |operation| {

@@ -58,7 +58,7 @@ fn chunks(body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn connection_broken_at_any_point_leaves_doubt() {
+fn connection_broken_at_any_point_leaves_messages_in_doubt() {
     check_cases(&[
         ("read, then reset", |wire| wire.peek().map(drop), 4, "addddaaaaa"),
         (
@@ -193,7 +193,7 @@ fn answer_with_a_wrong_length_proves_nothing() {
 }
 
 #[test]
-fn answer_in_another_valid_form_is_understood() {
+fn answer_in_any_valid_http_form_is_accepted() {
     check_cases(&[
         (
             "continue first",
@@ -241,7 +241,8 @@ fn answer_in_another_valid_form_is_understood() {
 
 #[test]
 fn second_answer_in_a_packet_is_not_used_for_the_next_envelope() {
-    // The second answer is a refusal. Used for the next envelope, it would wrongly prove that nothing was sent.
+    // The second answer is a rejection. If it were used for the next envelope, it would wrongly prove that nothing was
+    // sent.
     let twice: fn(&Wire<'_>) -> io::Result<()> = |wire| {
         let request = wire.read()?;
         let refused = answer(OK, &[], br#"{"success":false,"error":"Access denied"}"#);
@@ -299,7 +300,7 @@ fn run_with_cut_answer(bytes: usize, asynchronous: bool) -> bool {
 }
 
 #[test]
-fn answer_cut_on_the_wire_proves_nothing() {
+fn answer_truncated_on_the_wire_proves_nothing() {
     for bytes in [0, 1, 12, 17, 40, 57, 58, 59, 90, 120] {
         assert!(!run_with_cut_answer(bytes, false));
     }
@@ -308,7 +309,7 @@ fn answer_cut_on_the_wire_proves_nothing() {
 
 #[test]
 #[ignore = "a run of the program for every byte of two answers takes half a minute"]
-fn answer_cut_at_any_byte_proves_nothing() {
+fn answer_truncated_at_any_byte_proves_nothing() {
     for asynchronous in [false, true] {
         let last = (0..1_000).find(|&bytes| run_with_cut_answer(bytes, asynchronous));
         assert!(last.is_some_and(|last| last > 80), "{last:?} bytes");

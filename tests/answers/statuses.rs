@@ -7,7 +7,7 @@ use crate::support::{Answer, Gateway};
 use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
 #[test]
-fn unexpected_status_or_body_leaves_doubt_and_run_continues() {
+fn run_continues_after_an_unexpected_answer_with_rows_in_doubt() {
     let page = || Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
     let empty = || Answer::Http { status: 200, headers: vec![], body: vec![] };
     let huge = || Answer::Http { status: 200, headers: vec![], body: vec![b' '; (8 << 20) + 1] };
@@ -34,7 +34,7 @@ fn unexpected_first_answer_stops_the_run() {
 }
 
 #[test]
-fn throttling_response_slows_the_run_and_leaves_doubt() {
+fn throttling_response_slows_the_run_and_leaves_rows_in_doubt() {
     for status in [429, 503] {
         let gateway = Gateway::answering([Answer::Accept, Answer::status_with(status, &["Retry-After: 2"])]);
         let sale = in_envelopes_of_four().through(&gateway).write();
@@ -51,7 +51,7 @@ fn throttling_response_slows_the_run_and_leaves_doubt() {
 }
 
 #[test]
-fn trusted_provider_status_proves_that_nothing_was_sent() {
+fn trusted_gateway_status_proves_that_nothing_was_sent() {
     let gateway = Gateway::answering([Answer::Accept, Answer::status_with(429, &["Retry-After: 1"])]);
     let sale = in_envelopes_of_four().through(&gateway).profile("trust_status: [429]").write();
     let run = sale.run(&[]).exits(0).says("before the next attempt: HTTP 429");

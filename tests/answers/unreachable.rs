@@ -38,7 +38,7 @@ fn unreachable_gateway_is_retried_and_nothing_counts_as_sent() {
 }
 
 #[test]
-fn recovered_gateway_gets_the_rest() {
+fn resumed_run_sends_all_rows_after_the_gateway_recovers() {
     let closed_port = ClosedPort::new();
     let sale = campaign().delivery("stop_after: { unreachable: 1s }").through(&closed_port).write();
     sale.run(&[]).exits(5);

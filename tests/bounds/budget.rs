@@ -81,7 +81,7 @@ fn rejected_message_does_not_count_toward_the_budget() {
 }
 
 #[test]
-fn crash_refunds_no_message_that_might_have_been_sent() {
+fn message_in_doubt_after_a_crash_counts_toward_the_budget() {
     for point in ["intent.kept:2", "answer.came:2", "outcome.kept:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();

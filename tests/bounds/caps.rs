@@ -44,7 +44,7 @@ fn capped_recipient_is_skipped_and_reported_by_every_command() {
 }
 
 #[test]
-fn campaign_cannot_loosen_a_cap_of_its_profile() {
+fn campaign_cannot_raise_the_cap_of_its_profile() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway).profile("policy: { cap: 1/7d }").write();
     sale.run(&[]).exits(0);

@@ -130,7 +130,7 @@ channels:
 }
 
 #[test]
-fn one_mistake_makes_one_finding() {
+fn one_mistake_causes_one_finding() {
     let folder = folder_with_lists();
     let recipients = "recipients: { file: list.csv }\n";
     let sms = "channels:\n  - sms: { signature: OlenaCo, message: \"Hi {{ name }}\" }\n";

@@ -108,7 +108,7 @@ fn each_expectation_passes_and_fails_for_the_right_reason() {
 }
 
 #[test]
-fn parts_are_counted_and_bounded_by_sms_rules() {
+fn tests_can_expect_an_exact_or_maximum_part_count() {
     let yaml = |parts: &str| {
         format!(
             "{SALE}  - name: long\n    given: {{ plan: gold, first_name: О, discount: \"{}\" }}\n    \
@@ -270,7 +270,7 @@ const EXPECTATIONS: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn forty_campaigns_pass_intact_and_fail_where_broken() {
+fn failed_expectation_is_located_in_each_of_forty_campaigns() {
     let sale = folder("");
     sale.write("stores.csv", "city,address\ngold,Shop Street 1\nbasic,Shop Street 2\n");
     let (mut files, mut values) = (Vec::new(), Vec::new());
@@ -311,7 +311,7 @@ fn forty_campaigns_pass_intact_and_fail_where_broken() {
 const FAILS: &str = "tests: [ { name: a greeting, given: { name: Olena }, expect: { sms: { text: \"Hi, Olena\" } } } ]";
 
 #[test]
-fn failed_test_stops_a_run_a_plan_and_a_schedule() {
+fn failed_campaign_test_blocks_runs_and_plans_and_schedules() {
     let gateway = Gateway::accepting();
     let schedule = "timezone: Europe/Kyiv\nschedule: { every: day 10:00 }";
     let sale = campaign().through(&gateway).top(schedule).top(FAILS).write();
@@ -381,7 +381,7 @@ fn tests_use_a_stable_sample_of_the_list() {
 }
 
 #[test]
-fn tests_run_without_list_prices_or_ledger() {
+fn tests_need_neither_a_list_nor_prices_nor_a_ledger() {
     let sale = folder(&format!(
         "{}  - name: given\n    given: {GOLD}\n    expect: {{ max_cost: 0.50, sms: {{ contains: [\"-10%\"] }} }}\n  \
          - name: each\n    each: 5\n    expect: {{ channels: [viber, sms] }}\n",

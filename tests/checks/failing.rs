@@ -10,7 +10,7 @@ fn list() -> String {
 }
 
 #[test]
-fn failed_comparison_names_column_rows_place_and_remedy() {
+fn failed_comparison_is_reported_with_its_place_and_remedy() {
     let message = "{{ name }}{% if discount > 0 %}, -{{ discount }}%{% endif %}";
     let channel = format!("  - viber:\n      signature: Olena\n      message: \"{message}\"");
     let sale = campaign().with_list(&list()).channels(&channel).write();
@@ -46,7 +46,7 @@ fn text_that_fails_for_every_row_is_an_error_and_sends_nothing() {
         "{output:#}"
     );
     sale.campaign(&["run", "sale.yaml", "--no-wait"]).exits(2);
-    // One row for which the text can be filled is enough.
+    // One row whose text can be rendered is enough.
     sale.write("sale.csv", &format!("{list}{},Maria,2000\n", phone(4)));
     sale.campaign(&["check", "sale.yaml"]).exits(0);
 }

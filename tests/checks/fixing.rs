@@ -77,7 +77,7 @@ fn file_changed_during_the_prompt_is_not_overwritten() {
 }
 
 #[test]
-fn fix_preserves_line_endings_bom_permissions_and_symlink() {
+fn fix_changes_no_other_bytes_or_file_attributes() {
     let sale = spoilt_sale();
     let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     fs::remove_file(sale.path("sale.yaml")).expect("the campaign");

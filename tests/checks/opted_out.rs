@@ -29,7 +29,7 @@ fn find_warnings(sale: &Folder) -> Vec<(String, String)> {
 }
 
 #[test]
-fn column_with_opt_outs_is_named_with_its_remedy() {
+fn opt_out_column_is_reported_with_a_condition_to_add() {
     for (header, cells, rows, condition) in [
         ("status", ["paid", "unsubscribed", "active", "unsubscribed"], "2 rows", "status != \"unsubscribed\""),
         (
@@ -131,7 +131,7 @@ fn warning_counts_only_rows_that_are_planned() {
 }
 
 #[test]
-fn plan_preview_and_prompt_warn_before_the_first_message() {
+fn opted_out_rows_are_reported_before_the_first_message() {
     let sale = live();
     sale.write("sale.csv", &client_list("status", &["", "unsubscribed", ""]));
     let warning = "the column `status` marks recipients as opted out (`unsubscribed`), but the campaign would still send to them: row 3";

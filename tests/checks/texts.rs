@@ -54,7 +54,7 @@ fn mistake_in_a_text_is_reported_at_its_position() {
 }
 
 #[test]
-fn mistake_in_text_file_include_or_constant_is_reported() {
+fn mistake_in_a_file_or_an_include_or_a_constant_is_reported() {
     let sale = campaign()
         .channels("  - sms: { signature: OlenaCo, message: { file: a.txt } }")
         .top("vars: { shop: \"Олeна\" }")
@@ -101,7 +101,7 @@ fn channel_limit_violations_are_reported_by_check() {
 }
 
 #[test]
-fn check_reports_that_whatsapp_needs_a_route_on_live_gateway() {
+fn check_notes_that_whatsapp_needs_a_route_on_a_live_gateway() {
     let gateway = Gateway::accepting();
     let sale: Folder = campaign()
         .channels("  - whatsapp: { signature: O, message: '{{ name }}' }")
@@ -157,7 +157,7 @@ fn unedited_init_message_causes_a_warning_for_a_live_gateway() {
 }
 
 #[test]
-fn list_that_only_a_run_fetches_is_not_reported() {
+fn check_reports_no_error_for_a_list_that_a_run_will_fetch() {
     let folder = Folder::new(false);
     let sms = "channels: [ { sms: { signature: OlenaCo, message: Hello } } ]";
     folder.write("sale.yaml", &format!("recipients: {{ url: \"https://list.olena.ua/a.csv\" }}\n{sms}\n"));
@@ -166,7 +166,7 @@ fn list_that_only_a_run_fetches_is_not_reported() {
 }
 
 #[test]
-fn report_on_lookups_has_no_samples() {
+fn check_of_a_lookup_campaign_shows_no_samples() {
     let sale = campaign().to(2).channels("  - hlr").write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("hlr");
     assert!(!output.stdout.contains("Samples"), "{}", output.told());

@@ -52,7 +52,7 @@ fn doubt_outweighs_rejections_and_a_stop_outweighs_both() {
 }
 
 #[test]
-fn limit_or_row_selection_that_ends_a_run_exits_0() {
+fn run_that_ends_at_a_limit_or_row_selection_exits_0() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(9).through(&gateway).write();
     for (arguments, sent) in [(["--limit", "2"], 2), (["--rows", "4-6"], 3), (["--rows", "5"], 0)] {
@@ -63,7 +63,7 @@ fn limit_or_row_selection_that_ends_a_run_exits_0() {
 }
 
 #[test]
-fn nothing_to_send_exits_0_and_explains_what_to_do() {
+fn run_with_nothing_to_send_exits_0_and_explains_what_to_do() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n{0},A\n{0},B\n{1},C\n", phone(2), phone(3));
     let sale = campaign().with_list(&list).through(&gateway).write();
@@ -100,7 +100,7 @@ fn list_without_valid_recipients_still_has_a_run_with_results() {
 }
 
 #[test]
-fn wrong_command_line_exits_2() {
+fn invalid_command_line_exits_2() {
     let sale = campaign().write();
     for arguments in [
         &["--no-such-option"][..],
@@ -168,7 +168,7 @@ fn unusable_state_folder_exits_74_and_sends_nothing() {
 }
 
 #[test]
-fn signal_before_the_first_message_has_its_exit_code() {
+fn interrupt_before_the_first_message_exits_130() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(200_000).through(&gateway).write();

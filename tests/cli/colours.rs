@@ -76,7 +76,7 @@ fn colours_are_decided_separately_for_each_stream() {
 }
 
 #[test]
-fn log_and_help_respect_the_choice_of_colours() {
+fn log_and_help_respect_the_color_option() {
     let sale = finished_campaign();
     let logged = |more: &[&str]| sale.campaign(&[&["status", "-v"], more].concat()).exits(0).stderr;
     assert!(!logged(&["--color", "never"]).contains(COLOUR));
@@ -92,7 +92,7 @@ fn findings_are_wrapped_at_words() {
     let output = sale.campaign(&["check", "sale.yaml"]).exits(2).stderr;
     let narrow = Terminal::start_on(60, sale.command(&["check", "sale.yaml"]));
     narrow.shows("cannot be sent: 1 error");
-    // A slow machine shows a spinner, and then erases its line.
+    // On a slow machine, a spinner is shown and then its line is erased.
     let shown = narrow.shown().replace("\u{1b}[2K", "\n");
     narrow.finish().exits(2);
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -43,7 +43,7 @@ fn status_lists_runs_with_the_next_step() {
 }
 
 #[test]
-fn next_occurrences_need_no_state_folder() {
+fn suggested_next_command_works_from_any_folder() {
     let refused = Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refused]);
     let sale = campaign().through(&gateway).write();
@@ -62,7 +62,7 @@ fn next_occurrences_need_no_state_folder() {
 }
 
 #[test]
-fn results_are_available_at_any_time_and_by_state() {
+fn results_can_be_printed_at_any_time_and_filtered_by_state() {
     let sale = campaign_with_rejections();
     let out = |arguments: &[&str]| {
         let output = sale.campaign(&[&["results", "sale", "--out", "-"], arguments].concat()).exits(0);
@@ -189,7 +189,7 @@ fn completions(folder: &Folder, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bash_completes_runs_gateways_states_and_campaign_files() {
+fn bash_completes_commands_and_names_and_files() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
@@ -212,7 +212,7 @@ fn bash_completes_runs_gateways_states_and_campaign_files() {
 }
 
 #[test]
-fn quiet_hides_success_and_shows_omissions() {
+fn quiet_hides_success_but_shows_data_and_problems() {
     let sale = campaign().write();
     let quiet = sale.run(&["-q"]).exits(0);
     assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
@@ -279,7 +279,7 @@ fn progress_is_shown_in_the_requested_format() {
 }
 
 #[test]
-fn runs_are_listed_live_first_and_newest_last_in_local_time() {
+fn live_runs_are_listed_first_and_times_are_local() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
@@ -297,7 +297,7 @@ fn runs_are_listed_live_first_and_newest_last_in_local_time() {
 }
 
 #[test]
-fn verbosity_adds_logs_without_keys_texts_or_numbers() {
+fn log_levels_add_detail_but_no_keys_or_recipient_data() {
     let logged = |arguments: &[&str], variable: Option<&str>| {
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();

@@ -52,7 +52,7 @@ fn short_help_of_a_command_is_shorter_than_long_help() {
 }
 
 #[test]
-fn unknown_command_suggests_an_existing_one() {
+fn existing_command_is_suggested_for_an_unknown_command() {
     let folder = Folder::new(false);
     for (typed, meant) in [
         ("send", "`campaign run`"),

@@ -149,7 +149,7 @@ fn json_results_have_the_columns_and_cells_of_the_csv() {
 }
 
 #[test]
-fn printed_results_of_a_long_list_are_one_object_too() {
+fn printed_results_of_a_long_list_are_a_single_object() {
     let sale = campaign().to(3_000).write();
     sale.run(&["-q"]).exits(0);
     let printed = expect_one_object(&sale, &["results", "sale", "--out", "-", "--json"]);

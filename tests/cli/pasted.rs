@@ -53,7 +53,7 @@ fn follow_suggestions(sale: &Folder, line: &str, steps: usize) -> Vec<String> {
 }
 
 #[test]
-fn suggested_commands_from_check_to_results_keep_the_ledger() {
+fn suggested_commands_from_check_to_results_use_the_same_ledger() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_options(&gateway);
     let commands = follow_suggestions(&sale, "campaign check sale.yaml", 4);
@@ -74,7 +74,7 @@ fn stopped_run_resumes_from_its_own_ledger() {
 }
 
 #[test]
-fn unfinished_messages_are_reported_if_nothing_is_in_doubt() {
+fn reconcile_suggests_resuming_if_no_message_is_in_doubt() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_options(&gateway);
     let stopped = format!("campaign run sale.yaml --limit 1 {OPTIONS}");
@@ -92,7 +92,7 @@ fn rehearsal_suggests_a_run_on_the_gateway_of_the_campaign() {
 }
 
 #[test]
-fn suggested_selectors_match_rows_in_doubt_and_rejected_rows() {
+fn suggestions_for_doubt_and_rejections_repeat_the_options() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let in_doubt = campaign_with_options(&gateway);
     let run = format!("campaign run sale.yaml --no-wait {OPTIONS}");
@@ -112,7 +112,7 @@ fn suggested_selectors_match_rows_in_doubt_and_rejected_rows() {
 }
 
 #[test]
-fn environment_value_is_not_quoted() {
+fn option_from_the_environment_is_not_repeated() {
     let sale = campaign().write();
     let finished = sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert_eq!(suggested_command(&finished), "campaign preview sale.yaml");

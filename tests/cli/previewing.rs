@@ -17,7 +17,7 @@ fn previewed_rows(sale: &Folder, arguments: &[&str]) -> Vec<u64> {
 }
 
 #[test]
-fn preview_first_limits_messages_and_rows_selects_rows() {
+fn first_option_limits_messages_and_rows_option_selects_rows() {
     let sale = campaign_with_invalid_rows();
     assert_eq!(previewed_rows(&sale, &["--first", "2"]), [3, 5]);
     assert_eq!(previewed_rows(&sale, &["--first", "9"]), [3, 5, 6]);

@@ -89,7 +89,7 @@ fn selectors_narrow_the_messages_found_for_a_number() {
 }
 
 #[test]
-fn selectors_that_exclude_each_other_are_refused() {
+fn mutually_exclusive_selectors_are_refused() {
     let (_gateway, sale) = run_with_errors();
     let number = format!("+{}", phone(3));
     for command in [&["results", "sale"][..], &["show", "sale"], &["find", &number]] {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::support::{Answer, Gateway, Process, campaign, rejected, telling};
 
 #[test]
-fn unwritable_result_exits_74_for_every_command() {
+fn failed_write_to_standard_output_exits_74_in_every_command() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

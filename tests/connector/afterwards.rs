@@ -13,7 +13,7 @@ fn sms(id: u64) -> serde_json::Value {
 }
 
 #[test]
-fn receipt_for_an_assistant_message_is_stored_and_can_opt_out() {
+fn receipt_for_an_assistant_message_is_stored() {
     let gateway = Gateway::accepting();
     let Hooked { sale, door } = Hooked::write(campaign().to(1).through(&gateway));
     let mut server = Server::start(&sale, &["--hooks", &door]);

@@ -72,7 +72,7 @@ fn confirmed_message_waits_for_the_operator_and_is_sent_once() {
 }
 
 #[test]
-fn confirmation_belongs_to_one_caller_until_its_message_is_sent() {
+fn approval_is_valid_for_one_caller_until_the_message_is_sent() {
     let gateway = Gateway::answering([Answer::refused("No route")]).with_key_checks();
     let connector = Connector::start(&gateway, &["--allow-send", "--approve", "--max-sends-per-hour", "2"]);
     let digest = request_approval(&connector, "send_sms", &sms());
@@ -94,7 +94,7 @@ fn confirmation_belongs_to_one_caller_until_its_message_is_sent() {
 }
 
 #[test]
-fn confirmation_of_a_template_is_valid_until_it_is_created() {
+fn template_approval_is_valid_until_the_template_is_created() {
     let taken = Answer::items(|operation| json!({ "success": true, "data": { "id": 1, "name": operation["name"] } }));
     let gateway = Gateway::answering([Answer::refused("No route"), taken]).with_key_checks();
     let connector = connector_with_approvals(&gateway);

@@ -131,7 +131,7 @@ fn missing_or_refused_key_is_a_tool_error() {
 }
 
 #[test]
-fn invalid_tool_arguments_are_refused_without_their_values() {
+fn refused_tool_arguments_are_not_echoed_in_the_error() {
     let gateway = Gateway::accepting();
     let connector = Connector::for_gateway(&gateway);
     for (tool, arguments, place) in [

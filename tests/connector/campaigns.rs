@@ -35,7 +35,7 @@ fn connector(folder: Folder) -> Connector {
 }
 
 #[test]
-fn campaign_tools_follow_account_tools_and_need_the_option() {
+fn campaign_tools_need_the_campaigns_option_and_come_last() {
     let gateway = Gateway::accepting();
     let names = |connector: &Connector| -> Vec<String> {
         let listed = connector.post(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).json();
@@ -63,7 +63,7 @@ fn campaign_tools_follow_account_tools_and_need_the_option() {
 }
 
 #[test]
-fn assistant_finds_checks_and_previews_a_campaign_and_its_run() {
+fn assistant_can_list_and_check_and_preview_a_campaign() {
     let gateway = Gateway::accepting();
     let folder = campaigns_folder(&gateway);
     folder.write("campaigns/broken.yaml", "name: broken\nchannels:\n");
@@ -246,7 +246,7 @@ fn another_key_gets_no_information_about_campaigns() {
 }
 
 #[test]
-fn campaign_for_another_gateway_is_not_sent() {
+fn campaign_for_another_gateway_is_refused() {
     let folder = campaigns_folder(&Gateway::accepting());
     folder.write("campaigns/other.yaml", &format!("gateway: other\n{}", campaign("other", "list.csv")));
     folder.write("campaigns/same.yaml", &format!("gateway: local\n{}", campaign("same", "list.csv")));
@@ -270,7 +270,7 @@ fn campaign_for_another_gateway_is_not_sent() {
 }
 
 #[test]
-fn connector_over_stdio_shows_campaigns_too() {
+fn campaign_tools_work_over_stdio() {
     let sandbox = SandboxProcess::start();
     let mut client = Conversation::start_in(campaigns_folder(&sandbox), &["--campaigns", "campaigns"]);
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "check_campaign", "arguments": { "campaign": "sale" } } });

@@ -35,7 +35,7 @@ fn requests_with_a_foreign_origin_or_host_are_rejected() {
 }
 
 #[test]
-fn protocol_errors_are_reported_in_the_expected_order() {
+fn invalid_http_requests_get_the_matching_status() {
     let connector = Connector::for_gateway(&Gateway::accepting());
     let get = connector.ask("GET /mcp", &[], "");
     assert_eq!(get.status, 405);

@@ -67,7 +67,7 @@ fn locks_stop_an_assistant_that_obeys_injected_text() {
         let platform = gateway_with_instruction(order);
         let connector = Connector::start(&platform, arguments);
         let results = obey_everything(&connector);
-        // The assistant obeyed wherever a tool was available.
+        // Calls to unavailable tools have no result.
         let answers: Vec<Value> = results.iter().filter(|result| result.is_object()).map(parse_result).collect();
         let held = |lock: &str| answers.iter().any(|answer| answer[lock] == true);
         assert_eq!(["refused", "pending"].into_iter().find(|lock| held(lock)), held_by, "{answers:?}");

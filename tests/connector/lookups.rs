@@ -35,7 +35,7 @@ fn hourly_lookup_limit_holds_across_restarts() {
 }
 
 #[test]
-fn lookups_are_limited_on_stdio_too() {
+fn lookups_are_limited_over_stdio() {
     let gateway = Gateway::accepting();
     let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
     let mut client = Conversation::start_in(folder, &["--max-lookups-per-hour", "2"]);

@@ -133,7 +133,7 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
     assert!(!text.contains(MARKER), "{tool} {key} {path}: {text}");
     let leads_out = |words: &str| words.contains("outside the ") || words.contains("outside its folder");
     let document = parse_result(result);
-    // Includes are read together with the list. Listing campaigns and running without a plan read no list.
+    // Includes are read together with the list, which is not read when campaigns are listed or when a run has no plan.
     let included = key == "include";
     match tool {
         "list_campaigns" => {
@@ -161,7 +161,8 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
 #[test]
 fn no_campaign_key_reads_a_file_outside_the_folder_over_http() {
     let connector = Connector::start_in(folder_with_entries_outside(), &["--campaigns", "campaigns", "--allow-send"]);
-    // Both transports call the same tools, so this one takes samples. Five has no factor in common with the six ways.
+    // Both transports call the same tools, so this test takes samples. Five and six have no common factor, so all six
+    // ways are covered.
     assert_all_refused(&connector.folder.path("campaigns"), 5, |tool, arguments| connector.call(tool, arguments));
 }
 

@@ -110,7 +110,7 @@ fn preview_reports_all_reasons_to_refuse_a_message() {
 }
 
 #[test]
-fn placeholder_of_a_template_is_a_problem_in_every_text() {
+fn template_placeholder_is_reported_in_every_text_field() {
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &["--allow-send"]);
     let viber = json!({

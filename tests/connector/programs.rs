@@ -186,7 +186,7 @@ fn run_without_recipients_does_not_begin() {
 }
 
 #[test]
-fn run_without_recipients_left_needs_its_own_approval() {
+fn run_with_no_recipients_left_is_refused() {
     let _files = in_files();
     for start in TRANSPORTS {
         let gateway = Gateway::accepting();
@@ -231,7 +231,7 @@ fn command_or_address_added_after_the_approval_is_refused() {
 }
 
 #[test]
-fn plan_check_and_approve_show_the_command_of_a_campaign() {
+fn notification_commands_are_shown_before_approval() {
     let sandbox = SandboxProcess::start();
     for start in TRANSPORTS {
         let folder = campaigns_folder_with(&sandbox, CAMPAIGN_COMMAND);

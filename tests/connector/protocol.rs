@@ -69,7 +69,7 @@ fn messages_without_a_handshake_name_their_revision() {
 }
 
 #[test]
-fn unknown_request_gets_its_code_and_status() {
+fn invalid_request_gets_the_expected_code_and_status() {
     let connector = Connector::for_gateway(&Gateway::accepting());
     let list = modern("tools/list", json!({}));
     let without = |key: &str| {

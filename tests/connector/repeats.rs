@@ -58,7 +58,7 @@ fn repeats_are_refused_across_connectors_and_restarts() {
 }
 
 #[test]
-fn two_connectors_at_the_same_moment_send_a_message_once() {
+fn two_concurrent_connectors_send_a_message_once() {
     let gateway = Gateway::accepting();
     let one = Connector::start(&gateway, &SENDING);
     let other = second_connector(&one.folder);
@@ -103,7 +103,7 @@ fn message_may_be_sent_again_after_a_minute() {
 }
 
 #[test]
-fn repeat_detection_stores_neither_number_nor_text() {
+fn repeat_detection_does_not_store_the_text() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &SENDING);

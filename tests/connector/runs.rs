@@ -100,7 +100,7 @@ fn campaign_run_by_an_assistant_skips_rows_without_consent() {
 }
 
 #[test]
-fn unapproved_change_sends_nothing() {
+fn campaign_that_differs_from_its_approval_is_not_sent() {
     let sandbox = SandboxProcess::start();
     let folder = campaigns_folder(&sandbox);
     folder.write("campaigns/other.yaml", &campaign("other", "list.csv"));
@@ -210,7 +210,7 @@ fn signal_stops_a_connector_run_and_its_approval_stays_valid() {
 }
 
 #[test]
-fn connector_waits_for_the_run_that_its_client_started_to_end() {
+fn connector_waits_until_the_run_of_its_client_ends() {
     let sandbox = SandboxProcess::start();
     let mut client = Conversation::start_in(slow_campaigns_folder(&sandbox), &OPTIONS);
     let call = |client: &mut Conversation, tool: &str, arguments: Value| {
@@ -228,7 +228,7 @@ fn connector_waits_for_the_run_that_its_client_started_to_end() {
 }
 
 #[test]
-fn assistant_plans_nothing_for_cancelled_recipients() {
+fn assistant_plan_skips_cancelled_recipients() {
     let sandbox = SandboxProcess::start();
     let folder = campaigns_folder(&sandbox);
     folder.campaign(&["run", "campaigns/sale.yaml", "--gateway", "local", "--limit", "1", "--no-wait"]);

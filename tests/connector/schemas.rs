@@ -56,7 +56,7 @@ fn every_tool_argument_is_described_and_others_are_refused() {
 }
 
 #[test]
-fn account_tools_obey_their_schemas() {
+fn account_tools_conform_to_their_schemas() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::start(&sandbox, &["--allow-send"]);
     let tools = list_tools(&connector);
@@ -106,7 +106,7 @@ fn account_tools_obey_their_schemas() {
 }
 
 #[test]
-fn campaign_tools_obey_their_schemas() {
+fn campaign_tools_conform_to_their_schemas() {
     let sandbox = SandboxProcess::start();
     let folder = campaigns_folder(&sandbox);
     folder.write("campaigns/broken.yaml", "name: broken\nchannels:\n");

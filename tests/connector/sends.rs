@@ -34,7 +34,7 @@ fn error_of(result: &Value) -> (Value, Value) {
 }
 
 #[test]
-fn sending_is_off_by_default_in_list_calls_and_health() {
+fn sending_tools_are_hidden_and_refused_by_default() {
     let gateway = Gateway::accepting();
     for (arguments, on) in [([].as_slice(), false), (&["--allow-send"], true)] {
         let connector = Connector::start(&gateway, arguments);
@@ -61,7 +61,7 @@ fn sending_is_off_by_default_in_list_calls_and_health() {
 }
 
 #[test]
-fn unconfirmed_call_previews_without_key_or_arguments() {
+fn unconfirmed_call_is_previewed_without_a_key_or_arguments() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(&gateway);
     for tool in SENDING {
@@ -274,7 +274,7 @@ fn connector_refuses_opted_out_and_unlisted_numbers() {
 }
 
 #[test]
-fn message_without_an_answer_has_unknown_outcome_and_no_retry() {
+fn message_without_an_answer_has_an_unknown_outcome() {
     let gateway = Gateway::answering([Answer::CloseRead]).with_key_checks();
     let connector = sending_connector(&gateway);
     let (code, error) = error_of(&connector.call("send_sms", &sms()));
@@ -303,7 +303,7 @@ fn rejected_send_quotes_the_reason_and_can_be_repeated() {
 }
 
 #[test]
-fn message_is_sent_once_although_the_client_hung_up() {
+fn message_is_sent_once_even_if_the_client_hangs_up() {
     let gateway = Gateway::answering([Answer::Held]).with_key_checks();
     let connector = sending_connector(&gateway);
     connector.post_and_hang_up(&tool_call("send_sms", &sms()), || !gateway.sends().is_empty());

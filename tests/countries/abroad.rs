@@ -62,7 +62,7 @@ fn country_is_new_until_a_run_on_the_account_has_reached_it() {
     sale.run(&["--rows", "3"]).exits(0);
     assert_eq!(gateway.phones(), [EWA]);
     assert!(new("1 recipient in a country that no earlier run on this account has reached: 1 in DE"));
-    // The next edition, and another campaign of the account.
+    // In the next edition, these countries are no longer new.
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");
     assert!(!findings(&sale).iter().any(|(rule, _)| rule == "new-country"));
@@ -91,7 +91,7 @@ fn abroad_limit_counts_all_runs_of_an_edition() {
     let sale = campaign_at_home(&gateway).profile("limits: { abroad: 1 }").write();
     sale.write("sale.csv", &format!("phone,name\n+{OLENA},Olena\n+{EWA},Ewa\n"));
     sale.run(&[]).exits(0);
-    // Another list of the same edition.
+    // Another list for the same edition.
     sale.write("sale.csv", &format!("phone,name\n+{TARAS},Taras\n+{},Jan\n", EWA + 1));
     sale.run(&[]).exits(2).says("the edition would have 2 recipients outside UA");
     sale.write("sale.csv", &format!("phone,name\n+{TARAS},Taras\n+{EWA},Ewa\n"));
@@ -137,7 +137,7 @@ fn schedule_with_too_many_recipients_abroad_sends_nothing() {
 }
 
 #[test]
-fn gateway_add_asks_for_home_countries_and_limits_abroad() {
+fn gateway_add_asks_for_home_countries_and_sets_the_limit() {
     let folder = Folder::new(true);
     let add = ["gateway", "add", "main", "--key-env", KEY_VARIABLE, "--rate", "1/s", "--offline"];
     let terminal = Terminal::start(folder.command(&add));

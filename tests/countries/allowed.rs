@@ -37,7 +37,7 @@ fn unknown_country_is_an_error_and_empty_audience_is_explained() {
 }
 
 #[test]
-fn campaign_cannot_add_a_country_to_its_profile() {
+fn campaign_cannot_allow_a_country_that_its_profile_forbids() {
     let gateway = Gateway::accepting();
     let draft = international_campaign(&gateway).profile("policy: { countries: [UA] }");
     let sale = draft.top("purpose: service").top("countries: [UA, PL]").write();
@@ -61,7 +61,7 @@ fn stricter_policy_applies_to_an_unfinished_run() {
 }
 
 #[test]
-fn run_or_plan_does_not_resume_after_countries_change() {
+fn run_and_plan_are_refused_after_the_countries_change() {
     let gateway = Gateway::accepting();
     let sale = international_campaign(&gateway).top("countries: [UA]").write();
     let plan = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
@@ -74,7 +74,7 @@ fn run_or_plan_does_not_resume_after_countries_change() {
 }
 
 #[test]
-fn test_lookup_and_call_to_another_country_are_refused() {
+fn operation_for_one_number_in_another_country_is_refused() {
     let gateway = Gateway::accepting();
     let sale = international_campaign(&gateway).profile("policy: { countries: [UA] }").write();
     let ewa = format!("+{EWA}");

@@ -3,7 +3,7 @@
 use crate::support::{Answer, Gateway, SandboxProcess, campaign, phone};
 
 #[test]
-fn warm_up_grows_from_1_to_5_20_and_50_up_to_the_batch_size() {
+fn warm_up_grows_to_5_then_20_then_50_then_the_batch_size() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(376).through(&sandbox).batches_of(100).one_at_a_time().write();
     sale.run(&[]).exits(0);
@@ -29,7 +29,7 @@ fn envelope_never_exceeds_one_second_of_the_rate() {
 }
 
 #[test]
-fn every_start_begins_with_a_warm_up() {
+fn resumed_run_begins_with_another_warm_up() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(40).through(&gateway).batches_of(20).one_at_a_time().write();
     sale.run(&["--limit", "20"]).exits(0);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Gateway, SandboxProcess, campaign, change_ledger, in_files, phone, until};
 
 #[test]
-fn limit_pauses_and_the_next_run_sends_the_rest() {
+fn run_pauses_at_a_limit_and_later_sends_the_rest() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     let summary = sale.run(&["--limit", "7", "--json"]).exits(0).json();

@@ -127,7 +127,7 @@ fn skipped_row_shows_the_current_state_of_its_message() {
 }
 
 #[test]
-fn rows_with_the_same_number_refer_to_messages_by_text() {
+fn rows_with_the_same_number_are_matched_to_messages_by_text() {
     let gateway = Gateway::accepting();
     let draft = |names: &str| {
         let list: String = names.chars().map(|name| format!("{},{name}\n", phone(2))).collect();

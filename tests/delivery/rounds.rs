@@ -42,7 +42,7 @@ fn guard_works_across_profile_names_and_hosts() {
 }
 
 #[test]
-fn only_ten_added_recipients_get_a_message() {
+fn only_the_ten_added_recipients_get_a_message() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -65,7 +65,7 @@ fn number_is_recognized_in_every_notation() {
 }
 
 #[test]
-fn duplicates_get_messages_only_if_the_campaign_allows_it() {
+fn duplicates_get_messages_only_if_the_campaign_allows_them() {
     let list = format!("phone,name\n{},A\n{},B\n", phone(2), phone(2));
     for (policy, code, sent) in [("skip", 0, 1), ("allow", 0, 2), ("refuse", 2, 0)] {
         let gateway = Gateway::accepting();
@@ -100,7 +100,7 @@ fn renamed_campaign_file_is_the_same_campaign() {
 }
 
 #[test]
-fn another_edition_is_another_campaign() {
+fn new_edition_is_sent_to_all_recipients_again() {
     let gateway = Gateway::accepting();
     let draft = |month: &str| campaign().top(&format!("edition: {month}")).through(&gateway);
     let sale = draft("november").write();

@@ -119,7 +119,7 @@ fn rejected_row_with_a_shared_number_is_resent_by_run_and_retry() {
     sale.run(&["--keep-going"]).exits(3);
     assert_eq!(result_reasons(&sale)[..2], ["already sent", "already sent"]);
     assert_eq!(sent_texts(&gateway)[2..], ["Hello, Bob", "Hello, Bob", "Hello, Cid"]);
-    // The later run sent to the number, but not to this row.
+    // The later run sent a message to the number, but not for this row.
     draft(&gateway).rewrite(&sale);
     sale.campaign(&["retry", "sale@1", "--yes"]).exits(3);
     assert_eq!(sent_texts(&gateway)[5..], ["Hello, Bob"]);

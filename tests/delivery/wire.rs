@@ -21,7 +21,7 @@ fn request_for_one_sms_has_exactly_the_expected_bytes() {
 }
 
 #[test]
-fn each_endpoint_is_posted_to_at_its_own_path_as_json() {
+fn requests_are_posted_as_json_to_the_path_of_the_endpoint() {
     for (draft, line) in
         [(campaign(), "POST /api/json.php HTTP/1.1"), (campaign().asynchronous(), "POST /v1/json HTTP/1.1")]
     {
@@ -37,7 +37,7 @@ fn each_endpoint_is_posted_to_at_its_own_path_as_json() {
 }
 
 #[test]
-fn key_is_in_the_body_only() {
+fn key_is_sent_only_in_the_body() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

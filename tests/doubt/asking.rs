@@ -27,7 +27,7 @@ fn lost_answer_is_recovered_at_the_end_of_the_run() {
 }
 
 #[test]
-fn queued_message_in_doubt_is_failed_if_it_was_rejected() {
+fn queued_message_in_doubt_is_marked_failed_if_rejected() {
     let scenario =
         "faults: [{ when: { envelope: 2 }, answer: dropped }, { when: { suffix: \"4\" }, item_error: No route }]\n";
     let sandbox = start_sandbox(scenario);
@@ -76,7 +76,7 @@ fn run_asks_the_gateway_one_second_after_sending_and_ends() {
 }
 
 #[test]
-fn inconclusive_gateway_proves_nothing_and_is_reported() {
+fn inconclusive_statuses_prove_nothing_and_are_reported() {
     for blind in ["denies", "affirms"] {
         let _case = telling(format!("case: {blind}"));
         let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
@@ -156,7 +156,7 @@ fn message_never_executed_stays_in_doubt_and_is_not_resent() {
 }
 
 #[test]
-fn message_rejected_by_the_gateway_later_is_failed() {
+fn message_that_the_gateway_rejects_later_is_marked_failed() {
     let memory = Memory::default();
     let answering = memory.clone();
     let gateway = memory.gateway(memory.accept_without_proof()).with_statuses(move |question| {
@@ -214,7 +214,7 @@ fn failed_query_changes_nothing() {
 }
 
 #[test]
-fn reconcile_of_a_run_without_doubt_exits_0() {
+fn reconcile_of_a_run_with_nothing_in_doubt_exits_0() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);

@@ -121,7 +121,7 @@ fn accepted_list_changes_send_only_to_new_recipients() {
 }
 
 #[test]
-fn missing_inputs_block_the_next_start_and_keep_the_run() {
+fn missing_inputs_block_the_next_start_but_the_run_remains() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     let sale = campaign().to(10).channels(sms).through(&gateway).write();

@@ -128,7 +128,7 @@ fn rows_that_were_not_sent_are_sent_as_new_messages_by_retry() {
 }
 
 #[test]
-fn decision_without_rows_is_refused() {
+fn decision_with_an_invalid_row_selection_is_refused() {
     let (_gateway, sale) = sale_in_doubt();
     let accepted = result_cell(&sale, 2, "id");
     sale.write("accepted.csv", &format!("id\n{accepted}\n"));
@@ -157,7 +157,7 @@ fn decision_without_rows_is_refused() {
 }
 
 #[test]
-fn decision_changes_only_for_named_rows_and_sent_stays_sent() {
+fn decision_is_changed_only_by_row_and_never_from_sent() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent"]).exits(4);
     let not_sent = |which: &[&str], number| {

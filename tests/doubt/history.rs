@@ -15,7 +15,7 @@ fn events(shown: &Value) -> &[Value] {
 }
 
 #[test]
-fn history_lists_attempts_inquiries_and_decisions_by_time() {
+fn history_lists_the_events_of_a_message_chronologically() {
     let (gateway, sale) = sale_in_doubt();
     sale.campaign(&["reconcile", "sale"]).exits(4);
     let why = "the subscriber has not got it";
@@ -54,7 +54,7 @@ fn history_lists_attempts_inquiries_and_decisions_by_time() {
 }
 
 #[test]
-fn decision_without_a_known_author_names_none() {
+fn decision_without_a_known_author_shows_no_author() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent", "--why", "she has it"]).exits(4);
     let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("marked as sent: she has it");

@@ -98,7 +98,7 @@ fn symlinked_campaign_counts_as_the_same_campaign() {
 
 #[cfg(unix)]
 #[test]
-fn state_folder_behind_a_symbolic_link_is_the_same_ledger() {
+fn symlinked_state_folder_uses_the_same_ledger() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();

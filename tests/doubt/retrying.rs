@@ -81,7 +81,7 @@ fn retry_without_rejections_does_nothing() {
 }
 
 #[test]
-fn retry_tries_every_row_once() {
+fn retry_sends_each_rejected_row_once() {
     let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
     let (gateway, sale) = sale_with_rejections(vec![refuse_all(), refuse_all()]);
     sale.campaign(&["retry", "sale"]).exits(3).says("2 rejected");
@@ -152,7 +152,7 @@ fn live_gateway_needs_confirmation_before_anything_is_recorded() {
 }
 
 #[test]
-fn interrupted_retry_is_continued_by_the_next_run() {
+fn interrupted_retry_is_resumed_by_the_next_run() {
     let (gateway, sale) = sale_with_rejections(vec![Answer::Silence]);
     let retry = crate::support::Process::start(sale.command(&["retry", "sale"]));
     until("the gateway has the first new message", || gateway.phones().len() == 6);

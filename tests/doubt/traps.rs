@@ -24,7 +24,7 @@ fn sorted_phones(gateway: &Gateway) -> Vec<u64> {
 }
 
 #[test]
-fn new_run_on_another_day_skips_previous_day_recipients() {
+fn run_on_another_day_skips_recipients_of_the_previous_day() {
     let gateway = Gateway::accepting();
     let edition = "edition: \"{{ today }}\"";
     // Of these two time zones, one is always a day ahead.
@@ -65,7 +65,7 @@ fn message_in_doubt_rejected_on_resend_stays_in_doubt() {
 }
 
 #[test]
-fn on_in_doubt_resends_nothing_after_the_list_changed() {
+fn resend_if_not_found_does_not_apply_after_a_list_change() {
     let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
     add_recipient(&sale);
@@ -88,7 +88,7 @@ fn run_without_frozen_copies_can_be_replaced_without_resending() {
 }
 
 #[test]
-fn finished_run_in_doubt_without_frozen_copy_blocks_nothing() {
+fn missing_frozen_copy_of_a_finished_run_blocks_no_new_run() {
     let _files = in_files();
     let (gateway, sale) = sale_in_doubt();
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
@@ -161,7 +161,7 @@ fn retry_of_an_older_round_skips_recipients_of_a_later_one() {
 }
 
 #[test]
-fn signal_interrupts_reconciliation_and_decides_no_rows() {
+fn signal_interrupts_reconciliation_and_rows_stay_in_doubt() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = ten_recipients(&gateway).delivery("on_in_doubt: assume_sent").write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml"]));

@@ -45,7 +45,7 @@ pub(super) fn reconcile_repeatedly(sale: &Folder, times: usize, seconds: i64) ->
 }
 
 #[test]
-fn three_not_found_replies_are_reported_and_resend_nothing() {
+fn three_not_found_replies_are_reported_without_a_resend() {
     let (gateway, sale) = sale_never_executed(|draft| draft);
     assert_eq!(reconcile_repeatedly(&sale, 2, 61), 0);
     assert_eq!(reconcile_repeatedly(&sale, 1, 30), 0, "an early denial does not count");

@@ -17,7 +17,7 @@ const ALLOWED: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn messages_contain_no_debug_forms() {
+fn messages_use_no_debug_formatting() {
     let mut found = Vec::new();
     for file in source_files().into_iter().filter(|file| !is_test(file)) {
         let within = within(&file);

@@ -87,7 +87,7 @@ fn keys_an_operation_cannot_carry_are_reported() {
 }
 
 #[test]
-fn template_can_read_only_its_row_and_no_files() {
+fn template_can_read_neither_files_nor_the_environment() {
     let gateway = Gateway::accepting();
     for text in ["{{ __tera_context }}", "{{ get_env(name='HOME') }}", "{% include '/etc/passwd' %}"] {
         let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");

@@ -40,7 +40,7 @@ fn run_with_changed_inputs_is_refused_and_changes_are_listed() {
 }
 
 #[test]
-fn changed_text_file_counts_as_a_change() {
+fn run_is_refused_if_a_template_file_changed() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     let sale = campaign().channels(sms).through(&gateway).write();
@@ -67,7 +67,7 @@ fn accepted_changes_are_sent_only_to_remaining_recipients() {
 }
 
 #[test]
-fn resumed_run_sends_its_frozen_inputs() {
+fn run_without_its_list_is_refused_but_results_are_written() {
     let gateway = Gateway::accepting();
     let sale = half_sent_campaign(&gateway);
     std::fs::remove_file(sale.path("sale.csv")).expect("removed");
@@ -76,7 +76,7 @@ fn resumed_run_sends_its_frozen_inputs() {
 }
 
 #[test]
-fn list_that_grows_while_sending_changes_nothing_in_the_run() {
+fn inputs_changed_while_sending_do_not_affect_the_run() {
     let gateway = Gateway::answering([crate::support::Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
     let run = sale.start(&[]);

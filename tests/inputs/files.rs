@@ -108,7 +108,7 @@ fn list_is_read_as_its_author_sees_it() {
         let found = found.unwrap_or_else(|findings| panic!("{findings:#?}"));
         assert_eq!((&found.told, &found.warnings), (&expected.told, &expected.warnings));
         assert_eq!(found.header, expected.header);
-        // The expectation of a long list has only the first and the last row.
+        // The expected result for a long list contains only the first and the last row.
         assert!(found.rows.len() == expected.rows.len() || expected.rows.len() == 2 && found.rows.len() > 100);
         assert_eq!(found.rows.keys().last(), expected.rows.keys().last());
         for (row, cells) in &expected.rows {
@@ -118,7 +118,7 @@ fn list_is_read_as_its_author_sees_it() {
 }
 
 #[test]
-fn non_list_file_is_refused_with_its_file_type() {
+fn malformed_file_is_refused_with_a_reason_and_help() {
     let files = corpus("malformed");
     assert!(files.len() >= 60, "{} files", files.len());
     for file in files {

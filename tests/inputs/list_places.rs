@@ -21,7 +21,7 @@ fn write_workbook(folder: &Folder, name: &str) {
 }
 
 #[test]
-fn init_names_the_sheet_and_row_of_a_list() {
+fn init_suggests_the_sheet_and_header_row_of_a_list() {
     let folder = Folder::new(false);
     write_workbook(&folder, "book.xlsx");
     let found = "the sheet `Spring clients` seems to contain the list, with its header in row 4";
@@ -40,7 +40,7 @@ fn init_names_the_sheet_and_row_of_a_list() {
 }
 
 #[test]
-fn check_names_the_sheet_and_row_of_a_list() {
+fn check_suggests_the_sheet_and_header_row_of_a_list() {
     let gateway = Gateway::accepting();
     let columns = "columns: { phone: Телефон }";
     let sale = campaign().recipients(columns).recipients("region: UA").through(&gateway).write();
@@ -59,7 +59,7 @@ fn check_names_the_sheet_and_row_of_a_list() {
 }
 
 #[test]
-fn header_row_in_a_text_file_keeps_row_numbers_on_resume() {
+fn row_numbers_with_a_header_row_are_kept_on_resume() {
     let gateway = Gateway::accepting();
     let list = format!("Clients,of spring\n\"two\nlines\";x\nphone;name\n{};Ann\n{};Bo\n", phone(4), phone(5));
     let sale = campaign().with_list(&list).recipients("header_row: 3").through(&gateway).write();

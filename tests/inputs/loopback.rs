@@ -45,7 +45,7 @@ fn all_loopback_addresses_are_one_trusted_host() {
 }
 
 #[test]
-fn profile_that_moves_to_loopback_needs_trust() {
+fn profile_moved_to_loopback_must_be_trusted_again() {
     let gateway = Gateway::accepting();
     let sale = sale_through(&gateway);
     move_to_live_host(&sale, &gateway);

@@ -114,7 +114,7 @@ fn suggested_run_of_a_scheduled_campaign_includes_now() {
 }
 
 #[test]
-fn line_break_in_a_cell_is_reported_and_not_refused() {
+fn line_break_in_a_cell_is_reported_with_advice() {
     let list = "phone,name\n380501000002,\"Olena\n380501000003,Ivan\nBondar\"\n380501000004,Taras\n";
     let sale = campaign().with_list(list).write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2  rows in sale.csv");

@@ -68,7 +68,7 @@ fn purchases_are_read_in_every_file_format() {
 }
 
 #[test]
-fn purchases_in_another_file_format_are_refused_by_name() {
+fn unreadable_purchase_file_is_refused_with_a_reason() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

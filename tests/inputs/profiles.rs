@@ -84,7 +84,7 @@ fn changed_host_is_refused_until_trusted() {
 }
 
 #[test]
-fn recipients_above_the_profile_limit_need_up_to() {
+fn run_above_the_recipient_limit_needs_the_up_to_option() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).profile("limits: { recipients: 20 }").write();
     assert_refused(&sale, &gateway, &["--up-to 30"]);
@@ -129,7 +129,7 @@ fn unreadable_key_error_does_not_name_a_missing_profile_file() {
 }
 
 #[test]
-fn invalid_profile_refuses_only_commands_that_use_it() {
+fn invalid_profile_blocks_only_commands_that_use_it() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("rate: 100000/s").write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");

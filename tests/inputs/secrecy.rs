@@ -69,7 +69,7 @@ fn no_response_exposes_a_key_or_number() {
 }
 
 #[test]
-fn key_quoted_by_a_status_answer_is_stored_and_shown_nowhere() {
+fn key_quoted_in_a_status_reply_is_neither_stored_nor_shown() {
     let answers: [fn(&serde_json::Value) -> serde_json::Value; 3] = [
         |_| json!({ "success": false, "error": format!("no such message for {KEY}") }),
         |question| json!({ "success": true, "data": { "id": question["id"], "msg_id": KEY, "status": KEY } }),
@@ -256,7 +256,7 @@ fn foreign_text_cannot_inject_lines_or_reorder_output() {
 }
 
 #[test]
-fn results_are_escaped_on_a_terminal_and_exact_bytes_elsewhere() {
+fn results_are_escaped_on_a_terminal_but_not_in_a_pipe() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "x\nINFO fake \u{1b}[2J")));
     let sale = campaign().through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);

@@ -75,7 +75,7 @@ const COMMANDS: [&str; 67] = [
 ];
 
 #[test]
-fn help_of_the_program_lists_every_command() {
+fn top_level_help_lists_every_command() {
     compare("help", folder, &["--help"]);
     let help = folder().campaign(&["--help"]).exits(0).stdout;
     for command in COMMANDS.iter().filter(|command| !command.contains(' ')) {
@@ -84,7 +84,7 @@ fn help_of_the_program_lists_every_command() {
 }
 
 #[test]
-fn help_of_each_command_fits_the_terminal() {
+fn command_help_fits_the_terminal() {
     for command in COMMANDS {
         let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         compare(&format!("help-{}", command.replace(' ', "-")), folder, &arguments);

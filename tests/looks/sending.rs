@@ -58,7 +58,7 @@ fn status_suggests_a_similar_run() {
 }
 
 #[test]
-fn show_follows_one_message() {
+fn show_prints_one_message_with_its_history() {
     compare("show", after_rehearsal, &["show", "winter", "--row", "2"]);
 }
 
@@ -68,7 +68,7 @@ fn results_command_names_the_written_file() {
 }
 
 #[test]
-fn find_lists_the_messages_of_a_number() {
+fn find_lists_the_messages_to_a_number() {
     compare("find", after_rehearsal, &["find", "+380500000102"]);
 }
 
@@ -83,7 +83,7 @@ fn resolve_without_rows_in_doubt_says_so() {
 }
 
 #[test]
-fn stop_of_a_finished_run_says_so() {
+fn stop_says_that_the_run_has_finished() {
     compare("stop-finished", after_rehearsal, &["stop", "winter"]);
 }
 

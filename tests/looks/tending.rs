@@ -27,7 +27,7 @@ fn suppress_list_shows_each_entry() {
 }
 
 #[test]
-fn suppress_remove_asks_first() {
+fn suppress_remove_asks_for_confirmation() {
     let typed = [("Enter", "")];
     compare_with_input("suppress-remove", with_opt_out, &["suppress", "remove", "+380500000102"], &typed);
 }
@@ -38,7 +38,7 @@ fn suppress_add_reports_an_invalid_number() {
 }
 
 #[test]
-fn forget_asks_first() {
+fn forget_asks_for_confirmation() {
     let typed = [("Enter", "")];
     compare_with_input("forget", after_rehearsal, &["forget", "+380500000102"], &typed);
 }
@@ -49,7 +49,7 @@ fn purge_without_old_runs_says_so() {
 }
 
 #[test]
-fn schedule_add_asks_first() {
+fn schedule_add_asks_for_confirmation() {
     let typed = [("Enter to", "")];
     compare_with_input("schedule-add", with_schedule, &["schedule", "add", "winter.yaml"], &typed);
 }

@@ -50,7 +50,7 @@ fn preview_shows_the_first_messages() {
 }
 
 #[test]
-fn dry_run_counts_and_sends_nothing() {
+fn dry_run_shows_counts_and_sends_nothing() {
     compare("dry-run", winter, &["run", "winter.yaml", "--dry-run"]);
 }
 

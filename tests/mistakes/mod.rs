@@ -232,7 +232,7 @@ fn holds(folder: &Path, text: &str) -> bool {
 #[ignore = "builds the workspace once per mistake: cargo test --test stories mistakes -- --ignored"]
 fn every_patch_is_caught_by_its_test() {
     let mut patches = Patch::read_all();
-    // Patches of one binary follow each other, so that less is rebuilt.
+    // Patches that are tested by the same binary run one after another, so that less is rebuilt.
     patches.sort_by_key(|patch| patch.test().0 != "stories");
     let missed: Vec<String> = patches.iter().filter_map(Patch::find_missed).collect();
     assert!(missed.is_empty(), "{} of {} were not caught:\n{}", missed.len(), patches.len(), missed.join("\n"));

@@ -51,7 +51,7 @@ fn lookup_and_otp_requests_match_the_contract() {
 }
 
 #[test]
-fn answer_is_shown_stored_and_listed() {
+fn gateway_answer_is_shown_and_stored_in_the_results() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     run_command(&desk, "otp", &[]).exits(0).says("0042").says("0.5").says("next: campaign show gateway.otp@1 --row 2");
@@ -183,7 +183,7 @@ fn ctrl_c_while_waiting_for_the_rate_limit_sends_nothing() {
 }
 
 #[test]
-fn doubt_after_a_second_ctrl_c_or_kill_survives_the_next_run() {
+fn rows_stay_in_doubt_after_a_second_ctrl_c_or_a_kill() {
     let gateway = Gateway::answering([Answer::Held, Answer::Held]);
     let desk = desk(&gateway);
     let wait_for_requests = |times: usize| until("the gateway has the requests", || gateway.requests().len() == times);

@@ -18,7 +18,7 @@ fn test(sale: &Folder, testers: impl IntoIterator<Item = u64>, options: &[&str])
 }
 
 #[test]
-fn suppressed_recipient_stops_the_test_for_everyone() {
+fn one_suppressed_recipient_blocks_the_whole_test() {
     let gateway = Gateway::accepting();
     let draft = || campaign().recipients("suppress: [stop.csv]").through(&gateway);
     let sale = draft().profile("policy: { suppress: [house.csv] }").write();

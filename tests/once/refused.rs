@@ -65,7 +65,7 @@ fn lookups_through_one_gateway_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn no_answer_puts_a_key_or_number_in_a_log() {
+fn no_gateway_answer_leaks_a_key_or_number_into_the_log() {
     let script = || {
         vec![
             Answer::CloseRead,

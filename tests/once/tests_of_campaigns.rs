@@ -118,7 +118,7 @@ fn opted_out_recipient_gets_tests_of_service_messages_only() {
 }
 
 #[test]
-fn live_gateway_needs_confirmation_of_the_preview() {
+fn live_test_shows_a_preview_and_needs_confirmation() {
     let sale = crate::support::live();
     let to = TESTER.to_string();
     test(&sale, &["--to", &to]).exits(2).says("Hello, Person 2").says("--yes");

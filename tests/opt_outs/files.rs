@@ -30,7 +30,7 @@ fn campaign_suppression_file_applies_on_every_surface() {
 }
 
 #[test]
-fn list_of_bare_numbers_and_empty_list_are_understood() {
+fn suppression_file_can_be_empty_or_contain_bare_numbers() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).recipients("suppress: [numbers.txt, nobody.csv]").through(&gateway).write();
     sale.write("numbers.txt", &format!("{}\n{}\n", number(2), number(4)));
@@ -64,7 +64,7 @@ fn run_with_an_unusable_suppression_file_is_refused() {
 }
 
 #[test]
-fn row_without_a_number_is_reported() {
+fn row_without_a_valid_number_is_reported() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone,name\n{},a\n38050x,b\n,c\n3.80501E+11,d\n", number(2)));
@@ -76,7 +76,7 @@ fn row_without_a_number_is_reported() {
 }
 
 #[test]
-fn number_suppressed_between_starts_gets_nothing() {
+fn number_suppressed_between_starts_is_skipped() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(6).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone\n{}\n", number(2)));

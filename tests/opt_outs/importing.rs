@@ -15,7 +15,7 @@ fn folder_with_list(rows: std::ops::Range<usize>) -> Folder {
 }
 
 #[test]
-fn import_is_previewed_and_confirmed_by_typing_its_count() {
+fn import_is_confirmed_by_typing_the_number_of_new_opt_outs() {
     let sale = folder_with_list(2..6);
     let list = std::fs::read_to_string(sale.path("clients.csv")).expect("a list");
     sale.write("clients.csv", &format!("{list}+{}\n", phone(3)));
@@ -174,7 +174,7 @@ fn column_marking_all_recipients_as_subscribed_is_reported() {
 }
 
 #[test]
-fn quiet_import_still_warns_of_subscribed_recipients() {
+fn quiet_import_still_warns_about_subscribed_recipients() {
     let sale = campaign().write();
     sale.write("clients.csv", &format!("phone;status\n+{};subscribed\n+{};unsubscribed\n", phone(2), phone(3)));
     let report = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "-q"]).exits(0);

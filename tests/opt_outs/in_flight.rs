@@ -6,12 +6,12 @@ use super::opt_out;
 use crate::support::{Answer, Gateway, campaign, phone, rejected, until};
 
 #[test]
-fn opt_out_while_sending_stops_messages_not_yet_begun() {
+fn opt_out_while_sending_stops_messages_not_yet_sent() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().to(30).through(&gateway).one_at_a_time().write();
     let run = sale.start(&["--json"]);
     until("the gateway has the first message", || gateway.sends().len() == 1);
-    // The message to row 2 is sent; that to row 20 is rendered and waits.
+    // The message to row 2 has been sent; the one to row 20 is rendered and waits.
     opt_out(&sale, 2, &[]);
     opt_out(&sale, 20, &[]);
     opt_out(&sale, 25, &["--campaign", "sale"]);

@@ -38,7 +38,7 @@ fn opt_outs_from_a_loopback_gateway_apply_to_loopback_only() {
 }
 
 #[test]
-fn list_of_opted_out_recipients_sends_nothing() {
+fn run_to_only_opted_out_recipients_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     opt_out(&sale, 2, &[]);

@@ -11,7 +11,7 @@ fn suppress_number(sale: &Folder, row: usize, more: &[&str]) -> Finished {
 }
 
 #[test]
-fn national_number_is_read_in_the_region_of_the_only_campaign() {
+fn national_number_uses_the_region_of_the_only_campaign() {
     let sale = campaign().recipients("region: UA").write();
     suppress_number(&sale, 2, &[])
         .exits(0)

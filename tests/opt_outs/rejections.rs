@@ -18,7 +18,7 @@ fn reject_rows(rows: &'static [usize], error: &'static str) -> Answer {
 }
 
 #[test]
-fn rejection_with_a_known_error_opts_the_recipient_out() {
+fn rejection_with_a_configured_error_opts_the_recipient_out() {
     let gateway = Gateway::answering_then([], reject_rows(&[3, 4], STOP_LIST));
     let sale = campaign().to(4).through(&gateway).profile(PROFILE).write();
     sale.run(&[]).exits(3);

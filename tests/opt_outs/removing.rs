@@ -20,7 +20,7 @@ fn import_rows(sale: &Folder, file: &str, header: &str, rows: std::ops::Range<us
 }
 
 #[test]
-fn number_is_removed_after_yes_was_typed() {
+fn number_is_removed_only_after_yes_is_typed() {
     let sale = campaign().write();
     opt_out(&sale, 2, &["--reason", "asked by phone"]);
     let number = format!("+{}", phone(2));
@@ -83,7 +83,7 @@ fn undoing_an_import_removes_only_what_it_added() {
 }
 
 #[test]
-fn imports_of_same_named_files_are_undone_alone_or_together() {
+fn same_named_imports_are_undone_separately_or_together() {
     let sale = campaign().write();
     import_rows(&sale, "stop.csv", "", 2..4, "");
     let first = entries(&sale)[0]["source"].as_str().expect("a source").to_owned();
@@ -127,7 +127,7 @@ fn imported_export_keeps_its_original_sources() {
 }
 
 #[test]
-fn removing_a_campaign_opt_out_keeps_the_opt_out_from_all() {
+fn removing_a_campaign_opt_out_keeps_the_general_opt_out() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let number = format!("+{}", phone(2));

@@ -36,7 +36,7 @@ fn opted_out(hooked: &Hooked) -> Vec<(usize, String)> {
 }
 
 #[test]
-fn polite_and_spaced_requests_to_stop_opt_out() {
+fn polite_or_spaced_out_stop_requests_count_as_opt_outs() {
     let texts =
         ["Please stop sending me sms", "S T O P", "🛑", "Відпишіть мене, будь ласка", "don't stop!", "bus stop"];
     let (hooked, server) = receive_replies(campaign(), &texts);
@@ -67,7 +67,7 @@ fn ambiguous_reply_is_reviewed_and_opts_nobody_out() {
 }
 
 #[test]
-fn cancel_opts_out_of_marketing_and_scheduling_words_do_not() {
+fn cancel_opts_out_of_marketing_but_cancel_my_order_does_not() {
     let (hooked, server) = receive_replies(campaign(), &["Cancel", "Cancel my order", "Скасувати"]);
     assert_eq!(opted_out(&hooked), [(2, "answered CANCEL".to_owned())]);
     hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0).says("2 replies to review");

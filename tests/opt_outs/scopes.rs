@@ -123,7 +123,7 @@ fn confirmation_shows_that_messages_are_mandatory() {
 }
 
 #[test]
-fn mandatory_needs_service_and_a_profile_can_forbid_it() {
+fn mandatory_requires_service_purpose_and_can_be_forbidden() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("mandatory: true").through(&gateway).write();
     sale.run(&[]).exits(2).says("error[mandatory-marketing]").says("sale.yaml:2:12");
@@ -150,7 +150,7 @@ fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
 }
 
 #[test]
-fn scopes_are_shown_exported_imported_and_removed_separately() {
+fn each_scope_of_an_opt_out_is_handled_separately() {
     let (here, there) = (campaign().write(), campaign().write());
     opt_out_of_all(&here, 2);
     super::opt_out(&here, 2, &[]);
@@ -192,7 +192,7 @@ fn check_earlier_opt_outs(sale: &Folder, gateway: &Gateway) {
 }
 
 #[test]
-fn ledger_of_the_previous_version_has_marketing_opt_outs() {
+fn opt_outs_in_an_earlier_ledger_block_only_marketing() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();

@@ -28,7 +28,7 @@ fn main_text(page: &Html) -> String {
 }
 
 #[test]
-fn sections_show_runs_schedules_and_opt_outs() {
+fn dashboard_sections_show_their_records() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).top("timezone: UTC").top("schedule: { every: daily 10:00 }").write();
     sale.run(&["--now"]).exits(0);
@@ -60,7 +60,7 @@ fn sections_show_runs_schedules_and_opt_outs() {
 }
 
 #[test]
-fn rehearsals_are_hidden_until_asked_for() {
+fn rehearsals_are_hidden_by_default() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -79,7 +79,7 @@ fn rehearsals_are_hidden_until_asked_for() {
 }
 
 #[test]
-fn runs_are_filtered_sorted_and_grouped_by_campaign() {
+fn run_list_supports_filters_sorting_and_campaign_groups() {
     let gateway = gateway_rejecting("No route", |row| row == 3);
     let sale = campaign().through(&gateway).write();
     let file = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
@@ -107,7 +107,7 @@ fn runs_are_filtered_sorted_and_grouped_by_campaign() {
 }
 
 #[test]
-fn failed_search_keeps_its_text() {
+fn failed_search_keeps_the_search_text() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -263,7 +263,7 @@ fn numbers_on_pages_are_masked_unless_requested_by_a_decider() {
 }
 
 #[test]
-fn message_is_found_by_row_identifier_or_number_with_history() {
+fn message_can_be_found_by_each_of_its_identifiers() {
     let gateway = gateway_rejecting("No route", |row| row == 3);
     let sale = campaign().one_at_a_time().batches_of(1).through(&gateway).write();
     sale.run(&[]).exits(3);
@@ -303,7 +303,7 @@ fn run_shows_its_frozen_and_current_campaign_with_findings() {
 }
 
 #[test]
-fn no_page_fetches_a_list_from_elsewhere() {
+fn no_page_fetches_a_remote_list() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "file: sale.csv", "command: [sh, -c, \"touch fetched; cat sale.csv\"]");
@@ -316,7 +316,7 @@ fn no_page_fetches_a_list_from_elsewhere() {
 }
 
 #[test]
-fn row_shows_its_message_and_excluded_row_shows_none() {
+fn row_page_shows_the_message_unless_the_row_was_excluded() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501000002,Olha\n380501000002,Again\nnobody,Nobody\n";
     let sale = campaign().with_list(list).recipients("max_invalid: 100%").through(&gateway).write();

@@ -89,7 +89,7 @@ fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
 }
 
 #[test]
-fn page_restricts_the_browser_and_is_not_cached() {
+fn page_sends_security_headers_and_is_not_cached() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
@@ -135,7 +135,7 @@ fn foreign_host_is_refused_even_with_a_valid_cookie() {
 }
 
 #[test]
-fn signed_out_visitor_loses_access_at_once() {
+fn revoked_visitor_loses_access_at_once() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let (olha, ivan) = (
@@ -197,7 +197,7 @@ fn cookie_over_tls_uses_the_host_prefix() {
 }
 
 #[test]
-fn no_log_holds_a_secret_or_a_number() {
+fn no_log_contains_a_secret_or_a_phone_number() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &["-vv"]);
     let browser = Browser::by(&server, &create_link(&sale, &["Olha", "--decide"]));

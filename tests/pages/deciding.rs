@@ -24,7 +24,7 @@ fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
 const SENT: [(&str, &str); 2] = [("decision", "sent"), ("count", "4")];
 
 #[test]
-fn decision_about_doubt_records_its_author() {
+fn decision_about_rows_in_doubt_is_recorded_with_its_author() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -43,7 +43,7 @@ fn decision_about_doubt_records_its_author() {
 }
 
 #[test]
-fn wrong_number_of_rows_is_refused_and_decides_nothing() {
+fn decision_with_a_wrong_row_count_is_refused() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -187,7 +187,7 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
 }
 
 #[test]
-fn decisions_are_refused_while_sending_and_stop_ends_the_run() {
+fn decisions_are_refused_while_sending_but_stop_works() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).batches_of(10).through(&sandbox).delivery("rate: 100/s").write();
     let server = Server::start(&sale, &[]);
@@ -206,7 +206,7 @@ fn decisions_are_refused_while_sending_and_stop_ends_the_run() {
 }
 
 #[test]
-fn schedule_is_paused_and_resumed_and_a_number_is_suppressed() {
+fn pages_can_pause_a_schedule_and_suppress_a_number() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);

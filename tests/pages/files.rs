@@ -108,7 +108,7 @@ fn page_uses_the_requested_or_the_system_language() {
 }
 
 #[test]
-fn page_is_private_and_complete_and_keeps_foreign_files() {
+fn page_file_is_private_and_never_replaces_foreign_files() {
     let sale = campaign().write();
     preview_page(&sale, &[]);
     let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();
@@ -153,7 +153,7 @@ fn json_output_has_the_page_path_and_row_count() {
 }
 
 #[test]
-fn plan_page_shows_its_content_digest_and_next_commands() {
+fn plan_page_shows_messages_and_commands_with_its_digest() {
     let gateway = Gateway::accepting();
     let sale = campaign()
         .channels(VIBER_AND_SMS)

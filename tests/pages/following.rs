@@ -19,7 +19,7 @@ fn counts(part: &Html) -> std::collections::BTreeMap<String, u64> {
 }
 
 #[test]
-fn live_figures_finally_match_the_results() {
+fn final_live_figures_match_the_results() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(3_000).batches_of(50).through(&sandbox).delivery("rate: 1500/s").write();
     let server = Server::start(&sale, &[]);

@@ -31,7 +31,7 @@ fn nearly_exhausted_budget_needs_attention() {
 }
 
 #[test]
-fn doubt_and_stopped_runs_need_attention() {
+fn messages_in_doubt_need_attention() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().delivery("timeout: 10s").through(&gateway).write();
     sale.run(&[]).exits(4);
@@ -57,7 +57,7 @@ fn missing_receipts_need_attention_after_a_while() {
 }
 
 #[test]
-fn period_counts_the_runs_that_started_in_it() {
+fn period_figures_count_runs_by_their_start_time() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);

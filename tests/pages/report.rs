@@ -161,7 +161,7 @@ fn report_of_an_ended_run_is_reproducible_and_reads_no_messages() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn report_of_a_purged_run_shows_what_is_still_known() {
+fn report_of_a_purged_run_shows_its_stored_figures() {
     let _files = in_files();
     let hooked = delivered_run();
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
@@ -211,7 +211,7 @@ fn report_shows_a_run_in_progress_and_how_to_resolve_doubt() {
 }
 
 #[test]
-fn gateway_text_is_escaped_and_labelled_in_two_languages() {
+fn gateway_text_is_escaped_in_reports_in_both_languages() {
     let hostile = "</script><script>alert(1)</script><b onclick='x'>\u{202e}";
     let gateway = Gateway::always(Answer::items(move |operation| rejected(operation, hostile)));
     let sale = campaign().to(4).through(&gateway).write();

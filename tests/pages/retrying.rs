@@ -38,7 +38,7 @@ fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
 }
 
 #[test]
-fn retry_from_a_page_sends_what_it_showed_and_records_who() {
+fn retry_from_a_page_matches_its_preview_and_logs_the_user() {
     let gateway = rejecting(&[3, 4]);
     let sale = send(campaign().to(4).through(&gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH"));
     let server = Server::start(&sale, &[]);
@@ -122,7 +122,7 @@ fn retry_from_a_page_waits_for_the_sending_window() {
 }
 
 #[test]
-fn profile_with_an_approval_rule_allows_no_retry_from_a_page() {
+fn profile_with_an_approval_rule_forbids_retry_from_a_page() {
     let gateway = rejecting(&[3]);
     let sale = send(campaign().to(2).through(&gateway));
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");

@@ -76,7 +76,7 @@ fn numbers_in_a_column_of_the_list_are_masked() {
 }
 
 #[test]
-fn download_has_exactly_the_filtered_rows_for_deciders() {
+fn only_deciders_can_download_the_filtered_rows() {
     let (sale, _gateway) = titled_campaign();
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server);

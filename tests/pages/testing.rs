@@ -32,7 +32,7 @@ fn offers_test(page: &Html) -> bool {
 }
 
 #[test]
-fn test_reaches_only_the_chosen_numbers_of_the_file() {
+fn test_is_sent_only_to_the_chosen_numbers_in_the_file() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     let server = Server::start(&sale, &["--test-to", "testers.csv"]);
@@ -98,7 +98,7 @@ fn test_from_a_page_obeys_the_rules_of_the_command() {
 }
 
 #[test]
-fn test_needs_the_option_and_the_right_to_decide() {
+fn page_tests_need_the_test_to_option_and_a_decider() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     let without = Server::start(&sale, &[]);

@@ -72,7 +72,7 @@ fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
 }
 
 #[test]
-fn stored_results_of_an_earlier_run_lose_a_forgotten_recipient() {
+fn forgotten_recipient_is_erased_from_results_of_earlier_runs() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
@@ -103,7 +103,7 @@ fn stored_bytes_of_a_forgotten_recipient_are_overwritten() {
 }
 
 #[test]
-fn forgotten_recipient_is_still_guarded_against_new_messages() {
+fn forgotten_recipient_gets_no_second_message_of_an_edition() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
     sale.run(&["--rows", "2-4"]).exits(0);
@@ -114,7 +114,7 @@ fn forgotten_recipient_is_still_guarded_against_new_messages() {
     assert_eq!(report["counts"], json!({ "accepted": 2, "skipped": 3 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 6].map(phone));
     assert_eq!(sale.results().rows[1]["reason"], "already sent");
-    // Another edition is also marketing.
+    // The next edition is marketing too, so the opt-out applies.
     sale.write("sale.yaml", &format!("edition: next\n{}", fs::read_to_string(sale.path("sale.yaml")).unwrap()));
     let next = sale.run(&["--json"]).exits(0).json();
     assert_eq!(next["counts"], json!({ "accepted": 4, "skipped": 1 }));
@@ -132,7 +132,7 @@ fn forgotten_recipient_is_still_guarded_against_new_messages() {
 }
 
 #[test]
-fn planned_rows_are_skipped_even_if_their_copies_changed() {
+fn planned_rows_of_a_forgotten_recipient_are_skipped() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(5)).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
@@ -141,12 +141,12 @@ fn planned_rows_are_skipped_even_if_their_copies_changed() {
     assert_eq!(files_with_traces(&sale), Vec::<String>::new());
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["counts"], json!({ "planned": 3, "skipped": 1, "accepted": 1 }));
-    // The list still has the person, which alone is not a change.
+    // The list still contains the person, which alone does not count as a change.
     let ended = sale.run(&["--json"]).exits(0).json();
     assert_eq!((&ended["run"], &ended["counts"]), (&json!("sale@1"), &json!({ "accepted": 4, "skipped": 1 })));
     assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));
     assert_eq!(sale.results().rows[1]["reason"], "opted out");
-    // Any other difference is a change.
+    // Any other difference counts as a change.
     let other = campaign().with_list(&list_of(5)).through(&gateway).write();
     other.run(&["--limit", "1"]).exits(0);
     forget(&other, 3).exits(0);

@@ -116,7 +116,7 @@ fn recipients_of_a_purged_run_get_no_second_message() {
 }
 
 #[test]
-fn recent_unfinished_and_in_doubt_runs_are_not_purged() {
+fn runs_that_are_recent_or_unfinished_or_in_doubt_are_kept() {
     let later = FutureClock::new();
     let gateway = Gateway::answering([Answer::CutBody]);
     let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
@@ -167,7 +167,7 @@ fn purge_needs_confirmation_and_a_minimum_age() {
 }
 
 #[test]
-fn interrupted_purge_is_continued_by_the_next_one() {
+fn interrupted_purge_is_completed_by_the_next_purge() {
     let later = FutureClock::new();
     for failpoint in ["commit.before:1", "purge.recorded:1", "purge.discarded:1"] {
         let gateway = Gateway::accepting();

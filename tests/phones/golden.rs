@@ -48,7 +48,7 @@ impl GoldenNumber {
         match region {
             _ if self.is_international() => self.abroad,
             true => self.national.or(self.abroad),
-            // A national number, or a country code after the zeros.
+            // One leading zero means a national number; two are followed by a country code.
             false if self.text.starts_with('0') && !self.text.starts_with("00") => None,
             false => self.abroad,
         }

@@ -34,7 +34,7 @@ fn count_uses(sale: &Folder) -> i64 {
 }
 
 #[test]
-fn approval_is_typed_at_a_terminal_only() {
+fn approval_can_be_typed_only_at_a_terminal() {
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.campaign(&["approve", &digest]).exits(2).says("the approver must confirm the approval at a terminal");
@@ -98,7 +98,7 @@ fn only_one_of_two_simultaneous_runs_gets_the_approval() {
 }
 
 #[test]
-fn plan_that_changed_is_not_approved() {
+fn changed_plan_cannot_be_approved() {
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.replace("sale.yaml", "Hello", "Goodbye");

@@ -21,7 +21,7 @@ fn write_sale(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn plan_shows_counts_parts_and_maximum_cost_and_sends_nothing() {
+fn plan_shows_its_size_and_maximum_cost_and_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);

@@ -51,7 +51,7 @@ const CHANGES: [(&str, &str, &str, &str); 13] = [
 ];
 
 #[test]
-fn every_program_address_and_source_is_part_of_the_digest() {
+fn every_external_resource_is_part_of_the_digest() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
@@ -102,7 +102,7 @@ fn program_that_replaces_the_list_is_refused_before_it_starts() {
 }
 
 #[test]
-fn plan_and_approve_show_programs_addresses_and_sources() {
+fn plan_and_approve_show_every_external_resource() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     sale.replace("sale.yaml", "delivery:\n", "delivery:\n  on_in_doubt: assume_sent\n");

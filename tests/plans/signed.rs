@@ -118,7 +118,7 @@ fn token_of_another_key_with_the_same_name_approves_nothing() {
 }
 
 #[test]
-fn rehearsals_loopback_and_small_runs_need_no_approval() {
+fn only_large_live_runs_need_approval() {
     let sale = guarded_campaign();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&["--offline", "--yes", "--rows", "2-3"]).exits(5);

@@ -218,7 +218,7 @@ fn final_state((_, status, _): &Report) -> &'static str {
 }
 
 #[test]
-fn channel_failure_is_in_gateway_status_without_an_error() {
+fn channel_failure_sets_gateway_status_but_no_error() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).channels(VIBER_SMS).through(&gateway));
     let server = hooked.serve();
@@ -384,7 +384,7 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
 }
 
 #[test]
-fn delivery_reported_during_a_retry_skips_that_row() {
+fn row_reported_delivered_during_a_retry_is_skipped() {
     let webhook = Arc::new(Mutex::new(None::<(String, String)>));
     let late = Arc::clone(&webhook);
     let gateway = Gateway::always(Answer::items(move |operation| {

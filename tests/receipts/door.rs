@@ -10,7 +10,7 @@ use super::{Hooked, operations, post, post_with_header, secret, webhook_path};
 use crate::support::{Gateway, Server, campaign, in_files, say, with_ledger};
 
 #[test]
-fn forged_foreign_and_unreadable_webhooks_change_nothing() {
+fn invalid_webhooks_change_nothing() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).through(&gateway));
     let server = hooked.serve();

@@ -32,7 +32,7 @@ fn channel_figures(hooked: &Hooked) -> Value {
 }
 
 #[test]
-fn status_shows_arrivals_and_delivery_times_by_channel() {
+fn status_shows_deliveries_and_delivery_times_by_channel() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(26).channels(VIBER_THEN_SMS).through(&gateway));
@@ -151,7 +151,7 @@ fn read_receipt_counts_for_the_channel_that_reported_it() {
 }
 
 #[test]
-fn counted_figures_are_stored_and_refreshed_after_new_receipts() {
+fn figures_are_stored_and_refreshed_after_new_receipts() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(8).channels(VIBER_THEN_SMS).through(&gateway));

@@ -134,7 +134,7 @@ fn server_rewrites_results_after_receipts() {
         assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
     }
     before.end("TERM").exits(0);
-    // A starting server checks at once.
+    // A server checks for outdated results as soon as it starts.
     let server = hooked.serve();
     until("the results are rewritten", || hooked.sale.results().states() == ["delivered", "delivered"]);
     let runs = hooked.sale.campaign(&["status", "--json"]).json();
@@ -143,7 +143,7 @@ fn server_rewrites_results_after_receipts() {
 }
 
 #[test]
-fn opt_out_word_opts_out_and_loopback_affects_only_loopback() {
+fn opt_out_reply_through_loopback_applies_only_to_loopback() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();
@@ -172,7 +172,7 @@ fn opt_out_word_opts_out_and_loopback_affects_only_loopback() {
 }
 
 #[test]
-fn opt_out_reply_survives_undoing_the_import_of_its_number() {
+fn opt_out_from_a_reply_survives_the_undo_of_an_import() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();

@@ -13,7 +13,7 @@ fn webhook_body(operation: &Value, status: &str, second: u32) -> String {
 }
 
 #[test]
-fn operation_has_its_own_webhook_address() {
+fn each_operation_has_a_unique_webhook_url() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(4).through(&gateway));
     let server = hooked.serve();

@@ -17,7 +17,7 @@ fn parse_objects(printed: &str) -> Vec<Value> {
 }
 
 #[test]
-fn run_is_followed_to_the_end_of_its_last_message() {
+fn watch_follows_a_run_until_its_last_message_is_final() {
     let gateway = Gateway::answering([Answer::Held]);
     let hooked = Hooked::write(campaign().to(30).through(&gateway).one_at_a_time());
     let server = hooked.serve();

@@ -85,7 +85,7 @@ fn messages_sent_after_a_backup_are_reconciled_and_not_resent() {
 }
 
 #[test]
-fn run_after_a_restore_needs_duplicates_to_be_accepted() {
+fn run_after_a_restore_requires_accepting_duplicates() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);

@@ -73,19 +73,19 @@ fn fill_the_disk_midway(step: usize) {
 }
 
 #[test]
-fn disk_full_midway_leaves_no_message_unrecorded() {
+fn full_disk_midway_leaves_no_message_unrecorded() {
     // The log is written in pages of 4 KB, one at a time, so steps of 3 KB still hit every page.
     fill_the_disk_midway(3);
 }
 
 #[test]
 #[ignore = "takes a minute"]
-fn disk_full_at_any_point_leaves_no_message_unrecorded() {
+fn full_disk_at_any_point_leaves_no_message_unrecorded() {
     fill_the_disk_midway(1);
 }
 
 #[test]
-fn full_disk_never_repeats_a_charged_lookup() {
+fn lookup_on_a_full_disk_is_unsent_or_reported_as_charged() {
     let _files = in_files();
     const LOOKUP: [&str; 3] = ["gateway", "lookup", "380501234567"];
     let gateway = Gateway::accepting();
@@ -136,7 +136,7 @@ fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
     let limits = run.told_by_the_system("limits");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
-    // The superuser owns that memory anyway; a unit test covers other users.
+    // If this test runs as root, root owns that memory anyway; a unit test covers other users.
     assert_eq!(run.owner_of_its_memory(), 0);
     run.signal("INT");
     run.finish().exits(130);

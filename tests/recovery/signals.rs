@@ -51,7 +51,7 @@ fn signal_waits_for_open_requests() {
 }
 
 #[test]
-fn second_signal_ends_at_once_and_leaves_doubt() {
+fn second_signal_ends_a_run_at_once_with_messages_in_doubt() {
     let gateway = Gateway::answering([Answer::Silence]);
     let sale = campaign().to(30).through(&gateway).write();
     let mut run = sale.start(&[]);

@@ -69,7 +69,7 @@ fn truncate_ledger(state: &Path) {
 }
 
 #[test]
-fn deleted_ledger_is_detected_and_not_taken_as_nothing_sent() {
+fn deleted_ledger_is_detected_and_not_treated_as_empty() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -125,7 +125,7 @@ fn lost_ledger_is_replaced_on_request_and_its_records_are_kept() {
 
 #[cfg(unix)]
 #[test]
-fn state_folder_without_permissions_sends_nothing() {
+fn nothing_is_sent_without_access_to_the_state_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     for mode in [0o500, 0o000] {
         let witness = Witness::start();
@@ -147,7 +147,7 @@ fn state_folder_without_permissions_sends_nothing() {
 }
 
 #[test]
-fn unreadable_state_folder_is_not_taken_as_nothing_sent() {
+fn unreadable_state_folder_is_not_treated_as_empty() {
     let sale = campaign().write();
     let command = |arguments: &[&str], state: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));

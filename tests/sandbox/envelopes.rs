@@ -69,7 +69,7 @@ fn envelope_of_all_operations_is_answered_item_by_item() {
 
 /// Contract 2.3 and 4.2: the asynchronous endpoint returns only the identifier of the request.
 #[test]
-fn asynchronous_answer_is_only_an_identifier() {
+fn asynchronous_response_contains_only_a_request_id() {
     let sandbox = TestSandbox::start();
     let operations: Vec<_> = (1..).zip(TYPES).map(|(id, kind)| example(kind, id)).collect();
     let mut ids = Vec::new();

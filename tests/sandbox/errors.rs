@@ -16,7 +16,7 @@ fn with_account(account: AccountSettings) -> Scenario {
 
 /// Contract 7, row 1: a missing or a wrong key.
 #[test]
-fn missing_or_wrong_key_is_access_denied() {
+fn missing_or_wrong_key_is_refused_with_access_denied() {
     let sandbox = TestSandbox::start();
     for auth in [Value::Null, json!(""), json!("wrong"), json!({"key": 1})] {
         let body = with(&envelope(&[example("sms", 1)]), json!({"auth": auth}));
@@ -28,7 +28,7 @@ fn missing_or_wrong_key_is_access_denied() {
 
 /// Contract 7, row 2 (and 2.1): `whatsapp` is a channel of a pipeline and no type.
 #[test]
-fn unknown_type_whatsapp_refuses_the_whole_envelope() {
+fn envelope_with_an_operation_of_type_whatsapp_is_refused() {
     let sandbox = TestSandbox::start();
     let body = envelope(&[example("sms", 1), json!({"type": "whatsapp", "id": 2})]);
     for path in [SYNC, ASYNC] {

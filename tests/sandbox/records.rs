@@ -57,7 +57,7 @@ fn identifier_is_returned_as_sent() {
 
 /// Contract 2.5: a message status.
 #[test]
-fn status_shows_the_message_its_channel_and_time() {
+fn status_response_identifies_the_message_and_its_channel() {
     let sandbox = TestSandbox::start();
     for (id, (kind, channel)) in (1..).zip([("sms", "sms"), ("viber", "viber"), ("rcs", "rcs"), ("voice", "voice")]) {
         let sent = sandbox.payload(&example(kind, id));

@@ -142,7 +142,7 @@ fn hook_of_a_pipeline_is_not_stored() {
 
 /// Contract 6.4: `--notify` sets the account's notification URL.
 #[test]
-fn account_of_a_sandbox_can_have_a_notification_address() {
+fn notify_option_sets_the_notification_url_of_the_account() {
     let (folder, notified) = (tempfile::tempdir().expect("a folder"), start_receiver());
     let scenario = folder.path().join("scenario.yaml");
     std::fs::write(&scenario, "speed: 200\n").expect("a scenario");

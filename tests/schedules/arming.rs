@@ -13,7 +13,7 @@ fn weekly_campaign(gateway: &Gateway) -> Draft {
 }
 
 #[test]
-fn schedule_is_listed_with_its_next_date_until_removed() {
+fn schedule_is_listed_with_its_next_occurrences_until_removed() {
     let gateway = Gateway::accepting();
     let sale = weekly_campaign(&gateway).write();
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));

@@ -86,7 +86,7 @@ fn expected_results(states: [&str; 4]) -> BTreeMap<String, (String, String)> {
 }
 
 #[test]
-fn schedule_sends_notifies_reconciles_and_skips_opt_outs() {
+fn scheduled_campaign_runs_unattended_for_two_days() {
     let _files = in_files();
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = folder.path().join("scenario.yaml");

@@ -122,7 +122,7 @@ fn damaged_schedule_fires_again_once_it_is_activated_again() {
 }
 
 #[test]
-fn damaged_record_of_a_fired_occurrence_never_sends_it_again() {
+fn occurrence_with_a_damaged_record_is_never_sent_again() {
     let due = DueCampaigns::write();
     let sale = &due.hooked.sale;
     let server = due.serve(SignedDuration::from_secs(-1));

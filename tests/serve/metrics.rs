@@ -34,7 +34,7 @@ fn metrics_cover_messages_rates_and_commits_but_no_recipients() {
 }
 
 #[test]
-fn metrics_have_their_own_address_if_one_is_set() {
+fn metrics_option_moves_metrics_to_a_separate_address() {
     let sale = campaign().write();
     let port =
         std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();

@@ -43,7 +43,7 @@ fn shared_backup_restored_elsewhere_sends_no_second_message() {
 }
 
 #[test]
-fn backup_moves_between_file_and_database() {
+fn backup_can_move_a_ledger_between_file_and_database() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let (sale, ledger) = (campaign().to(9).through(&gateway).write().over(""), cluster.database());

@@ -80,7 +80,7 @@ fn retry_sends_once(ledger: &str, cut: &dyn Fn()) {
 }
 
 #[test]
-fn run_reconnects_when_its_connection_breaks_anywhere() {
+fn run_reconnects_when_its_connection_breaks_at_any_point() {
     cut_at_each_message(Cut::Message, next_sampled_step, run_is_complete);
     cut_at_each_message(Cut::Answer, next_sampled_step, run_is_complete);
 }

@@ -25,7 +25,7 @@ fn partly_sent(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn moved_ledger_continues_and_its_old_file_sends_nothing() {
+fn moved_ledger_works_and_its_old_file_sends_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let (sale, ledger) = (partly_sent(&gateway), cluster.database());

@@ -6,7 +6,7 @@ use super::{expire_leases, ledger_address, run_elsewhere, start_elsewhere, write
 use crate::support::{Answer, Clock, Cluster, Gateway, Results, campaign, phone, until};
 
 #[test]
-fn run_of_one_machine_is_shown_exported_and_resumed_on_another() {
+fn run_from_one_machine_can_be_viewed_and_resumed_on_another() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(cluster, campaign().to(20).through(&gateway));
@@ -51,7 +51,7 @@ fn opt_out_on_one_machine_applies_on_another() {
 }
 
 #[test]
-fn run_of_a_lost_machine_resumes_after_lease_expiry_with_doubt() {
+fn run_of_a_lost_machine_resumes_after_its_lease_expires() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = write_in_database(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
@@ -144,7 +144,7 @@ fn file_ledger_keeps_a_campaign_out_of_the_shared_ledger() {
 }
 
 #[test]
-fn two_simultaneous_starts_on_a_new_database_make_one_ledger() {
+fn two_simultaneous_starts_on_a_new_database_create_one_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(cluster, campaign().to(40).through(&gateway));

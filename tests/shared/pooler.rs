@@ -5,7 +5,7 @@ use crate::recovery::{Tally, Witness};
 use crate::support::{Cluster, Pooler, campaign, phone, until};
 
 #[test]
-fn pooler_in_transaction_mode_changes_nothing() {
+fn run_works_through_a_pooler_in_transaction_mode() {
     let Some(cluster) = Cluster::shared() else { return };
     let Some(mut pooler) = Pooler::start(cluster) else { return };
     let witness = Witness::start();

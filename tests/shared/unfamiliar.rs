@@ -21,7 +21,7 @@ fn rule_names(finished: &Finished) -> Vec<Value> {
 }
 
 #[test]
-fn live_runs_cause_a_warning_in_an_empty_state_folder() {
+fn empty_state_folder_causes_a_warning_if_there_are_live_runs() {
     let Some(cluster) = Cluster::shared() else { return };
     let sale = started_campaign(cluster);
     assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains(RULE), "it has its high-water mark");
@@ -29,7 +29,7 @@ fn live_runs_cause_a_warning_in_an_empty_state_folder() {
         let finished = run_elsewhere(&sale, &["check", "sale.yaml", "--json"]);
         assert!(rule_names(&finished).contains(&json!(RULE)), "{}", finished.told());
     }
-    // An inquiry changes the rate of the account, and must not hide the warning.
+    // An inquiry updates the account's rate limit in the ledger, which must not hide the warning.
     run_elsewhere(&sale, &["check", "sale.yaml", "--online"]).says(RULE);
     run_elsewhere(&sale, &["check", "sale.yaml"]).says(RULE).says("sale@1").says("campaign status");
     run_elsewhere(&sale, &["status"]).exits(0);

@@ -36,7 +36,7 @@ fn older_version_sends_nothing_after_an_upgrade() {
 }
 
 #[test]
-fn ledger_is_upgraded_only_once_and_on_request() {
+fn upgrade_of_a_current_ledger_changes_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write().over(&cluster.database());

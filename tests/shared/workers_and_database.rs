@@ -40,7 +40,7 @@ fn kill_the_database(kills: usize) {
 }
 
 #[test]
-fn worker_waits_for_an_unavailable_database() {
+fn shared_run_waits_for_an_unavailable_database() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
     let sale = write_in_database(&cluster, campaign().to(20).batches_of(BATCH).through(&witness));

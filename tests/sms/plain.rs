@@ -27,7 +27,7 @@ fn sent_texts(gateway: &Gateway) -> Vec<String> {
 }
 
 #[test]
-fn transliterated_text_is_sent_counted_and_shown() {
+fn transliterated_text_is_used_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale =
         campaign().with_list(&list()).channels(&sms(TEXT, ", plain: latin, max_parts: 1")).through(&gateway).write();

@@ -66,7 +66,7 @@ fn resumed_run_uses_its_copy_and_starts_no_program() {
 }
 
 #[test]
-fn failing_list_program_is_quoted_and_nothing_is_sent() {
+fn error_of_a_list_program_is_quoted_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_script(
         campaign().through(&gateway),
@@ -135,7 +135,7 @@ fn read_pid(sale: &Folder, name: &str) -> Option<u32> {
 }
 
 #[test]
-fn secret_of_a_source_is_stored_nowhere() {
+fn invalid_source_is_refused_without_showing_its_secret() {
     let address = nobody();
     for (source, words) in [
         (format!("url: {address}/a.csv\nheaders: {{ Authorization: s3cret }}"), "where to find the secret"),

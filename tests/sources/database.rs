@@ -89,7 +89,7 @@ fn query_result_is_a_list_of_text_values() {
 }
 
 #[test]
-fn query_is_one_statement_that_only_reads() {
+fn query_must_be_a_single_read_only_statement() {
     let gateway = Gateway::accepting();
     for (sql, words) in [
         ("select phone from people; delete from people", "more than one statement"),
@@ -110,7 +110,7 @@ fn query_is_one_statement_that_only_reads() {
 }
 
 #[test]
-fn address_is_a_secret_and_an_invalid_one_is_not_quoted() {
+fn database_address_is_never_quoted_in_an_error() {
     for (address, words) in [
         ("s3cret", "does not contain a database address"),
         ("postgres://me:s3cret@127.0.0.1:1/crm", "cannot connect"),
@@ -179,7 +179,7 @@ impl Drop for Postgres {
 }
 
 #[test]
-fn postgresql_error_is_shown_verbatim() {
+fn postgresql_source_is_read_only_and_limits_value_sizes() {
     let Some(server) = Postgres::start() else {
         let _ = writeln!(std::io::stderr(), "skipped: this needs a PostgreSQL server that can be started here");
         return;

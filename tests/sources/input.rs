@@ -69,7 +69,7 @@ fn empty_or_truncated_stdin_and_schedules_are_refused() {
 }
 
 #[test]
-fn interrupt_while_idle_ends_the_command() {
+fn interrupt_while_reading_the_list_ends_the_run() {
     let gateway = Gateway::accepting();
     let sale = campaign_from_stdin(campaign().through(&gateway));
     let (input, output) = std::io::pipe().expect("a pipe");

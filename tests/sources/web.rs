@@ -132,7 +132,7 @@ fn response_without_the_complete_list_sends_nothing() {
 }
 
 #[test]
-fn complete_list_is_sent_from_every_kind_of_http_response() {
+fn list_is_accepted_from_every_kind_of_complete_response() {
     for answer in [
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n0\r\n\r\n"),
         http_answer("200 OK", "Content-Type: text/html\r\n"),

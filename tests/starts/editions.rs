@@ -44,7 +44,7 @@ fn yesterdays_unfinished_edition_ends_before_todays_begins() {
 }
 
 #[test]
-fn finishing_yesterday_says_that_todays_edition_follows() {
+fn finishing_yesterdays_edition_announces_todays() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     sale.replace("sale.yaml", "{{ name }}", "you");
@@ -55,7 +55,7 @@ fn finishing_yesterday_says_that_todays_edition_follows() {
 }
 
 #[test]
-fn changed_daily_list_ends_the_old_run_first_without_repeats() {
+fn changed_daily_list_requires_ending_the_unfinished_run() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     let lines: String = (12..22).map(|row| format!("{},Person {row}\n", phone(row))).collect();
@@ -74,7 +74,7 @@ fn changed_daily_list_ends_the_old_run_first_without_repeats() {
 }
 
 #[test]
-fn changed_edition_is_refused_with_the_replacing_command() {
+fn changed_edition_is_refused_with_a_suggested_command() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).top("edition: first").through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);
@@ -129,7 +129,7 @@ fn rehearsal_always_starts_over_after_an_earlier_one() {
 }
 
 #[test]
-fn retry_of_rejected_rows_ends() {
+fn retry_does_not_loop_if_every_row_is_rejected_again() {
     let refuse = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::always(refuse());
     let sale = campaign().to(30).through(&gateway).write();

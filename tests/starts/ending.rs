@@ -6,7 +6,7 @@ use super::write_campaign_in;
 use crate::support::{Answer, Folder, Gateway, Process, Results, SandboxProcess, campaign, phone, rejected, until};
 
 #[test]
-fn planned_rows_of_a_cancelled_run_are_skipped_and_it_ends() {
+fn cancelled_run_ends_and_its_planned_rows_are_skipped() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().to(10).batches_of(2).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(3);
@@ -29,7 +29,7 @@ fn planned_rows_of_a_cancelled_run_are_skipped_and_it_ends() {
 }
 
 #[test]
-fn one_of_two_simultaneous_stops_ends_a_run() {
+fn exactly_one_of_several_simultaneous_stops_ends_a_run() {
     let gateway = Gateway::accepting();
     for _ in 0..4 {
         let sale = campaign().to(9).through(&gateway).write();
@@ -83,7 +83,7 @@ fn rejections_in_the_last_rows_finish_a_run_without_a_stop() {
 }
 
 #[test]
-fn run_in_progress_is_cancelled_after_open_requests() {
+fn run_in_progress_is_cancelled_once_its_requests_complete() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).through(&sandbox).delivery("rate: 50/s").batches_of(10).write();
     let run = sale.start(&[]);

@@ -47,7 +47,7 @@ fn file_selects_the_runs_that_started_from_it() {
 }
 
 #[test]
-fn moved_campaign_is_reported_once() {
+fn moved_campaign_needs_the_moved_option_only_once() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     write_campaign_in(&home, &gateway, "a", "Autumn", 3);
     write_campaign_in(&home, &gateway, "b", "Winter", 5);

@@ -79,7 +79,7 @@ fn partly_known_parts_make_the_total_a_minimum() {
 }
 
 #[test]
-fn file_that_begins_with_a_dash_is_suggested_as_a_path() {
+fn file_name_beginning_with_a_dash_is_suggested_as_a_path() {
     let (gateway, folder) = (Gateway::accepting(), Folder::new(true));
     super::write_campaign_in(&folder, &gateway, ".", "Hello", 3);
     std::fs::rename(folder.path("sale.yaml"), folder.path("-weird.yaml")).expect("another name");
@@ -88,7 +88,7 @@ fn file_that_begins_with_a_dash_is_suggested_as_a_path() {
 }
 
 #[test]
-fn results_named_like_a_foreign_workbook_are_refused() {
+fn results_file_with_an_ods_extension_is_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("results: r.ods").through(&gateway).write();
     sale.run(&[]).exits(2).says("use `.xlsx` or `.csv`");

@@ -140,7 +140,7 @@ fn windows_without_overlap_or_zone_are_refused() {
 }
 
 #[test]
-fn number_of_needed_windows_is_forecast_and_rehearsed() {
+fn check_and_rehearsal_report_the_number_of_sending_windows() {
     let draft = campaign().to(100).top("timezone: Europe/Kyiv").delivery("rate: 60/h");
     // One hundred minutes of messages, forty minutes a day.
     let sale = draft.delivery("window: 09:00-09:40").write();

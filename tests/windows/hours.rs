@@ -71,7 +71,7 @@ fn row_is_sent_within_the_window_of_its_zone() {
 }
 
 #[test]
-fn country_of_a_number_determines_a_single_zone() {
+fn phone_number_determines_the_zone_of_a_single_zone_country() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     // One Ukrainian number, one Japanese, and one Spanish, whose country has several zones.
     let list = "phone,name\n380501000002,A\n819012345678,B\n34612345678,C\n";
@@ -95,7 +95,7 @@ fn run_waits_for_the_window_and_says_until_when() {
 }
 
 #[test]
-fn wait_ends_on_signal_stop_or_kill_and_the_run_resumes() {
+fn run_interrupted_while_waiting_for_a_window_resumes() {
     let _files = in_files();
     for (how, code) in [("INT", 130), ("TERM", 143), ("stop", 5), ("KILL", 137)] {
         let _case = telling(format!("case: {how}"));

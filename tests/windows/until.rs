@@ -36,7 +36,7 @@ fn remaining_recipients_are_skipped_after_the_end_time() {
 }
 
 #[test]
-fn run_does_not_wait_for_a_window_that_opens_after_its_end() {
+fn run_does_not_wait_for_a_window_after_the_end_time() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(40).through(&gateway).top("timezone: Pacific/Apia").delivery("until: 1h");
     // The window opens tomorrow at the earliest.

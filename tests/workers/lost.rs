@@ -7,7 +7,7 @@ use super::{
 use crate::support::{Gateway, until};
 
 #[test]
-fn shard_of_a_killed_worker_continues_elsewhere_with_doubt() {
+fn killed_worker_leaves_only_started_requests_in_doubt() {
     // The failpoint, and whether the messages of that envelope have been sent.
     for (point, was_sent) in [("intent.kept:2", false), ("answer.came:2", true), ("share.drawn:1", true)] {
         let gateway = Gateway::accepting();
@@ -86,7 +86,7 @@ fn run_cannot_be_replaced_while_workers_hold_its_shards() {
 }
 
 #[test]
-fn resumed_run_is_sent_together_with_its_workers() {
+fn run_resumed_beside_active_workers_repeats_nothing() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(240).through(&gateway).write();
     let worker = start_worker(&sale);

@@ -65,7 +65,7 @@ fn rejected_warm_up_stops_a_run_before_any_worker_sends() {
 }
 
 #[test]
-fn worker_with_another_key_leaves_a_run_to_others() {
+fn worker_without_the_key_leaves_a_run_to_others() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     let mut command = sale.command(&["worker"]);

@@ -104,7 +104,8 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let folder = match File::open(path) {
-        // Such as `/home`, which users can traverse but not list. Its entries are not ours.
+        // A folder such as `/home`, which users can traverse but not list. Its entries are not ours, so they need no
+        // sync.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         opened => opened?,
     };

@@ -36,7 +36,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If it is not a regular file; the error says what it is.
 pub fn require_regular(file: File) -> io::Result<File> {
-    // The opened file is checked, so that it cannot be replaced in between.
+    // The check uses the open file, because a path could be replaced between the check and the opening.
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
         return Ok(file);

@@ -86,7 +86,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
     let items = match (found.slot, place) {
         (YamlSlot::Key, Some(place)) => {
             let mut items = complete_keys(text, &outline, found, place, names);
-            // On an indented line, the value of the key above can also begin.
+            // An indented line can also begin the value of the key above.
             if items.is_empty() || matches!(found.path.last(), Some(PathStep::Item(_))) {
                 items.extend(complete_values(found, place, names));
             }
@@ -118,7 +118,6 @@ fn complete_keys(
 ) -> Vec<Completion> {
     let used: Vec<&str> = outline.names_in(found).collect();
     let has_colon = text[found.word.end..].trim_start_matches(' ').starts_with(':');
-    // An item of a list of channels is one channel.
     let keys = place.keys().iter().filter(|key| !used.contains(&key.name));
     let mut items: Vec<Completion> = keys.map(|key| complete_key(key, found.is_flow, has_colon)).collect();
     if matches!(found.path.last(), Some(PathStep::Key(key)) if key == "given") {

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn diagnostic_has_rule_severity_help_and_no_number() {
+    fn diagnostic_includes_rule_and_help_but_no_phone_number() {
         let diagnostic = to_diagnostic(&finding("name: x\nvars: я odd\n", "odd"), ColumnUnit::Utf16);
         assert_eq!(diagnostic.message, "`+…67` is odd\nhelp: call +…67");
         assert_eq!(diagnostic.code, Some(NumberOrString::String("check".into())));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_in_a_list_is_anchored_and_names_its_row() {
+    fn list_finding_is_anchored_in_the_campaign_and_names_its_row() {
         let list = SourceText::new("/a/list.csv", "phone\nodd\n");
         let odd = Finding::new(&rules::CHECK, "odd").at(SourceLocation::new(&list, 6..9));
         let campaign = SourceText::new("/a/sale.yaml", "recipients: { file: list.csv }");

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_location_is_widened_and_counts_skipped_lines() {
+    fn empty_location_is_widened_to_one_character() {
         let place = SourceLocation { first_line: 5, ..SourceLocation::new(&SourceText::new("a", "x\nyz"), 2..2) };
         let range = ColumnUnit::Utf16.locate(&place);
         assert_eq!((range.start, range.end), (Position::new(5, 0), Position::new(5, 1)));

@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_listed_with_their_maps() {
+    fn keys_are_listed_with_their_parent_paths() {
         let text = "name: x\nrecipients: { file: a.csv, columns: { phone: P } }\nchannels:\n  - sms:\n      signature: S\n  - viber: {}\n";
         let outline = YamlOutline::read(text, 0);
         let keys: Vec<String> = outline

@@ -95,7 +95,7 @@ impl WebhookSecrets {
     }
 
     fn sign(&self, text: &[u8]) -> String {
-        // There is at least one secret wherever something is signed.
+        // Whenever something is signed, there is at least one secret.
         self.0.first().map(|key| compute_mac(key, text)).unwrap_or_default()
     }
 
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn guessable_secret_is_rejected() {
+    fn short_or_missing_secret_is_rejected() {
         let error = WebhookSecrets::new(&["x".repeat(31).into()]).unwrap_err().to_string();
         assert!(error.contains("has 31 bytes, but at least 32"), "{error}");
         assert!(WebhookSecrets::new(&[]).is_err());

@@ -175,7 +175,8 @@ pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
 /// Whether a message counts as spent after a change.
 fn is_used_after(used: bool, change: &RowChange, chain: Chain) -> bool {
     match change {
-        // The gateway queued and then rejected it. The rejection of an earlier channel does not reject the message.
+        // The gateway queued the message and then rejected it. A rejection on an earlier channel does not reject the
+        // message.
         RowChange::Found { status, channel, .. } => {
             status != Status::Rejected.name() || !chain.ends_with(channel.as_ref())
         }
@@ -224,7 +225,7 @@ pub(crate) fn find_capped_rows(
     for sent in rows {
         let times = times.entry(sent.to).or_default();
         match caps_allow(caps, now, times) {
-            // Earlier rows of the same envelope count for later ones.
+            // Earlier rows of the same envelope count toward the caps of later ones.
             true => times.push(now),
             false => capped.push(sent.row),
         }
@@ -252,7 +253,7 @@ pub(crate) fn find_exceeded_daily_limit(
     let before = left.iter().filter(|(day, count)| **day < today && **count > 0).count();
     let limit = per_day.limit(before);
     let fits = limit.saturating_sub(left.get(&today).copied().unwrap_or_default());
-    // A message that would leave tomorrow does not count for today.
+    // A message that would be sent tomorrow does not fit into today's limit.
     let fits = if per_day.local_date(leaves) > today { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
     if rows <= fits {
         return None;
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn message_after_midnight_does_not_count_for_today() {
+    fn message_after_midnight_does_not_count_toward_today() {
         let per_day = DailyLimits::new(vec![10], TimeZone::get("Europe/Kyiv").unwrap()).unwrap();
         let now: Timestamp = "2026-11-23T21:59:50Z".parse().unwrap();
         let fits = |seconds| {

@@ -58,7 +58,7 @@ impl MessageState {
             DeliveryState::Failed => RowState::Failed,
         };
         let fits = match (self.state, arrival) {
-            // The failure of the old message is the reason for the retry.
+            // The failure of the old message is the reason for the retry, so it does not change the state again.
             (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed) if self.before_retry.is_some() => false,
             // Proof that a message was sent overrides every conclusion.
             (RowState::Planned, _) | (RowState::Sending, DeliveryState::Pending) => true,
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn state_only_moves_forward_in_any_order(
+        fn state_only_moves_forward_for_receipts_in_any_order(
             receipts in receipts(),
             kind in kinds(),
             state in proptest::sample::select(RowState::ALL.to_vec()),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn state_of_a_chain_follows_the_table_of_receipts() {
+    fn state_of_a_chain_follows_from_its_receipts() {
         use Status::{Accepted, Delivered, Expired, Queued, Read, Replied, Undeliverable};
         type Reported = (&'static str, Status, i64);
         let cases: [(&[Reported], RowState); 12] = [
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn retried_message_accepts_only_a_delivery_of_the_old_one() {
+    fn retried_message_ignores_old_receipts_except_a_delivery() {
         let reported = |status| {
             let mut message = MessageState::new(RowState::Planned, OperationKind::Sms.into(), Endpoint::Sync);
             message.before_retry = Some(RowState::Failed);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_receipts_are_limited_except_new_information() {
+    fn receipt_limit_does_not_apply_to_new_information() {
         let mut kept = Vec::new();
         let all: Vec<ReceiptOutcome> =
             (1..200).map(|second| add_receipt(&mut kept, receipt(Status::Routing, second))).collect();

@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn events_about_an_earlier_attempt_keep_the_state() {
+    fn events_about_an_earlier_attempt_do_not_change_the_state() {
         check_all_cases(|attempts, events, reported| {
             let last = attempts.len();
             let about: Vec<RowEvent> = events.iter().filter(|event| event.envelope as usize == last).cloned().collect();
@@ -695,7 +695,7 @@ mod tests {
         for (row, envelope, outcome, expected) in [
             (2, 6, None, RowState::InDoubt),
             (3, 7, None, RowState::Sending),
-            // It was begun after the claims were read.
+            // This envelope was begun after the claims were read.
             (4, 8, None, RowState::Sending),
             (2, 6, accepted.as_ref(), RowState::Accepted),
             (4, 8, accepted.as_ref(), RowState::Accepted),
@@ -745,7 +745,7 @@ mod count_tests {
     use super::*;
 
     #[test]
-    fn counts_read_back_as_they_are_stored() {
+    fn counts_round_trip_as_json() {
         let mut counts = StateCounts::default();
         counts.add(RowState::Accepted, 7);
         counts.shift(RowState::Accepted, RowState::InDoubt, 2);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictory_test_is_reported() {
+    fn invalid_tests_are_reported() {
         for (expect, message) in [
             ("{}", "the test expects nothing"),
             (

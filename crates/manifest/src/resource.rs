@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn concealed_parts_are_compared() {
+    fn changes_to_concealed_parts_are_detected() {
         let written = |keys: &str| resources(keys).first().map(|resource| resource.written.clone());
         let url = |query: &str| written(&format!("recipients: {{ url: \"https://crm.example/a?token={query}\" }}"));
         assert_ne!(url("1"), url("2"));

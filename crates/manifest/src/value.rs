@@ -336,7 +336,7 @@ mod cap_tests {
     use super::*;
 
     #[test]
-    fn caps_are_messages_per_period() {
+    fn caps_are_parsed_as_messages_per_period() {
         for (text, shown) in
             [("2/7d", "2/7d"), ("1 / 24h", "1/1d"), ("3/90m", "3/90m"), ("10000/400d", "10000/400d"), ("1/day", "1/1d")]
         {

@@ -177,7 +177,7 @@ async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLim
     let mut connection = std::pin::pin!(connection);
     // The result is ignored: a connection ends because of its client, a timeout or the shutdown.
     tokio::select! {
-        // The last response must already announce the end of the connection.
+        // The shutdown is polled first, so that the last response already announces that the connection will close.
         biased;
         _ = leave.changed() => {}
         _ = connection.as_mut() => return,

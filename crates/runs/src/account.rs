@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_reads_are_retried_and_only_once_without_a_connection() {
+    async fn only_reads_are_retried_once_after_a_failed_connection() {
         let folder = tempfile::tempdir().unwrap();
         let account = loopback_account(folder.path()).await;
         let table = [
@@ -534,7 +534,7 @@ mod inquiry_queue_tests {
             }
         });
         let (queue, account) = (Arc::new(InquiryQueue::default()), Allowance::new("account", Some(10.0)));
-        // A message was sent a moment ago, so inquiries have a tenth of the rate, one per second.
+        // A message was sent a moment ago, so inquiries get a tenth of the rate, one per second.
         ledger.reserve_rate(&account, 1).await.unwrap();
         sleep(Duration::from_secs(1)).await;
         queue.wait_for_room(ledger.as_ref(), &account).await.unwrap();

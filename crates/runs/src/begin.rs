@@ -44,7 +44,7 @@ impl Session {
             refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
         }
         let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &opened, None).await };
-        // Earlier requests to stop do not concern this call; later ones do.
+        // Earlier stop requests do not apply to this call; later ones do.
         ledger.update_runs(vec![open.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
@@ -339,7 +339,7 @@ pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> R
     let runs = list_campaign_runs(ledger, inputs).await?;
     refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
     match runs.iter().rfind(|run| run.progress == RunProgress::Open) {
-        // The process that sends the run uses its copies.
+        // The process that sends the run uses the stored copies, so changes to the files do not matter.
         Some(open) if is_owned(ledger, open).await? => Ok(()),
         Some(open) => {
             let copies = FrozenRun::load(ledger, open).await.map(Arc::new);

@@ -90,7 +90,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     ledger.forget_number(ForgetOrder { phone, rows: order, opt_out }).await?;
     failpoint::pass("forget.recorded");
     erase_pending_rows(adapters, &mut held, None, &mut result).await?;
-    // A number that is in no run can still be on the suppression list.
+    // Even a number that is in no run can be on the suppression list, so free space is always overwritten.
     ledger.overwrite_free_space().await?;
     Ok(result)
 }
@@ -442,7 +442,7 @@ pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(Stri
             kept.push((name, why));
         }
     }
-    // Including those of an earlier call that ended early.
+    // This includes the copies that an earlier call left behind because it ended early.
     for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_some()) {
         ledger.discard_copies(run).await?;
         failpoint::pass("purge.discarded");
@@ -463,7 +463,7 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
     if ledger.list_rows_to_forget().await?.iter().any(|(waiting, _)| *waiting == run.key) {
         return Ok(Err(PurgeBlocker::Forgetting));
     }
-    // Its results can no longer be updated, so they are updated with all receipts now.
+    // After the purge, the results can no longer be updated, so they are updated with all receipts now.
     refresh_run(adapters, &run).await?;
     let run = reload_run(ledger, run.key).await?;
     // A worker that draws rows of a shared run from here on changes the run that is counted.
@@ -506,7 +506,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forgotten_numbers_are_hashed_and_foreign_file_is_refused() {
+    fn forgotten_numbers_are_hashed_and_damaged_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let phone = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
         assert!(ForgottenNumbers::read(folder.path()).unwrap().is_none());

@@ -131,7 +131,7 @@ fn read_campaign_name(name: &str) -> String {
         return name.to_owned();
     }
     let path = Path::new(name);
-    // The name is the same on every day.
+    // The campaign name does not depend on the day, so any day can be used.
     match load_campaign(path, CampaignDay::Coming(Date::ZERO)).value {
         Some(campaign) => campaign.brief.name,
         None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),

@@ -412,7 +412,7 @@ impl Inputs {
             Some(first) if of_columns.contains(&first.rule) => {
                 let Some(place) = self.list.likely_place(form, region) else { return findings };
                 add_advice(first, &place);
-                // They prove nothing about the other columns either.
+                // Column names from a wrong header row prove nothing about the other columns either.
                 let first = first.clone();
                 findings.retain(|finding| !of_names.contains(&finding.rule) && !of_columns.contains(&finding.rule));
                 findings.insert(0, first);
@@ -618,7 +618,7 @@ fn strip_texts(brief: &CampaignBrief) -> CampaignBrief {
 
 /// Whether a finding is not just a consequence of mistakes in the campaign file.
 fn is_independent(finding: &Finding, gaps: &Gaps, reported: &[Finding]) -> bool {
-    // A wrong region or column in the file can be why numbers are invalid.
+    // A wrong region or column in the file can be the reason that numbers are invalid.
     if ["recipients-phone-column", "too-many-invalid", "invalid-row", "over-limits"].contains(&finding.rule.id) {
         return !gaps.recipients;
     }

@@ -246,7 +246,7 @@ impl ListSurvey {
         findings.extend(check_several_zones(&inputs.campaign, profile, &self.survey, rows));
         findings.extend(check_night(&inputs.campaign, profile, &self.survey, rows, start));
         let timing = check_timing(&inputs.campaign, profile, Some((&self.survey, rows.len())), start);
-        // The time zones of some rows are unknown, so nothing is certain about all rows.
+        // The time zones of the chosen rows are not known separately, so an error about all rows would not be certain.
         let is_part = rows.len() < self.survey.count_planned();
         findings.extend(timing.into_iter().filter(|finding| !is_part || !finding.is_error()));
         findings

@@ -533,8 +533,8 @@ pub async fn find_campaign_regions(
                 found.add_campaign(campaign.brief.region, &campaign.brief.name);
             }
             Some(_) => {}
-            // An unreadable file might be a campaign in question if no campaign was named, or if its file name matches
-            // the named one.
+            // An unreadable file might be one of the requested campaigns if no campaign was named, or if its file name
+            // matches the name.
             None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
                 found.unreadable.insert(shown);
             }

@@ -195,7 +195,8 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
         return Ok(());
     }
     let profile = profile.clone();
-    // A campaign sets the country of national numbers in such a file. Here it is the recipient's own.
+    // For a campaign, its `region` sets the country of national numbers in these files. Here, the recipient's country
+    // is used.
     let region = find_country(phone);
     let found = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
     match found.numbers.contains(phone.to_u64()) {

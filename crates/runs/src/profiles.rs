@@ -196,7 +196,7 @@ pub async fn load_all_hooks(
 ) -> Result<ProfileHooks, Error> {
     let runs = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
     let of_runs = runs.into_iter().flatten().filter_map(|run| run.file).map(PathBuf::from);
-    // Profiles are searched for from the folder of a file, so all files in a folder have the same profiles.
+    // The search for profiles starts in the folder of a file, so all files in a folder have the same profiles.
     let near: BTreeMap<Option<PathBuf>, Option<PathBuf>> = [None]
         .into_iter()
         .chain(files.iter().cloned().chain(of_runs).map(Some))

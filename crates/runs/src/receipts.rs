@@ -236,10 +236,10 @@ async fn collect_receipts(
     mut deliveries: mpsc::Receiver<QueuedReceipts>,
 ) -> Result<(), LedgerError> {
     let mut waiting: Vec<QueuedReceipts> = Vec::with_capacity(MAX_WAITING);
-    // Receipts that arrive during a commit wait and share the next one: the more arrive, the fewer commits each needs.
+    // Receipts that arrive during a commit wait and share the next one, so many receipts need few commits.
     while deliveries.recv_many(&mut waiting, MAX_WAITING).await > 0 {
         match commit_receipts(&receiver, &mut waiting).await {
-            // A damaged record affects its own receipts only.
+            // A damaged record must affect only its own receipts, so each delivery is committed separately.
             Err(error) if error.concerns_records() => {
                 for delivery in std::mem::take(&mut waiting) {
                     commit_alone(&receiver, delivery).await?;

@@ -54,7 +54,7 @@ impl Session {
         gateway: &dyn Gateway,
         snapshot: &Snapshot,
     ) -> Result<bool, Error> {
-        // The sandbox of the earlier start no longer exists.
+        // The sandbox of the earlier start no longer exists, so it cannot be asked.
         if !self.inputs().destination.is_live() {
             return Ok(false);
         }

@@ -102,7 +102,7 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
         forgotten: 0,
         not_forgotten: 0,
     };
-    // A damaged schedule does not fire anyway.
+    // A damaged schedule cannot fire, so it does not need to be paused.
     for schedule in ledger.list_schedules().await?.into_iter().flatten().filter(|schedule| !schedule.paused) {
         if ledger.change_schedule(&schedule.name, ScheduleOrder::Pause).await? {
             restored.paused.push(schedule.name);
@@ -148,7 +148,7 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
     let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unread)? else { return Ok(Vec::new()) };
     let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
     for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {
-        // Unreadable runs are reported when the person is searched for.
+        // A search for the person reports unreadable runs.
         if let Ok(numbers) = find_numbers(ledger, run, |phone| forgotten.contains(phone)).await {
             found |= numbers;
         }

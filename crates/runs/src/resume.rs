@@ -55,7 +55,7 @@ impl Session {
         let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
         self.refuse_unapproved(approval.is_some(), number)?;
         self.refuse_unapproved_end(&run, number).await?;
-        // Without a plan, the usual confirmation is asked for.
+        // Without a plan, the operator is asked for the usual confirmation.
         let consent: &dyn Consent =
             if approval.is_some() && self.required_plan.is_some() { &ConsentInAdvance } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote_profile() {
@@ -163,7 +163,7 @@ impl Session {
             Err(missing) => return Ok(Cost::Unknown(missing)),
         };
         let surveyed = self.load_with_list_of(run).await?;
-        // Recipients with a message or an opt-out are not among the remaining rows.
+        // Recipients with a message or an opt-out are not among the remaining rows, so no exclusions are needed.
         let survey = run_blocking(move || surveyed.run_survey(&SurveyExclusions::default(), None)).await??.survey;
         Ok(Cost::AtMost(prices.max_cost((&survey).into(), &choose(&survey)?)))
     }

@@ -373,7 +373,7 @@ impl Session {
                     messages.push(message);
                     inquiries.push(refused);
                 }
-                // Without its identifier the gateway cannot be asked about it.
+                // Without the message's identifier, the gateway cannot be asked about it.
                 None => unconfirmed.push(refused),
             }
         }
@@ -386,7 +386,7 @@ impl Session {
                 ConfirmedStatus::Unknown => unconfirmed.push(refused),
             }
         }
-        // If the ledger was restored, the accepted number covers all rows, including these.
+        // If the ledger was restored, `accept_duplicates` counts all rows, including the unconfirmed ones.
         let numbers = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|number| Some(number as u64));
         if numbers.contains(&self.launch.request.accept_duplicates) {
             rows.append(&mut unconfirmed);

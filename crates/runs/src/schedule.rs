@@ -336,7 +336,7 @@ impl ScheduleView {
     async fn load(adapters: &Adapters, active: ActiveSchedule) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let damage = find_schedule_damage(adapters.ledger.as_ref(), &active, now).await?;
-        // The records are known to be intact.
+        // Damaged records cannot be read, so the last occurrence is unknown in that case.
         let last = match &damage {
             Some(_) => Vec::new(),
             None => list_recent_occurrences(adapters.ledger.as_ref(), &active, now, 1).await?,

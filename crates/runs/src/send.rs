@@ -570,7 +570,7 @@ mixed:
     }
 
     #[test]
-    fn unreachable_remote_gateway_is_retried_longer_than_local_one() {
+    fn remote_gateway_is_retried_longer_than_a_local_gateway() {
         let folder = TempDir::new().unwrap();
         let by_default = ["", "near", "far", "mixed"].map(|gateway| unreachable_seconds(&folder, gateway, ""));
         assert_eq!(by_default, [10, 10, 1800, 1800]);

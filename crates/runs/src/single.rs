@@ -329,7 +329,7 @@ impl ConfirmedSingle {
             send_single(options, context, encoded.with_leave_before(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if stop.as_ref().is_some_and(|stop| stop.kind == StopKind::KeyRefused) {
-            // The row stays, but a rejected key does not use up the hourly limit.
+            // The row is kept, but an operation with a rejected key does not count towards the hourly limit.
             self.adapters.ledger.exclude_from_hourly_count(lease).await?;
         }
         if let Some(sandbox) = connection.into_sandbox() {

@@ -91,7 +91,7 @@ fn render_row(inputs: &Inputs, rows: &RowSet) -> Result<Option<MessageContent<Co
             found = Some(content.to_owned_texts());
         }
     };
-    // Skipped recipients have a message too.
+    // A test can use the row of a skipped recipient, so no rows are excluded.
     preview_rows(&mut inputs.compile_campaign()?, &ExcludedRows::default(), Some(rows), 1, keep)
         .map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(found)

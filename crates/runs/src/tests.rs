@@ -122,7 +122,7 @@ pub(super) fn expect_ended(outcome: Result<RunOutcome, Error>) -> EndedRun {
 }
 
 #[tokio::test]
-async fn no_run_begins_without_confirmation() {
+async fn live_run_needs_confirmation_but_a_rehearsal_does_not() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let request = RunRequest { offline: true, ..RunRequest::default() };
     let refused = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
@@ -166,7 +166,7 @@ async fn rehearsal_runs_unconfirmed_and_can_pause_and_restart() {
 }
 
 #[tokio::test]
-async fn only_one_process_sends_and_new_round_needs_the_exact_count() {
+async fn only_one_process_sends_and_resending_needs_the_exact_count() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
     let held = lock_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
     let busy = world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await;
@@ -191,7 +191,7 @@ async fn stop_returns_an_error_while_a_process_might_start_sending() {
 }
 
 #[tokio::test]
-async fn resume_reads_envelopes_once_and_again_for_results() {
+async fn resumed_run_reads_envelopes_only_twice() {
     let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now));
     let world = TestWorld::with_ledger(tempfile::tempdir().unwrap(), ledger.clone());
     let one = RunRequest { limit: Some(1), ..RunRequest::default() };

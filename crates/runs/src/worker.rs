@@ -155,7 +155,8 @@ impl Worker {
         match ended {
             Ok((SendEnding { sent, stopped, .. }, drawn)) => {
                 let is_over = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
-                // The rest applies only to this sharing: a run that is shared again is tried at once.
+                // The wait applies only to this sharing of the run. If the run is shared again, the worker tries it at
+                // once.
                 if drawn != DrawEnd::RunOver {
                     rest();
                 }
@@ -320,7 +321,7 @@ impl ShardSender for RunShardSender<'_> {
                 return Ok(Some(Stop::new(StopKind::Interrupted(signal), "interrupted")));
             }
             Some(Interrupt::None) => {}
-            // The sender of signals is gone, so nothing can interrupt any more.
+            // The sender of signals is gone, so no interrupt can arrive.
             None => tokio::time::sleep(delivery::POLL_INTERVAL).await,
         }
         self.report_progress(run).await.map(|()| None)

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn port_fault_acts_before_its_envelope() {
+    fn port_fault_takes_effect_before_its_envelope() {
         let scenario =
             scenario_with([(when_envelope(1), FaultEffect::Refused(SECOND)), (when_envelope(3), FaultEffect::Closed)]);
         assert_eq!(decide_port_behaviour(&scenario, 1), (PortBehaviour::Refuse(SECOND), Some("refused")));

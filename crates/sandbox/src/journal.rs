@@ -242,7 +242,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn journal_is_appended_and_private() {
+    fn journal_is_private_and_keeps_its_earlier_lines() {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().expect("a folder");

@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn place_shows_its_line_and_text() {
+    fn place_in_a_multiline_record_points_to_the_right_line() {
         let spot =
             FileExcerpt { file: Path::new("list.csv"), line: 7, raw: "a,\"Київ\r\nцентр\" x,b\n".as_bytes() };
         let place = spot.place(25..26);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpt_never_shows_a_whole_number() {
+    fn excerpt_masks_phone_numbers() {
         for (text, shown) in [
             ("380501234567,\"Ann", "38050*******,\"Ann"),
             ("Ann;+38 (050) 123-45-67;Bo 5", "Ann;+38 (050) ***-**-**;Bo 5"),

@@ -84,8 +84,8 @@ pub(super) fn resolve_number(number: DialledDigits, region: Option<Region>) -> R
     }
     match (digits.strip_prefix("00"), national) {
         (Some(behind_zeros), None) => parse_international(behind_zeros),
-        // In countries with another international prefix, the zeros can be part of the number, so only this reading is
-        // tried.
+        // In countries with another international prefix, the zeros can be part of the number. So the digits after them
+        // must be a complete international number.
         (Some(behind_zeros), Some(problem)) => match parse_international(behind_zeros) {
             Ok(number) if number.phone.to_string() != behind_zeros => problem,
             answer => answer,
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_digits_are_understood_with_a_region() {
+    fn international_and_national_numbers_are_read_in_a_region() {
         for (text, region, expected) in [
             ("48501234567", "UA", 48_501_234_567),
             ("0048501234567", "UA", 48_501_234_567),
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn double_zero_is_a_prefix_only_where_it_is_dialled() {
+    fn number_after_double_zero_is_not_silently_corrected() {
         assert_eq!(parse_in("+789625276982", ""), Ok(79_625_276_982), "the library leaves the 8 of Russia out");
         assert!(parse_in("00789625276982", "JP").is_err());
     }
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn mobile_number_is_read_or_rejected_in_any_form() {
+    fn mobile_number_in_any_format_is_never_misread() {
         let mut regions = 0;
         for region in PHONE_NUMBER_UTIL.get_supported_regions() {
             let example = PHONE_NUMBER_UTIL.get_example_number_for_type_and_region(region, PhoneNumberType::Mobile);

@@ -425,7 +425,7 @@ mod cells_tests {
 
     proptest! {
         #[test]
-        fn cells_are_split_as_the_csv_parser_does(raw in "[a\", ]{1,12}") {
+        fn cell_count_matches_the_csv_parser(raw in "[a\", ]{1,12}") {
             let mut parser = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(raw.as_bytes());
             let parsed = parser.records().next().unwrap().unwrap();
             prop_assert_eq!(split_cells(raw.as_bytes(), b',').count(), parsed.len());
@@ -438,7 +438,7 @@ mod delimiter_tests {
     use super::*;
 
     #[test]
-    fn header_line_reveals_the_delimiter() {
+    fn delimiter_is_detected_from_the_header_line() {
         for (head, delimiter) in [
             ("phone\n1;2;3", Delimiter::COMMA),
             ("phone,name\n1;2;3;4", Delimiter::COMMA),

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_invalid_numbers_do_not_reject_the_list() {
+    fn list_with_a_few_invalid_numbers_is_accepted() {
         for text in ["phone\n+380501234567\nx\n", "phone,n\nx,1\n", "phone,n\n,1\n"] {
             assert!(open_text(text, &[], "").is_ok(), "{text:?}");
         }
@@ -594,7 +594,7 @@ mod column_tests {
     }
 
     #[test]
-    fn columns_are_read_like_lists() {
+    fn requested_columns_are_read_in_every_csv_dialect() {
         let cells = [(2, ["7", "2"]), (4, ["9", "3"])].map(|(row, cells)| (row, cells.map(str::to_owned)));
         let expected = Ok(([true; 2], cells.to_vec()));
         for text in [

@@ -298,7 +298,7 @@ impl RecordInspection<'_> {
             if let Some(at) = raw.bytes.iter().position(|&byte| byte == 0) {
                 return Err(list_findings::nul_character(self.spot, at).into());
             }
-            // The start of a cell whose closing quote could open another cell.
+            // The start of the first cell whose closing quote could be the opening quote of the next cell.
             let mut doubtful = None;
             for (column, cell) in split_cells(raw.bytes, delimiter).enumerate() {
                 self.reject_quote_flaws(&cell, column)?;
@@ -325,7 +325,8 @@ impl RecordInspection<'_> {
         Err(Box::new(match cell.flaw {
             None => return Ok(()),
             Some(QuoteFlaw::Unclosed) => list_findings::unclosed_quote(spot, start),
-            // If the closing quote of a cell is on a later line, it was probably meant to open another cell.
+            // If the closing quote of a cell is on a later line, it was probably meant as the opening quote of another
+            // cell.
             Some(QuoteFlaw::TextAfterQuote(at)) if count_line_ends(&spot.raw[start..at]) > 0 => {
                 list_findings::unclosed_quote(spot, start)
             }

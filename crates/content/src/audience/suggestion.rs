@@ -301,7 +301,7 @@ fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option
         }
         let known = likely.as_ref().map(|(known, rows)| (*known == header, *rows.start(), is_phone_header(known)));
         likely = match known {
-            // The rows above are blank.
+            // The header is still the same, so the rows just above it are blank.
             Some((true, first, _)) => Some((header, first..=row)),
             Some((false, _, true)) => break,
             _ if is_phone_header(&header) || !header.is_empty() && numbers >= MIN_NUMBERS => Some((header, row..=row)),
@@ -333,7 +333,7 @@ impl ListPlace {
     pub fn add_advice(&self, finding: &mut Finding, remedy: &str) {
         let otherwise = self.read_sheet.as_ref().map(|read| format!("; otherwise, the sheet `{read}` is used"));
         let advice = format!("{}: {remedy}{}", self.describe(), otherwise.unwrap_or_default());
-        // Advice about title rows still applies.
+        // Advice about title rows still applies, so it is kept.
         finding.help = Some(match finding.help.take() {
             Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_NO_HEADER => {
                 format!("{advice}; or {help}")
@@ -433,7 +433,7 @@ mod naming_tests {
 
     proptest! {
         #[test]
-        fn suggested_name_is_valid_and_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
+        fn suggested_name_is_valid_and_unique(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
             let mut names = TakenNames::default();
             let mut taken: Vec<String> = taken.into_iter().map(|name| names.take_free_name(name)).collect();
             for _ in 0..3 {

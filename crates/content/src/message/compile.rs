@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_name_is_reported_with_place_and_suggestion() {
+    fn unknown_name_is_reported_with_its_position_and_a_suggestion() {
         let table = [
             (
                 "Привіт,\n  {{ frist_name }}",
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_include_is_reported_at_its_place() {
+    fn invalid_include_is_reported_at_its_position() {
         let table = [
             ("x\n{% include 'gone.txt' %}", "missing-include 2:12+10 cannot include `gone.txt`: there is no such file"),
             ("{% extends 'gone.txt' %}", "missing-include 1:12+10"),

@@ -106,7 +106,7 @@ impl RowFilter<'_> {
 fn is_one_expression(whole: &str) -> bool {
     let tokens = tokenize(whole);
     let ends = tokens.iter().filter(|token| matches!(token.kind, TokenKind::End { .. })).count();
-    // If tokens end early, tera reports the syntax error.
+    // If the tokens end early, tera reports the syntax error.
     ends <= 1 && tokens.last().is_none_or(|last| last.span.end == whole.len() || ends == 0)
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn undecidable_row_gets_a_reason_without_cell_values() {
+    fn condition_error_does_not_reveal_cell_values() {
         let table = [
             ("(code | int) > 5", "the cell in `code` is not a number (`recipients.where`, line 1, column"),
             ("code ~ 'x'", "the result of `recipients.where` is neither true nor false"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn expression_problem_is_reported_at_its_place() {
+    fn expression_problem_is_reported_at_its_position() {
         let table = [
             ("cod == 'x'", "unknown-variable", 1, "did you mean `code`?"),
             ("code == 'x' and zzzzz", "unknown-variable", 17, "use one of these names"),

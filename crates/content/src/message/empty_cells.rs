@@ -112,7 +112,7 @@ impl EmptyCellFinder<'_> {
         for (text, of) in self.messages.texts.iter().enumerate() {
             let MessagePiece::Template { key, segments, .. } = &of.piece else { continue };
             let numbers = filled.entry(key).or_insert_with(|| match segments {
-                // The template has only words and names, so every name is shown.
+                // The template consists only of literal text and variables, so every variable is shown.
                 Some(_) => (0..self.uses.len()).filter(|&number| self.uses[number].template == *key).collect(),
                 None => {
                     let context = &mut self.context;
@@ -385,7 +385,7 @@ fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], lis
     let (one_by_one, together) = uses.split_at(separate);
     let mut forms: Vec<String> = one_by_one.chunks(1).map(with).collect();
     forms.extend((!together.is_empty()).then(|| with(together)));
-    // In a list such as `[a, b]`, each value alone can differ from the whole list.
+    // In a list such as `[a, b]`, replacing one value can have a different effect from replacing all of them.
     forms.extend((uses.len() > 1 && together.is_empty()).then(|| with(uses)));
     format!("(({real}) | {TRACE}(list={list}, forms=[{}]))", forms.join(", "))
 }

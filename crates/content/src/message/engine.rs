@@ -221,7 +221,7 @@ fn round_filter(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
         Some("floor") => (number * scale).floor(),
         Some(_) => return Err(Error::message("Invalid argument for `method`")),
     } / scale;
-    // Up to 2^53, every integer is exact.
+    // A float represents every integer up to 2^53 exactly.
     let is_exact = rounded.abs() <= 9_007_199_254_740_992.0;
     Ok(if precision <= 0 && is_exact { Value::from(rounded as i64) } else { Value::from(rounded) })
 }
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn date_format_names_months_and_weekdays_in_its_language() {
+    fn date_filter_uses_month_and_weekday_names_of_the_language() {
         let table = [
             ("{{ '2026-12-05' | date(format='%-d %B', language='uk') }}", "5 грудня"),
             ("{{ '2026-12-05' | date(format='%A, %d %b', language='uk') }}", "субота, 05 груд."),

@@ -208,7 +208,7 @@ impl<'s> FailurePlace<'s> {
             _ if starts("super() called") || starts("Tried to use super()") => {
                 RenderFailure::new("`super()` has no parent block", "remove `super()`")
             }
-            // Messages that the author or this program wrote.
+            // Messages written by the author of the template or by this program.
             _ if self.source_text().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
                 RenderFailure::without_help(message.trim_end_matches('.'))
             }
@@ -400,7 +400,7 @@ impl<'s> FailurePlace<'s> {
             written.to_owned()
         };
         let written = closed.as_str();
-        // A table has one row for each key in its file.
+        // A key lookup in a table fails if the table has no row for the key.
         let key = written.trim_end_matches(']');
         let looks_up = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
         if looks_up && !written.starts_with("recipient") {

@@ -90,7 +90,7 @@ fn parse_check(condition: &[TemplateToken<'_>], source: &str) -> Option<Conditio
             TemplateToken { kind: TokenKind::Symbol("==" | "!="), .. },
             TemplateToken { kind: TokenKind::Name(name), .. },
         ] => (name, parse_kind(value).or_else(as_number)?),
-        // Only comparisons with numbers count: comparing the order of texts is rare and never fails.
+        // Only comparisons with numbers count: comparing texts by their order is rare and never fails.
         [
             TemplateToken { kind: TokenKind::Name(name), .. },
             TemplateToken { kind: TokenKind::Symbol(sign), .. },

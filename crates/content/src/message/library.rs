@@ -187,7 +187,7 @@ impl<'l> TemplateLibrary<'l> {
 fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, Vec<TextProblem>> {
     let outline = build_bounded_outline(&text.source)
         .map_err(|message| vec![TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message)])?;
-    // Other errors concern names. Our own name check has more information than tera.
+    // Other errors concern names, which our own check explains better than tera does.
     match find_grammar_error(&text.name, &text.source, names) {
         None => Ok(outline),
         Some(wrong) => Err(list_grammar_problems(text, names, wrong)),

@@ -402,7 +402,7 @@ mod mark_tests {
             name in any::<String>(), code in "[\u{fdd0}\u{fdd1}a-c{}%]{0,8}",
         ) {
             for source in ["Hi {{ first_name }}{{ code }}!", "{% set a %}{{ code | upper }}{% endset %}x{{ a ~ first_name }}"] {
-                // `match_marks` compares the texts.
+                // `mark_cells` asserts that the marked text equals the sent text.
                 mark_cells(&compile_sms(source, &[]), &[CELLS[0], &name, &code, ""]);
             }
         }

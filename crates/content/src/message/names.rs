@@ -246,8 +246,8 @@ impl<'j> NameChecker<'j> {
 
     /// Checks a text with its includes.
     pub(super) fn check_text(&mut self, analysis: &TemplateAnalysis) {
-        // A text that is too long is already rejected, and would be walked again and again. Unsupported constructs can
-        // define names that are unknown here.
+        // A text that is too long is already rejected, and checking it would take too many steps. Unsupported
+        // constructs can define names that are unknown here.
         let unsupported =
             analysis.outline.events.iter().any(|event| matches!(event.what, OutlineAction::Unsupported(_)));
         if analysis.steps <= MAX_STEPS && !unsupported {
@@ -394,7 +394,7 @@ impl<'j> NameChecker<'j> {
                 }
                 None
             }
-            // Reported once, at the var.
+            // This is reported once, where the var is defined.
             meanings if meanings.iter().any(|meaning| matches!(meaning, NameMeaning::Var(_))) => None,
             [_, ..] => {
                 let help = Some("give the column another name under `columns`".to_owned());
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn long_list_is_shortened() {
+    fn long_list_of_suggested_names_is_truncated() {
         let many: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
         let names = TemplateNames { headers: many.clone(), names: many, ..TemplateNames::default() };
         assert!(names.help_for_header("zzzzz").ends_with("`c11` and 8 more"));

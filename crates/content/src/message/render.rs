@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn row_without_a_message_gets_a_reason_without_cell_values() {
+    fn rendering_error_has_a_reason_but_no_cell_values() {
         let long = "x".repeat(MAX_BYTES + 1);
         let cells = |code: &'static str| [CELLS[0], CELLS[1], code, CELLS[3]];
         let table = [
@@ -729,7 +729,7 @@ mod segments_tests {
             first_name in cell(), code in cell(), note in cell(),
         ) {
             let source = pieces.concat() + "{{ code }}";
-            // A character next to a brace can begin another tag.
+            // A character next to a brace can begin another tag, so some sources do not compile.
             prop_assume!(crate::message::compile_messages(&crate::message::tests::sms_content("Olena", &source), &names(), &mut |_| Err(String::new())).is_ok());
             if let Some((slow, fast)) = render_both(&source, &["380501234567", &first_name, &code, &note]) {
                 prop_assert_eq!(fast, slow);

@@ -323,7 +323,7 @@ impl<'s> SlipFinder<'s> {
     fn correct_symbol_operator(&mut self, pieces: &[TagPiece], at: usize) {
         let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
         if written == "!" {
-            // `{{ name! }}` negates nothing.
+            // In `{{ name! }}`, the `!` is not a negation.
             let is_denial =
                 pieces.get(at + 1).is_some_and(|next| next.kind == PieceKind::Word || self.source_of(next) == "(");
             if !is_denial {

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unclosed_tag_is_found_with_its_closing_tag() {
+    fn unclosed_tag_is_reported_with_the_missing_closing_tag() {
         for (source, opened, closes) in [
             ("{% if a %}x{% else %}y", "{% if a %}", "{% endif %}"),
             ("{% if a %}{% for b in c %}x{% endfor %}", "{% if a %}", "{% endif %}"),

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_table_entry_is_reported_before_sending() {
+    fn invalid_table_reference_is_reported_before_sending() {
         for (message, expected) in [
             ("{{ stores }}", "`stores` is a whole table, so the message would show every row"),
             ("{{ stores | length }}", "`stores` is a "),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn table_survives_being_stored_as_text() {
+    fn table_round_trips_as_text() {
         let rows = BTreeMap::from([("Kyiv".to_owned(), vec!["Kyiv".to_owned(), "\"1\", \\ Khreshchatyk".to_owned()])]);
         let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
         assert_eq!(LookupTable::from_source(&table.to_source()), Some(table));

@@ -137,7 +137,8 @@ impl RunLimits<'_> {
             if let OccurrenceOutlook::Sends(outlook) = forecast {
                 sending = Some(outlook);
             }
-            // If a window stays closed for a year, it is closed for the occurrences of that year too.
+            // If the window stays closed for a year, all further occurrences within that year send nothing either, so
+            // the forecast ends here.
             let stays_closed = matches!(forecast, OccurrenceOutlook::SendsNothing(Outlook { opens: None, .. }));
             runs.push(ScheduledRun { occurrence, outlook: forecast });
             if stays_closed {
@@ -374,7 +375,7 @@ mod tests {
         }
         let per_day = DailyLimits::new(vec![20], kyiv()).unwrap();
         let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), end(3 * 86_400)) };
-        // Until the fourth day at 10:00: four days of twenty messages.
+        // The run ends at 10:00 on the fourth day, so it has four days of twenty messages.
         assert_eq!(slow.calculate_outlook(begins).unsent, 20);
         let endless = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), None) };
         assert_eq!(endless.calculate_outlook(begins).finishes, Some(kyiv_at("2026-12-05T00:00:20")));
@@ -390,7 +391,7 @@ mod tests {
         let groups = vec![zoned("Europe/Kyiv", 60), zoned("America/New_York", 40)];
         let run = |end| RunLimits { groups: groups.clone(), ..limits(Windows::default(), end) };
         let begins = kyiv_at("2026-12-01T10:00");
-        // In New York it is 3:00; the window opens there at 16:00 in Kyiv.
+        // In New York it is 3:00; the window there opens at 16:00 Kyiv time.
         let short = run(Some(RunDeadline::After(2 * HOUR))).calculate_outlook(begins);
         assert_eq!((short.opens, short.unsent, short.can_send()), (Some(begins), 40, true));
         let long = run(Some(RunDeadline::After(9 * HOUR))).calculate_outlook(begins);
@@ -404,7 +405,6 @@ mod tests {
     fn occurrence_forecasts_do_not_depend_on_the_current_time() {
         let daily = schedule(Timing::parse_every("day 10:00").unwrap());
         let mut office = limits(window("09:00-20:00", "mon-fri"), Some(RunDeadline::After(12 * HOUR)));
-        // The forecast does not depend on the time of the calculation.
         for after in ["2026-12-01T02:00", "2026-12-01T09:59"] {
             assert_eq!(format_forecasts(&office, &daily, after), "ssssnnsssssnns", "{after}");
         }
@@ -423,7 +423,7 @@ mod tests {
         let per_day = DailyLimits::new(vec![25], kyiv()).unwrap();
         let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), None) };
         let daily = schedule(Timing::parse_every("day 10:00").unwrap());
-        // 100 messages take four days, and the last ones leave shortly after midnight on the fourth.
+        // 100 messages take four days, and the last ones are sent shortly after midnight on the fourth.
         assert_eq!(format_forecasts(&slow, &daily, "2026-12-01T02:00"), "sbbsbbsbbsbbsb");
         let hourly = schedule(Timing::parse_cron("0 * * * *").unwrap());
         let at_night = limits(window("09:00-12:00", ""), None);

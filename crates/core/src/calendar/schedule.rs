@@ -240,14 +240,14 @@ mod tests {
         let hourly = cron("Europe/Kyiv", "30 * * * *");
         let hours = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-25 04:30 = 10-25 04:30 +02:00"];
         assert_eq!(list_occurrences(&hourly, "2026-10-25T00:00:00Z", 2), hours);
-        // On Lord Howe clocks go back by half an hour.
+        // On Lord Howe Island, clocks go back by half an hour.
         let lord_howe = cron("Australia/Lord_Howe", "45 1 * * *");
         let days = ["2026-04-05 01:45 = 04-05 01:45 +11:00", "2026-04-06 01:45 = 04-06 01:45 +10:30"];
         assert_eq!(list_occurrences(&lord_howe, "2026-04-04T12:00:00Z", 2), days);
     }
 
     #[test]
-    fn every_expression_matches_its_cron_pattern() {
+    fn every_expression_matches_its_cron_equivalent() {
         for (words, line) in [
             ("Mon 10:00", "0 10 * * MON"),
             ("monday 10:00", "0 10 * * 1"),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn single_time_fires_once_and_not_after_the_last_day() {
+    fn single_time_fires_once_and_last_day_is_inclusive() {
         let once = schedule("Europe/Kyiv", Timing::parse_at("2026-12-01 10:00").unwrap());
         assert_eq!(list_occurrences(&once, "2026-11-01T00:00:00Z", 5), ["2026-12-01 10:00 = 12-01 10:00 +02:00"]);
         assert!(list_occurrences(&once, "2026-12-01T08:00:00Z", 5).is_empty(), "the moment itself is excluded");

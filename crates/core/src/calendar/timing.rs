@@ -74,7 +74,7 @@ impl Timing {
         let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
         match text.split_whitespace().count() {
             5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(no),
-            // The parser would treat it as empty and search for a date until the year 5000.
+            // The parser would treat such a field as empty and search for a date until the year 5000.
             5 => Err(no("has a field that contains only commas".to_owned())),
             1 => Err(no("is not a cron expression with five fields".to_owned())),
             fields => Err(no(format!("has {fields} fields, but needs five"))),
@@ -205,7 +205,7 @@ pub fn suggest_date_order(text: &str) -> Option<String> {
     if words.next().is_some() {
         return None;
     }
-    // Times of campaigns have no seconds.
+    // Times in campaign files have no seconds.
     let time = match clock {
         Some(clock) => {
             let minutes = clock.match_indices(':').nth(1).map_or(clock, |(seconds, _)| &clock[..seconds]);

@@ -86,7 +86,7 @@ impl Days {
         for part in text.split(',').map(str::trim) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (mut day, last) = (parse_weekday(first)?, parse_weekday(last)?);
-            // Ranges can span the end of the week: `sat-mon` has three days.
+            // Ranges can span the end of the week: `sat-mon` covers three days.
             loop {
                 days[day] = true;
                 if day == last {
@@ -162,7 +162,7 @@ impl Window {
             for minute in [0, self.hours.from, self.hours.to % MINUTES_PER_DAY] {
                 let local = date.at((minute / 60) as i8, (minute % 60) as i8, 0, 0);
                 let ambiguous = zone.to_ambiguous_timestamp(local);
-                // A skipped local time is not a moment; the clock change itself is covered above.
+                // A skipped local time never occurs; the clock change itself is handled above.
                 for at in [ambiguous.earlier(), ambiguous.later()].into_iter().flatten() {
                     if at > moment && turn.is_none_or(|turn| at < turn) {
                         turn = Some(at);
@@ -398,7 +398,7 @@ mod tests {
         let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
         let windows = Windows::new(vec![(window("09:00-20:00", "mon-fri", &[]), kyiv)]);
         let hours = |hours: u64| windows.count_openings(at("2026-11-27T12:00:00Z"), Duration::from_secs(hours * 3_600));
-        // It is Friday 14:00, and the window closes in six hours. Each further day has eleven hours.
+        // It is Friday 14:00, and the window closes in six hours. On each further day, it is open for eleven hours.
         assert_eq!([0, 6, 7, 17, 18, 1_000_000].map(hours), [1, 1, 2, 2, 3, 10_000].map(Some));
         assert_eq!(Windows::default().count_openings(at("2026-11-27T12:00:00Z"), Duration::MAX), Some(1));
     }

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_text_is_not_an_amount() {
+    fn malformed_or_ambiguous_text_is_not_an_amount() {
         let long = "1".repeat(19);
         let texts =
             ["", "-", ".5", "5.", "1,5", "1 000", "0x1", "+1", "1e", "1e99", "1e-19", "1e18", "NaN", "--1", "1.-5"];

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stored_name_of_an_event_is_its_name_in_campaign_files() {
+    fn stored_event_name_matches_the_name_in_campaign_files() {
         for event in NotificationEvent::ALL {
             assert_eq!(serde_json::to_value(event).unwrap(), event.name());
             assert_eq!(event.name().parse(), Ok(event));

@@ -434,7 +434,7 @@ mod country_tests {
     }
 
     #[test]
-    fn prefix_decides_the_country_of_a_valid_number() {
+    fn prefix_determines_the_country_of_a_valid_number() {
         let (mut finder, mut valid, mut random) = (CountryFinder::default(), 0, 7_u64);
         // The calling codes that several countries share, and two others.
         for code in ["1", "7", "39", "44", "47", "61", "212", "262", "290", "358", "590", "599", "48", "380"] {
@@ -443,7 +443,7 @@ mod country_tests {
                 let national = 1_000_000 + (random >> 20) % 9_999_000_000;
                 let Some(phone) = format!("{code}{national}").parse().ok().and_then(Phone::new) else { continue };
                 let country = find_country(phone);
-                // Only numbers that the library accepts are in lists.
+                // Lists contain only numbers that the library accepts.
                 if country.is_some() && is_valid(phone) {
                     valid += 1;
                     assert_eq!(finder.find_country(phone), country, "+{phone}");
@@ -459,7 +459,7 @@ mod country_tests {
     }
 
     #[test]
-    fn unknown_country_is_in_no_set() {
+    fn country_sets_intersect_and_exclude_unknown_countries() {
         let (both, one) = (country_set(&["UA", "PL", "UA"]), country_set(&["UA"]));
         assert_eq!(
             (both.to_string().as_str(), serde_json::to_string(&both).unwrap().as_str()),

@@ -163,7 +163,7 @@ impl ConsentRules {
     #[must_use]
     pub fn is_yes(&self, answer: &str) -> bool {
         let answer = answer.trim();
-        // Most answers match a word of the rules exactly.
+        // Most answers match a word of the rules exactly, so the cheaper comparison comes first.
         self.words.iter().any(|word| word == answer) || self.words.iter().any(|word| is_same_word(word, answer))
     }
 
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_without_a_day_are_unreadable() {
+    fn unambiguous_consent_dates_are_parsed_and_others_rejected() {
         let day = Some(date(2026, 3, 1));
         for cell in [
             "2026-03-01",
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn consent_expires_the_day_after_its_period() {
+    fn consent_expires_the_day_after_its_period_ends() {
         let verdict = |at: &str| rules("24 months").judge(ConsentCells { value: "yes", at, ..Default::default() });
         assert_eq!(verdict("2024-11-27"), ConsentVerdict::Given);
         assert_eq!(verdict("2024-11-26"), ConsentVerdict::Expired);

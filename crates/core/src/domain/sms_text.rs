@@ -281,7 +281,8 @@ mod tests {
             ("a".repeat(306), SmsEncoding::Gsm7, 306, 2),
             ("a".repeat(307), SmsEncoding::Gsm7, 307, 3),
             ("€".repeat(80), SmsEncoding::Gsm7, 160, 1),
-            // 153 is odd: the 77th euro sign does not straddle, so a part holds 76.
+            // A euro sign counts as two units and cannot straddle two parts. 153 is odd, so a part holds only 76 of
+            // them.
             ("€".repeat(152), SmsEncoding::Gsm7, 304, 2),
             ("€".repeat(153), SmsEncoding::Gsm7, 306, 3),
             ("я".repeat(70), SmsEncoding::Ucs2, 70, 1),
@@ -363,7 +364,7 @@ mod costly_tests {
     fn parts_without_costly_characters_match_replaced_text() {
         let parts = |text: &str| find_costly_characters(text).map(|costly| (costly.parts, costly.without));
         assert_eq!(parts(&format!("{}’", "a".repeat(159))), Some((3, 1)));
-        // Three dots instead of one character.
+        // The replacement is three dots instead of one character.
         assert_eq!(parts(&format!("{}…", "a".repeat(157))), Some((3, 1)));
         assert_eq!(parts(&format!("{}…", "a".repeat(158))), Some((3, 2)));
     }

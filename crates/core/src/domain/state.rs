@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn state_names_are_stable() {
+    fn state_names_round_trip() {
         for state in RowState::ALL {
             assert_eq!(RowState::from_name(state.name()), Some(state));
         }

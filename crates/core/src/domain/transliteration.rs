@@ -324,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn latin_mode_is_gsm_and_idempotent(text in any::<String>(), list in "[А-яієїґ'’ʼ\\- …€]{0,90}") {
+        fn latin_mode_yields_gsm_text_and_is_idempotent(text in any::<String>(), list in "[А-яієїґ'’ʼ\\- …€]{0,90}") {
             for text in [text, list] {
                 let latin = PlainMode::Latin.replace_in_text(&text).unwrap_or(text);
                 prop_assert_eq!(measure_sms(&latin).encoding, SmsEncoding::Gsm7);

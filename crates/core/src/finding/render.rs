@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn fix_is_in_json_and_in_sarif() {
+    fn fix_is_included_in_json_and_sarif_output() {
         let source = SourceText::new("a.yaml", "x: 😀 @a\nvars:\n");
         let fix = Fix::new("put it in quotes", [(8..8, "\"".to_owned()), (10..10, "\"".to_owned())]);
         let finding = Finding::new(&REFUSES, "no").at(SourceLocation::new(&source, 8..10)).fix(fix);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn text_wraps_after_its_label_and_commands_stay_whole() {
+    fn wrapped_text_is_indented_and_commands_are_not_split() {
         let source = SourceText::new("a.yaml", "one\n");
         let message = "a message with many words, which does not fit into the columns of a narrow terminal";
         let help = "delete the line, or run `campaign check a.yaml --gateway production` and read what it prints";

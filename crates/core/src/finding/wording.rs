@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_word_survives_the_shell() {
+    fn words_are_quoted_for_the_shell_only_if_necessary() {
         for (word, typed) in [
             ("/tmp/a-b_c.yaml", "/tmp/a-b_c.yaml"),
             ("осінь.yaml", "осінь.yaml"),

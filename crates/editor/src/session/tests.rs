@@ -111,7 +111,7 @@ fn found(file: &str, line: u32, rule: &str) -> (String, u32, String) {
 }
 
 #[test]
-fn mistakes_in_unsaved_text_appear_and_disappear() {
+fn findings_are_updated_as_unsaved_text_changes() {
     let mut desk = Desk::new();
     desk.open("sale.yaml", CAMPAIGN);
     assert_eq!(desk.check(), []);
@@ -180,7 +180,7 @@ fn check_stops_once_the_text_changes() {
 }
 
 #[test]
-fn finding_about_the_list_stays_while_other_lines_change() {
+fn list_check_finding_moves_with_its_line() {
     let mut desk = Desk::new();
     desk.open("sale.yaml", CAMPAIGN);
     desk.open("sms.txt", "Hi {{ plam }}");
@@ -204,7 +204,7 @@ fn profiles_and_scenarios_are_checked_on_their_own() {
 }
 
 #[test]
-fn foreign_and_empty_documents_have_no_findings() {
+fn unrelated_and_empty_documents_have_no_findings() {
     let mut desk = Desk::new();
     desk.open("ci.yaml", "name: CI\non: push\njobs: {}\n");
     desk.open("new.yaml", "# a campaign\n\n");
@@ -217,7 +217,7 @@ fn foreign_and_empty_documents_have_no_findings() {
 }
 
 #[test]
-fn names_of_list_and_profiles_are_completed_and_explained() {
+fn list_and_profile_names_are_completed_and_explained() {
     let mut desk = Desk::new();
     let text = CAMPAIGN.replace("{ file: sms.txt }", "\"Hi {{ plan }}\"");
     desk.open("sale.yaml", &text);
@@ -230,7 +230,7 @@ fn names_of_list_and_profiles_are_completed_and_explained() {
 }
 
 #[test]
-fn names_are_known_while_the_text_is_broken() {
+fn names_are_completed_in_a_file_with_syntax_errors() {
     let mut desk = Desk::new();
     desk.open("sale.yaml", CAMPAIGN);
     desk.check();

@@ -108,7 +108,7 @@ pub fn run_given_test(
             let place = tested.locate(&format!("{given_key}.{name}")).or_else(|| tested.locate(&given_key));
             return tested.result(test, TestOutcome::Failed, vec![finding.at(place)]);
         }
-        // The texts are wrong for every recipient.
+        // The texts are wrong for every recipient, so the test is not run.
         Err(MadeUpError::Texts(findings)) => return tested.result(test, TestOutcome::NotRun, findings),
     };
     if let Some(finding) = tested.check_time(test, &recipient.recipe) {

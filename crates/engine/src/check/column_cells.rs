@@ -245,7 +245,7 @@ impl UnmatchedCells {
 
 impl SelectorColumn {
     fn is_unmatched_reason(&self, reason: &str) -> bool {
-        // The name of another column can begin with this one.
+        // The name of another column can begin with the name of this one.
         reason.strip_prefix(&self.reason).is_some_and(|rest| rest.starts_with(", only for "))
     }
 

@@ -247,7 +247,7 @@ fn compile_arms(
         return Ok(arms);
     }
     let mut distinct: Vec<TextProblem> = Vec::new();
-    // Variants share most of their texts.
+    // Variants share most of their texts, so the same problem can occur several times.
     problems.into_iter().for_each(|problem| {
         if !distinct.contains(&problem) {
             distinct.push(problem);
@@ -363,7 +363,7 @@ impl Recipe {
             .and_then(|places| places.locate_text(&problem.text, problem.line, problem.column, problem.length));
         let reason = match place {
             Some(place) => {
-                // Others can read the stored reason, so it must not contain folders of this machine.
+                // Other people can read the stored reason, so it must not contain folder names of this machine.
                 let path = place.source.path();
                 let file = Path::new(path.file_name().unwrap_or(path.as_os_str())).display();
                 let (line, column) = (place.line_number(), place.column_number());

@@ -165,7 +165,7 @@ impl SentRows {
             let Some(phone) = of_number.first().map(|listed| listed.phone) else { continue };
             let earlier = &run.rows[find_equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
             let has = |outcome| earlier.iter().any(|earlier| earlier.outcome == outcome);
-            // The list of the run does not show which row it was: the run was purged, or its copies are damaged.
+            // The rows of these messages are unknown: the run was purged, or its copies are damaged.
             let lost = UnlistedMessages {
                 sent: run.sent.contains(phone) && !has(EarlierOutcome::Sent),
                 cancelled: run.cancelled.contains(phone) && !has(EarlierOutcome::Cancelled),
@@ -178,7 +178,8 @@ impl SentRows {
     fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], lost: UnlistedMessages) {
         let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
-        // A row with a message that is no longer in the list was removed or changed: any row without a counterpart can be that row.
+        // An earlier row that is no longer in the list was removed or changed. If it was changed, it can be any row
+        // without a counterpart.
         let is_gone = |outcome| {
             let gone = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
             texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.outcome == outcome))
@@ -190,7 +191,7 @@ impl SentRows {
             let same = text
                 .map_or(&[][..], |text| &earlier[find_equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
             let has = |outcome| same.iter().any(|earlier| earlier.outcome == outcome);
-            // More rows than before have this text: one of them can be a changed row.
+            // If more rows than before have this text, one of them can be a changed row.
             let is_known = !same.is_empty() && rows.len() <= same.len();
             let numbers = || rows.iter().map(|listed| listed.row.get());
             self.judged.extend(numbers());
@@ -280,7 +281,7 @@ mod tests {
             // Added, in any order.
             ("AB", "abc", "ss+"),
             ("AB", "cba", "+ss"),
-            // Not sent before, independent of the other rows.
+            // Not sent before, regardless of the other rows.
             ("Ab", "ab", "s+"),
             ("Ab", "b", "+"),
             ("Ab", "bc", "+?"),

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_sender_list_rejects_no_name() {
+    fn sender_list_without_names_gives_no_findings() {
         let sender = |name: &str| SenderName { name: name.into(), status: "Checked".into() };
         let refused = vec![("sender-unknown", Severity::Error)];
         for (list, expected) in
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn profile_defines_which_sender_statuses_are_verified() {
+    fn profile_defines_which_sender_statuses_count_as_verified() {
         let answer: AccountAnswer = Ok((Ok(balance("1")), Ok(senders())));
         for (word, name, severity) in [
             ("paused", "Odd", None),

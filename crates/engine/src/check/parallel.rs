@@ -77,8 +77,8 @@ fn process_on_threads<T: Send, U: Send, W>(
             }
         }
         drop(taken);
-        // Started last, so that no piece is taken without a worker. It owns the sender, so that the workers end after
-        // the last piece.
+        // Started last, so that no piece is produced without a worker. It owns the sender, so that the workers end
+        // after the last piece.
         Builder::new().spawn_scoped(scope, move || {
             while let Some(piece) = produce() {
                 let (done, result) = sync_channel(1);

@@ -341,7 +341,7 @@ impl MessageShapes {
         for (MessageShape { arm, branches }, _) in &left {
             *any.entry(*arm).or_default() |= branches;
         }
-        // The branches shown for each variant: taken and not taken.
+        // For each variant, the branches that the samples show as taken and as not taken.
         let mut shown: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut samples = Vec::new();
         while samples.len() < most {

@@ -68,11 +68,11 @@ fn is_c1_control(c: char) -> bool {
 fn may_be_damaged(bytes: &[u8]) -> bool {
     (0..bytes.len()).any(|at| match &bytes[at..] {
         [0xef, 0xbf, 0xbd, ..] | [0xc2, 0x80..=0x9f, ..] => true,
-        // A UTF-8 lead byte misread in Windows-1251 as a Cyrillic letter, followed by a misread continuation byte.
+        // A UTF-8 lead byte that Windows-1251 shows as a Cyrillic letter, followed by a misread continuation byte.
         [0xd0, 0x92..=0xa1 | 0xb1 | 0xb2, next @ ..] | [0xd1, 0x80, next @ ..] => {
             matches!(next, [0xc2 | 0xd2 | 0xe2, ..] | [0xd0, 0x81..=0x8f, ..] | [0xd1, 0x91..=0x9f, ..])
         }
-        // A UTF-8 lead byte misread in Windows-1252 as a letter from `Â` to `ô`, followed by a misread continuation
+        // A UTF-8 lead byte that Windows-1252 shows as a letter from `Â` to `ô`, followed by a misread continuation
         // byte.
         [0xc3, 0x82..=0xb4, 0xc2 | 0xc5 | 0xc6 | 0xcb | 0xe2, ..] => true,
         _ => false,
@@ -145,7 +145,7 @@ fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool
     }
     let whole = match std::str::from_utf8(&bytes) {
         Ok(said) => said,
-        // The last letter may be cut off.
+        // The last letter might be cut off, so it is ignored.
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
         Err(_) => return None,
     };
@@ -190,7 +190,7 @@ pub(super) fn find_html_entities(text: &str) -> Vec<Range<usize>> {
         let is_number = digits.is_some_and(|(digits, base)| {
             u32::from_str_radix(digits, base).is_ok_and(|code| char::from_u32(code).is_some())
         });
-        // `&copy;` in a link is a mistake too, but `&amp=1` is not an entity: it needs the semicolon.
+        // `&copy;` in a link is a mistake too, but `&amp=1` is not an entity, because an entity needs the semicolon.
         (is_number || NAMES.contains(&name)).then(|| start..start + length + 2)
     };
     text.match_indices('&').filter_map(entity).collect()
@@ -244,7 +244,7 @@ pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
     let escape = |(start, _): (usize, &str)| {
         let escape = text.get(start..start + 3).filter(|escape| is_escaped_whitespace(escape))?;
         let word = &text[find_word(text, start).start..start];
-        // `5%20` might be a discount, and a word with a slash or a query before the sign is an address.
+        // `5%20` might be a discount. A word with a slash, `?` or `=` before the percent sign is an address.
         let is_address = word.contains(['/', '?', '=']);
         let is_share = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
         (!is_address && !is_share).then(|| start..start + escape.len())

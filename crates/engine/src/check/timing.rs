@@ -65,7 +65,7 @@ impl<'c> TimedCampaign<'c> {
         let one = || vec![MessageGroup { windows: campaign.windows_for_all(profile), messages: 1 }];
         let groups = list.map_or_else(one, |(survey, messages)| {
             let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
-            // It is unknown here which of the planned rows a run sends, so those with the first clocks are assumed.
+            // It is unknown here which of the planned rows a run sends, so rows from the first time zones are assumed.
             let by_clocks = clocks.map(|(clocks, of_clocks)| {
                 let messages = left.min(*of_clocks);
                 left -= messages;

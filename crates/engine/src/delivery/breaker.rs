@@ -100,7 +100,7 @@ impl Breaker {
     pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
         const ERROR: &str = "REJECTED after being queued";
         for _ in 0..rejected {
-            // They already count as answered.
+            // Queued messages already count as answered.
             self.answers -= 1;
             self.count_answer(Some(ERROR));
         }
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn three_envelopes_in_doubt_in_a_row_stop_a_run() {
+    fn three_consecutive_envelopes_in_doubt_stop_a_run() {
         let mut breaker = Breaker::new(limits(), false);
         let broken = doubtful(Signal::Broken("reset".into()));
         for reply in [&broken, &broken, &accepted(1), &broken, &broken] {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_first_answer_stops_the_run_but_a_later_one_counts() {
+    fn strange_answer_stops_the_run_only_if_it_comes_first() {
         let strange = doubtful(Signal::Strange("HTTP 502".into()));
         assert!(Breaker::new(limits(), false).observe(&strange, true).is_some());
         let mut breaker = Breaker::new(limits(), false);

@@ -412,7 +412,7 @@ fn not_owner_stop() -> Stop {
 }
 
 fn ledger_stop(error: &LedgerError) -> Stop {
-    // The remedy depends on what was sent, so it is added with that information.
+    // The remedy depends on what was sent, so it is added where that is known.
     Stop::new(StopKind::Ledger, format!("the ledger could not be written: {}", error.reason()))
 }
 
@@ -484,7 +484,7 @@ impl Engine {
                 self.submitter.emit(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
                 self.wait_until(&passes, at).await;
             }
-            // A person is waiting for this process to end.
+            // A person is waiting for this process, so it stops instead of waiting for the next window.
             NextCheck::AtClosing(_) if self.options.is_attended => {
                 self.stop_sending(Stop::new(
                     StopKind::Window,

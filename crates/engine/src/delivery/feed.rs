@@ -285,7 +285,7 @@ impl<R: Read + Send> Producer<R> {
         let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
             let operations = operations.and_then(|mut operations| {
                 operations.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
-                // Variants can have different kinds, but an envelope has one.
+                // Variants can have different kinds, but an envelope has only one, so operations are grouped by kind.
                 operations.sort_by_key(|operation| operation.kind);
                 *left -= operations.len() as u64;
                 check_unchanged(&selection.digests, &operations).map(|()| operations)

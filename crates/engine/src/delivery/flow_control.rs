@@ -141,7 +141,7 @@ impl FlowControl {
         }
         match bound {
             Bound::Day { until, wait, .. } if self.options.waits_at_bounds => {
-                // The new day has room for several envelopes again.
+                // On the new day, several envelopes can be in flight again.
                 self.bounded = false;
                 self.paused_until = Some(now + (*wait).min(RECHECK_INTERVAL));
                 match self.announced_wait.replace(until.timestamp()) == Some(until.timestamp()) {
@@ -174,7 +174,7 @@ impl FlowControl {
         reply: &GatewayReply,
         moment: RetryMoment,
     ) -> Vec<FollowUp> {
-        // A waiting person sees the answer itself.
+        // An operator who is waiting sees the answer anyway, so no warning is needed.
         let warning = warning_for(reply).filter(|_| !self.options.is_attended);
         let mut steps: Vec<FollowUp> = warning.map(FollowUp::Warn).into_iter().collect();
         let inquiry = self.advance_warm_up(&envelope, piece, reply, moment.at);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_has_its_follow_ups() {
+    fn each_gateway_answer_triggers_the_expected_follow_ups() {
         let warn = |what: &str| FollowUp::Warn(what.to_owned());
         let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate has been halved");
         let in_doubt = || {
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_sent_singly_after_a_rejected_first_message() {
+    fn messages_are_sent_one_by_one_after_a_rejected_first_message() {
         let refused =
             |text: &str| GatewayReply::for_all(1, &OperationOutcome::Rejected { error: text.into() }, Signal::Go);
         let mut control = FlowControl::new(options().into());
@@ -572,7 +572,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stops_are_final_pauses_hold_and_envelopes_only_grow(
+        fn stops_are_final_and_envelope_sizes_never_shrink(
             replies in prop::collection::vec((0..9_usize, 0..5_usize, 1..8_usize, 0..120_u64, 0.0..1.0_f64), 1..60),
         ) {
             let mut control = FlowControl::new(options().into());
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn start_at_a_bound_sends_the_rest_then_waits_or_stops() {
+    fn run_at_a_bound_sends_what_fits_then_waits_or_stops() {
         let until = jiff::civil::date(2026, 11, 24).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
         let day = Bound::Day { limit: 5, until, wait: Duration::from_secs(3_600) };
         let second = Duration::from_secs(1);
@@ -624,7 +624,7 @@ mod tests {
         let BoundEffect::Wait { reason, time } = control.apply_bound(0, true, &day, second) else { panic!("it waits") };
         assert_eq!((time, control.is_paused()), (Duration::from_secs(3_600), true));
         assert!(reason.contains("at 2026-11-24 00:00 (UTC)"), "{reason}");
-        // It asks again from time to time, but announces the wait once.
+        // The engine checks the limit again from time to time, but announces the wait only once.
         control.expire_pause(second + RECHECK_INTERVAL);
         assert!(!control.is_paused());
         assert_eq!(control.apply_bound(0, true, &day, Duration::from_secs(61)), BoundEffect::Continue);

@@ -101,8 +101,8 @@ impl FrozenInputs {
         includes: &[(String, String)],
         recipients: Option<String>,
     ) -> Vec<String> {
-        // A new key must be compared here, or be left out for a reason: name and gateway identify the run, and the title
-        // changes no message.
+        // A new key must be compared here, or be left out for a reason. Name and gateway identify the run, and the
+        // title does not affect messages.
         let CampaignBrief {
             name: _,
             title: _,
@@ -291,7 +291,7 @@ pub fn for_each_text<R: Read + Send>(
 /// The hash of the text of a row. `None` if the row has no message.
 fn hash_text(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
     let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } = composer.compose(record).ok()?;
-    // Each run gives a row a different identifier, so an unused one is hashed instead.
+    // Each run gives a row a different identifier, so the hash uses one that no message has.
     let id = MessageId::new(0)?;
     Some(EncodedOperation::from_form(record.row, id, phone, &forms[arm], |place| message.text(place)).digest)
 }
@@ -332,7 +332,7 @@ mod tests {
 }"#;
 
     #[test]
-    fn old_frozen_copies_are_read_and_keep_their_form() {
+    fn old_frozen_copies_are_read_and_keep_their_format() {
         let frozen: FrozenInputs = serde_json::from_str(FIRST).unwrap();
         assert_eq!(frozen.brief.region.map(|region| region.to_string()).as_deref(), Some("UA"));
         let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_around_cells_count_in_old_runs() {
+    fn whitespace_around_cells_is_kept_in_old_runs() {
         let earlier = FIRST.replace("Мобільний", "phone").replace("{{ shop }}", "Hello,{{ name }}!");
         let earlier: FrozenInputs = serde_json::from_str(&earlier).unwrap();
         assert_eq!(render_first_row(&earlier), "Hello, Olena !");

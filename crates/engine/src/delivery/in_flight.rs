@@ -118,7 +118,7 @@ impl InFlight {
             return Some(resend);
         }
         let share = self.shares.front().copied();
-        // An incomplete envelope leaves only after the last row.
+        // An incomplete envelope is sent only after the last row.
         if self.ready.is_empty() || (share.is_none() && self.ready.len() < size && self.feed.is_some()) {
             return None;
         }

@@ -209,7 +209,7 @@ mod tests {
         let gate = RateGate::new(Some(1.0 / 60.0));
         (0..6).for_each(|_| gate.slow_down());
         let seconds = measure_seconds(&gate, 10, 10).await;
-        // At the initial share, a 64th, it would take eleven hours.
+        // At the initial 64th of the rate, this would take eleven hours.
         assert!((600.0..700.0).contains(&seconds), "{seconds} s: the whole rate was back after ten minutes");
     }
 

@@ -85,7 +85,8 @@ impl MessagesInDoubt {
             reference = find_reference(run, states, &envelope).or(reference);
             for sent in &envelope.rows {
                 if states.recorded_state(sent.row).is_some_and(|state| wanted.contains(&state)) {
-                    // A later attempt replaces the previous one. It may have waited a long time before it left.
+                    // A later attempt replaces the previous one. It might have waited a long time before it was sent,
+                    // so the time of its outcome is used if known.
                     let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
                     rows.insert(sent.row, ((envelope.envelope, envelope.chain(sent)), since));
                 }

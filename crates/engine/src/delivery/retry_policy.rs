@@ -121,7 +121,7 @@ impl RetryPolicy {
                 return RetryPause::None;
             }
         };
-        // A proven rejection is retried, but not forever.
+        // A throttled request is retried if no message was sent, but not forever. Otherwise there is only a pause.
         if let Some(rest) = rest.filter(|_| !reply.is_unsent()) {
             self.outage = None;
             return RetryPause::For(rest);
@@ -220,7 +220,7 @@ mod tests {
         let mut retries = RetryPolicy::new(seconds(10), false);
         let waits: Vec<RetryPause> =
             [100, 101, 103, 107].map(|second| retries.observe_reply(&unreachable_reply(), at_second(second))).into();
-        // Of the eight seconds of the fourth wait, three are left.
+        // The fourth wait would be eight seconds, but only three are left.
         assert_eq!(waits, [1, 2, 4, 3].map(|wait| RetryPause::For(seconds(wait))));
         let RetryPause::Forever(stop) = retries.observe_reply(&unreachable_reply(), at_second(110)) else {
             panic!("the patience is over")
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn any_answer_ends_an_outage() {
+    fn outage_ends_unless_a_slow_down_proves_nothing_was_sent() {
         let doubt = |signal| GatewayReply::for_all(1, &OperationOutcome::InDoubt { reason: Arc::from("?") }, signal);
         let taken = OperationOutcome::Accepted { msg_id: None, parts: None, answer: None };
         for (reply, expected, is_out) in [
@@ -288,7 +288,7 @@ mod tests {
         }
 
         #[test]
-        fn silent_gateway_is_retried_until_patience_runs_out(
+        fn unreachable_gateway_is_retried_for_exactly_the_time_limit(
             patience in 1..4_000_u64, chances in prop::collection::vec(0.01..1.0_f64, 1..40),
         ) {
             let mut retries = RetryPolicy::new(seconds(patience), false);

@@ -289,7 +289,7 @@ mod tests {
     use campaign_core::calendar;
 
     #[test]
-    fn window_is_closed_after_the_clock_is_set_back() {
+    fn window_state_follows_the_clock_when_it_is_set_back() {
         let hours = calendar::DailyHours::parse("10:00-20:00").unwrap();
         let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
         let keeping = SendingRules { windows: vec![(window, ZoneSource::Campaign)], home: TimeZone::UTC, until: None };
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn sending_hours_use_the_country_of_the_number_or_home() {
+    fn sending_hours_use_the_zone_of_the_number_or_the_home_zone() {
         let window = Window {
             hours: calendar::DailyHours::parse("09:00-20:00").unwrap(),
             days: calendar::Days::ALL,

@@ -269,7 +269,7 @@ impl ShardSource {
     }
 
     fn new(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>, size: Option<u32>) -> Self {
-        // The caller has just checked.
+        // The caller has just looked for dead workers.
         let state = DrawState { waiting: rows.into(), checked_at: Some(Instant::now()), ..DrawState::default() };
         Self(Arc::new(ShareDrawInner { ledger, worker, size, state: Mutex::new(state) }))
     }
@@ -466,7 +466,7 @@ mod share_size_tests {
     }
 
     #[test]
-    fn shard_takes_seconds_to_send_and_fills_an_envelope() {
+    fn shard_lasts_two_seconds_but_fills_at_least_one_envelope() {
         let sizes = [(None, 100), (Some(2_000.0), 100), (Some(100.0), 50), (Some(0.5), 50), (Some(1e9), 1_000_000)];
         assert_eq!(sizes.map(|(rate, batch)| shard_size(rate, batch)), [5_000, 4_000, 200, 50, 5_000]);
     }

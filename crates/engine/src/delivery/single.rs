@@ -79,7 +79,7 @@ impl SendOptions {
             batch: 1,
             in_flight: 1,
             timeout,
-            // The answer to a single message has nothing else to stop.
+            // After the answer to a single message, there is nothing left to stop.
             proven: false,
             limits: BreakerLimits {
                 doubtful_envelopes: u32::MAX,
@@ -210,7 +210,6 @@ impl SingleKind {
             language: None,
             duplicates: DuplicatePolicy::Allow,
             max_invalid: Percentage::WHOLE,
-            // The process that drew the first row may not have started yet.
             condition: None,
             exclude: None,
             countries: None,
@@ -258,7 +257,7 @@ mod tests {
             // The message was withdrawn before its intent, or another process took over the run.
             (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
             (&None, planned, stop(StopKind::LeaseLost), &unsent, true),
-            // Its intent stays without an outcome.
+            // The intent stays without an outcome.
             (&None, sending, stop(StopKind::Interrupted(2)), &None, true),
             (&None, RowState::InDoubt, stop(StopKind::OffContract), &None, true),
         ] {

@@ -419,7 +419,7 @@ mod expiry_tests {
     use campaign_core::domain::OperationKind;
 
     #[test]
-    fn answer_after_all_lifetimes_is_final() {
+    fn message_expires_after_the_lifetimes_of_its_channels() {
         let sent_at = Timestamp::UNIX_EPOCH;
         let message = |kind: OperationKind| {
             let named = (Row::FIRST, None, MessageId::new(7).unwrap());
@@ -487,7 +487,7 @@ mod lifetime_tests {
     }
 
     #[test]
-    fn chain_lifetime_is_the_sum_of_its_channels() {
+    fn chain_lifetime_is_the_sum_of_its_channel_lifetimes() {
         let viber = |lifetime| format!("  - viber: {{ signature: Olena, message: Hi, lifetime: {lifetime} }}\n");
         let sms = "  - sms: { signature: Olena, message: Hi }\n";
         let chain = Chain::from(OperationKind::ViberSms);

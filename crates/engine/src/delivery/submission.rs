@@ -165,7 +165,8 @@ impl Submitter {
                 () = tokio::time::sleep(wait.time) => {}
             }
         }
-        // The computer may have slept for a long time: it may be too late, or another process may own the run.
+        // The computer might have slept for a long time: the deadline might have passed, or another process might own
+        // the run.
         let (ledger, lease) = (Arc::clone(ledger), *lease);
         let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_still_send(lease));
         failpoint::pass("envelope.leaves");

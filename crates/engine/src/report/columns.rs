@@ -109,8 +109,8 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
     ResultColumn { name: "delivered_at_is", value: |cells| ColumnValue::Text(cells.delivered_at_is) },
     // The channel that reported the message as read.
     ResultColumn { name: "read_by", value: |cells| ColumnValue::Text(cells.read_by) },
-    // The run whose message has these identifiers, and the state of that message: those of an earlier run if the row was
-    // skipped because its recipient has that message.
+    // The run whose message has these identifiers, and the state of that message. If the row was skipped because its
+    // recipient already has the message, both are those of the earlier run.
     ResultColumn { name: "message_run", value: |cells| ColumnValue::Text(cells.message_run) },
     ResultColumn { name: "message_state", value: |cells| ColumnValue::Text(cells.message_state) },
 ];

@@ -202,7 +202,7 @@ impl<'a> EarlierRuns<'a> {
         let here = self.copies.clone();
         let rows: RoaringBitmap = wanted.iter().map(|(_, row)| *row).collect();
         let read = tokio::task::spawn_blocking(move || {
-            // Damaged copies of an earlier run do not keep the results of this one from being written.
+            // Damaged copies of an earlier run must not prevent the results of this run from being written.
             let earlier = FrozenInputs::from_copies(&there)
                 .ok()
                 .and_then(|frozen| Some((load_texts(&frozen, &there, &sent).ok()??, frozen)));

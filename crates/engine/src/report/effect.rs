@@ -483,7 +483,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn interval_contains_its_share_and_narrows_with_size(people in 1_u64..5_000, part in 0.0_f64..=1.0) {
+        fn interval_contains_the_share_and_narrows_with_sample_size(people in 1_u64..5_000, part in 0.0_f64..=1.0) {
             let did = (people as f64 * part) as u64;
             let few = Proportion { total: people, successes: did };
             let many = Proportion { total: people * 10, successes: did * 10 };

@@ -47,7 +47,7 @@ impl Evidence {
 
     /// The evidence with its digest.
     fn from_facts(facts: Value) -> Self {
-        // Maps of this type are sorted by key.
+        // Maps of this type are sorted by key, so the same facts always give the same text.
         let text = facts.to_string();
         let hash = Sha256::digest(text.as_bytes());
         let digest = hash.iter().map(|byte| format!("{byte:02x}")).collect();

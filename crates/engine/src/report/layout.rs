@@ -266,7 +266,7 @@ pub(super) fn choose_excel_separator(list: u8, region: Option<Region>, timezone:
         Some(region) => SEMICOLON_REGIONS.contains(&region.to_string().as_str()),
         None => timezone.is_some_and(|zone| zone.starts_with("Europe/") && !COMMA_ZONES.contains(&zone)),
     };
-    // Spreadsheets do not detect other separators, such as a bar.
+    // Spreadsheets do not detect other separators, such as a vertical bar.
     if writes_semicolons || list != comma { semicolon } else { comma }
 }
 

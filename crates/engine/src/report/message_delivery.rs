@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn rehearsal_accepts_times_in_the_future() {
+    fn rehearsal_accepts_times_in_the_near_future() {
         let ahead =
             |days: i64| delivery(&[receipt("sms", Status::Delivered, Some(days * DAY), 1)], GatewayClock::Simulated);
         assert_eq!((ahead(2).certainty, ahead(365).certainty), (Exact, Uncertain));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_message_counts_from_last_request_before_delivery() {
+    fn delivery_time_starts_at_the_last_request_before_delivery() {
         let sent = [0, 7_200].map(|second| Timestamp::from_second(SENT + second).unwrap());
         for (reported, seconds) in [(40, 40), (7_230, 30)] {
             let receipts = [receipt("sms", Status::Delivered, Some(reported), 7_300)];

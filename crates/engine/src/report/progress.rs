@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_counts_only_messages_that_this_call_sends() {
+    fn progress_counts_only_messages_sent_by_this_command() {
         let (mut progress, mut counts, start) = (SendingProgress::new(10, 3), StateCounts::default(), Instant::now());
         for (state, rows) in [(RowState::Planned, 6), (RowState::Skipped, 3), (RowState::Invalid, 1)] {
             counts.add(state, rows);

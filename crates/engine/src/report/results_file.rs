@@ -76,7 +76,7 @@ pub async fn write_results_file(
     listings: Vec<Listing<'_>>,
 ) -> Result<Vec<RunFigures>, ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
-    // The folder is held until the end.
+    // The folder handle must stay open until the end.
     let (path, _folder) = resolve_target(target)?;
     let (temporary, file) = create_temporary_file(&path).map_err(failed)?;
     let written = async {
@@ -103,7 +103,7 @@ pub async fn write_results_file(
     }
     .await;
     if written.is_err() {
-        // The first error is reported.
+        // The first error is reported, so a failure to remove the file is ignored.
         let _ = fs::remove_file(&temporary);
     }
     written
@@ -293,7 +293,7 @@ pub(super) fn back_up_results(path: &Path, run: &str) -> io::Result<PathBuf> {
                 private::sync_entry(&kept)?;
                 return Ok(kept);
             }
-            // A process that ended before it replaced the original already kept it.
+            // An earlier process made this backup, but ended before it replaced the original.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && has_same_content(path, &kept) => {
                 return Ok(kept);
             }
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn backup_takes_a_free_name_and_overwrites_nothing() {
+    fn backup_uses_an_unused_name_and_overwrites_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("sale.csv"), "one").unwrap();

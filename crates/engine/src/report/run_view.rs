@@ -380,7 +380,7 @@ impl RunReport {
     /// The run's messages by channel. `None` if the figures are unknown or the run has no receipts.
     #[must_use]
     pub fn channels(&self) -> Option<&ChannelFigures> {
-        // Without receipts, all messages are still as they were sent.
+        // Without receipts, no delivery status is known, so there is nothing to show by channel.
         self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
@@ -510,7 +510,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_in_doubt_come_before_failed_rows() {
+    fn next_step_handles_rows_in_doubt_before_failed_rows() {
         let counts = |states: &[RowState]| {
             let mut counts = StateCounts::default();
             states.iter().for_each(|state| counts.add(*state, 1));

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_every_version_are_recognized() {
+    fn results_file_is_recognized_in_every_csv_dialect() {
         let quoted = FIRST.split(',').map(|column| format!("\"{column}\"")).collect::<Vec<_>>();
         for ours in [
             format!("{FIRST}\n"),
@@ -320,7 +320,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn protected_file_is_recognized_by_any_name() {
+    fn protected_file_is_recognized_under_any_path() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn result_columns_have_their_types() {
+    fn result_columns_have_the_expected_types() {
         assert_eq!(result_cell("id", "78378000000020"), SheetCell::Whole(78_378_000_000_020.0));
         assert_eq!(result_cell("to", "380501234567"), SheetCell::Text("380501234567".into()));
         let written = "2026-11-23T02:00:00Z";

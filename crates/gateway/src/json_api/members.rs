@@ -492,14 +492,14 @@ mod truncation_tests {
     }
 
     #[test]
-    fn number_is_never_cut_in_two() {
+    fn phone_number_is_never_split_by_truncation() {
         let text = truncate(format!("{}380501234567 {}", "x".repeat(495), "y".repeat(500)));
         assert_eq!(text, format!("{}… (cut, 1008 characters)", "x".repeat(495)));
         assert!(truncate("7".repeat(600)).starts_with(&"7".repeat(500)), "text without a number keeps its beginning");
     }
 
     #[test]
-    fn long_answer_stays_json() {
+    fn truncated_answer_is_still_valid_json() {
         let raw = |json: String| serde_json::from_str::<Box<RawValue>>(&json).unwrap();
         assert_eq!(truncate_answer(&raw(r#"{"code":"0042"}"#.into())), r#"{"code":"0042"}"#);
         let long: String =

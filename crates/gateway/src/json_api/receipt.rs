@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn member_of_a_wrong_type_does_not_hide_others() {
+    fn member_of_the_wrong_type_does_not_hide_others() {
         let identified =
             read_single(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
         assert_eq!(identified.id, Some(None));

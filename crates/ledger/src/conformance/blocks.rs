@@ -42,7 +42,7 @@ pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run<L: Ledger>
     drop(one);
     let (run, third) = (two.run.key, scene.draw_block(2).await);
     assert_eq!((third.run.key, third.lease.rows), (run, rows(6, 7)), "rows of an ended process are not drawn again");
-    // The same place, through another profile of the account and back.
+    // The same place is used again after a block was drawn through another profile of the account.
     drop(two);
     let other = SharedRun { gateway: "other".into(), ..shared_run() };
     let elsewhere = scene.draw_from(&other, BlockRequest::for_rows(1)).await.into_block().expect("a block");
@@ -66,7 +66,7 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
         }
     }
     assert_eq!((given.len(), run.message_id(Row::new(8), None), run.message_id(Row::HEADER, None)), (6, None, None));
-    // A restored ledger would repeat the run's own range.
+    // A restored ledger would assign the run's own range again, so no identifier comes from that range.
     assert!(given.iter().all(|id| run.ids.row_for_id(*id).is_none()));
 }
 

@@ -68,7 +68,7 @@ pub(super) async fn capped_number_is_skipped_in_every_campaign<L: Ledger>(scene:
     let scene = with_second_run(scene, other_campaign("third", 8)).await;
     assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1), "without a cap, no number is suppressed");
     assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "it counts");
-    // A number that occurs twice in an envelope does not exceed the cap.
+    // A number cannot exceed the cap by occurring twice in one envelope.
     let mut intent = scene.new_intent(3, scene.mine);
     intent.rows.push(SentRow { row: Row::new(9), ..intent.rows[0] });
     intent.bounds = Some(Arc::new(Bounds { caps: vec![once], ..Bounds::default() }));

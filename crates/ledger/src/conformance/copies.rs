@@ -70,7 +70,7 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
     let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("the campaign is not locked");
     let mut theirs = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
     theirs.list_writer().unwrap().write_all(b"theirs").unwrap();
-    // A refused start, and a killed one.
+    // A start that is refused, and a start whose process is killed.
     for killed in [false, true] {
         let mut left = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.hold)).await.unwrap();
         left.list_writer().unwrap().write_all(b"a much longer list").unwrap();
@@ -105,7 +105,7 @@ pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Sc
 }
 
 pub(super) async fn run_has_its_own_copies_despite_strays_of_its_name<L: Ledger>(scene: Scene<L>) {
-    // After a ledger is lost, the names of runs are repeated.
+    // After the loss of a ledger, run names are assigned again.
     for inputs in ["before", "now"] {
         freeze_copies(&scene, &scene.hold, &scene.run, [inputs, "phone\n"]).await;
     }

@@ -205,7 +205,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     // Twice as many are requested at once, and all fit into one batch, so they keep their order.
     const ENVELOPES: u32 = 32;
     let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
-    // A forged lease gets nothing, even among valid ones.
+    // An intent with a forged lease is refused, even among valid ones.
     let some_without = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged_lease())]);
     let permits = join_all(some_without).await;
     let mut numbers = Vec::new();

@@ -274,7 +274,7 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
 
 /// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns whether the ledger can store it.
 async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
-    // Tables of the previous version have no place for it.
+    // The tables of the previous version cannot store this evidence.
     if !scene.ledger.supports_consents() {
         return false;
     }

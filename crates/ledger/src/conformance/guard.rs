@@ -98,7 +98,7 @@ pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger
     scene.ledger.release_repeat_place(again.clone()).await.unwrap();
     assert!(was_sent(&scene, "380 Hi").await);
     if again.until != first.until {
-        // Its place was already released.
+        // The place of the second message was already released.
         scene.ledger.release_repeat_place(again).await.unwrap();
         assert!(was_sent(&scene, "380 Hi").await);
     }

@@ -34,7 +34,7 @@ pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scen
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
     ledger.record_notification_outcome(keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await.unwrap();
     ledger.record_notification_outcome(keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await.unwrap();
-    // Held for zero time, as after a killed process.
+    // The notifications are held for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
     assert_eq!(texts(&again), [("one", 2)]);
     let again = ledger.take_notifications(LONG, LONG).await.unwrap();

@@ -224,7 +224,7 @@ pub(super) async fn run_with_rows_to_send_again_is_open<L: Ledger>(scene: Scene<
 pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
-    // The random number of the run, whose range is taken.
+    // The random number of the run itself, so its range is already taken.
     let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random };
     assert_eq!(
         scene.ledger.update_rows(scene.forged_lease(), RowUpdate::Retry(order(1))).await.unwrap(),

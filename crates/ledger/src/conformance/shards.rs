@@ -198,7 +198,7 @@ pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene:
     );
     assert_eq!(scene.draw_shard(&two, 2).await, ShardDraw::Ended);
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::StopRequested);
-    // A worker that was not informed in time sends nothing after the end.
+    // A worker that did not learn of the stop in time sends nothing after the end of the run.
     scene.ledger.end_run(scene.mine, RunEnd { progress: RunProgress::Open, ..run_end() }).await.unwrap();
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost);
     assert_eq!(scene.draw_shard(&one, 2).await, ShardDraw::Ended);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_parameter_is_refused_by_name() {
+    fn unknown_parameter_is_named_in_the_error() {
         let refused = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
         assert!(
             refused.contains("`sslmod`") && refused.contains("sslmode") && !refused.contains("s3cret"),

@@ -70,7 +70,7 @@ impl NewShardedCopies {
         }
         match self.replaces {
             true => delete_copies(&mut transaction, name).await?,
-            // Happens only with a restored ledger; those copies might still be needed.
+            // Copies with this name exist only if the ledger was restored; they might still be needed.
             false => drop(rename_aside(&mut transaction, name).await?),
         }
         query("UPDATE copies SET name = $1, inputs = $2 WHERE key = $3")
@@ -384,7 +384,7 @@ impl Write for ShardWriter {
 
 impl Drop for ShardWriter {
     fn drop(&mut self) {
-        // Unflushed rows need not be kept, but are usually wanted.
+        // Callers rely only on rows that they flushed, but usually want the rest too.
         let _ = self.send_shard();
     }
 }

@@ -234,7 +234,7 @@ impl PostgresLedger {
             reason: format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display()),
         };
         let seen = self.seen.current_mark();
-        // Done while holding the turn to write, so that only one process creates a missing mark.
+        // Done while holding the write lock, so that only one process creates a missing mark.
         let first = self.retry_while_unavailable(|| async {
             let mut connection = transaction::open_connection(&self.address).await?;
             let turn = transaction::begin_write(&mut connection).await?;
@@ -313,7 +313,7 @@ pub(super) async fn adopt_ledger(
         MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
         MarkReading::Missing | MarkReading::Unreadable(_) => 0,
     };
-    // Can be repeated after a commit without an answer.
+    // Can be repeated if the answer to a commit was lost.
     let adopt = || async {
         let mut connection = pool.acquire().await?;
         let WriteTurn { now, version, succession, .. } = transaction::begin_write(&mut connection).await?;

@@ -451,7 +451,7 @@ impl Presence {
 
     /// Withdraws the registration of a process without locks.
     pub(super) fn withdraw(&self) {
-        // A file that remains is found unlocked.
+        // If the file cannot be removed, other processes see that it is unlocked.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn released_lock_is_free_before_the_database_knows() {
+    fn released_lock_invalidates_its_lease_immediately() {
         let (leases, now) = (Leases::default(), ClockReading::now());
         leases.record_acquisition("sale", 7, now);
         leases.bind_epoch(Epoch(1), "sale");

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn late_report_of_an_early_read_is_not_an_older_copy() {
+    fn early_read_that_arrives_late_is_not_reported_as_outdated() {
         let seen = FurthestMark::new(mark(4));
         let (early, late) = (seen.current_mark(), seen.current_mark());
         seen.advance_to("here", late, mark(6)).unwrap();

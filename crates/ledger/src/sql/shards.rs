@@ -83,7 +83,7 @@ impl Adapter {
         let (run, places) = self.load_places(worker.lease.run).await?;
         let (mut vacant, mut locks) = (Vec::new(), Vec::new());
         for place in places.iter().filter(|place| place.number != worker.place) {
-            // Looking is cheap; only vacant places are locked.
+            // Checking a lock is cheap; only vacant places are locked.
             let name = run::place_name(&run.campaign, &run.account, place.number);
             if !self.is_locked(&name).await?
                 && let Some(lock) = self.try_lock(&name).await?
@@ -224,7 +224,7 @@ async fn take_over_rows(
 
 /// Whether another worker holds unfinished rows of the run.
 async fn is_drawn_elsewhere(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, StatementError> {
-    // Two range conditions, so that the index applies on both sides of the worker's own place.
+    // Two range conditions, so that the index can be used on both sides of the worker's own place.
     let some = scalar(
         "SELECT EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place < $2 AND epoch IS NOT NULL)
              OR EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place > $2 AND epoch IS NOT NULL)",

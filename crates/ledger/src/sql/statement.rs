@@ -66,7 +66,7 @@ pub(crate) enum StatementError {
 impl From<sqlx::Error> for StatementError {
     fn from(error: sqlx::Error) -> Self {
         match error {
-            // One record is unreadable, not the database.
+            // Only this record is unreadable, not the whole database.
             sqlx::Error::ColumnDecode { .. } => StatementError::Ledger(LedgerError::Unreadable(error.to_string())),
             error => StatementError::Sql(error),
         }

@@ -492,8 +492,8 @@ impl<'a> OptOutColumns<'a> {
             .with_text(reason)
             .with_text(source)
             .with_number(at);
-        // A running process of an earlier version would mistake it for an opt-out from one campaign. The different
-        // checksum makes it stop instead.
+        // A running process of an earlier version would mistake an opt-out from all messages for an opt-out from one
+        // campaign. The different checksum makes it stop instead.
         if campaign == ALL_MESSAGES { sum.with_text("all messages") } else { sum }
     }
 }

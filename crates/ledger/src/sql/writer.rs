@@ -86,7 +86,8 @@ impl Adapter {
         &self,
         work: impl FnOnce(Arc<LastValue<T>>) -> ChangeWork,
     ) -> Result<T, LedgerError> {
-        // Commits of an outdated ledger would bring it closer to its high-water mark, until it passed for the newest.
+        // Commits to an outdated ledger would bring it closer to its high-water mark, until it looked like the newest
+        // one.
         self.ensure_newest()?;
         let open = async || {
             let (numbers, on_commit) = (self.numbers.clone(), Arc::clone(&self.on_commit));
@@ -95,7 +96,7 @@ impl Adapter {
         let writer = self.writer.get_or_try_init(open).await?;
         let value = Arc::new(LastValue::default());
         let written = writer.submit_change(work(Arc::clone(&value)), value);
-        // A hanging disk is a failure too. The change might still be made, but no caller relies on it.
+        // A disk that hangs counts as a failure too. The change might still be made, but no caller relies on it.
         tokio::time::timeout(WRITE_TIMEOUT, written).await.unwrap_or_else(|_| {
             let (path, reason) =
                 (self.place.to_string(), format!("a write did not finish within {} s", WRITE_TIMEOUT.as_secs()));

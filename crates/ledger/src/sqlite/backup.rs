@@ -308,7 +308,7 @@ impl SqliteLedger {
         self.ensure_sendable().await?;
         let mut writer = self.open_write_connection().await?;
         writer.begin_transaction().await?;
-        // Checked while holding the turn to write, so that no process starts in between.
+        // Checked while holding the write lock, so that no process starts in between.
         let held = locks::is_any_held(&self.path)
             .map_err(|error| locks::lock_error(&self.path.with_file_name("locks"), &error));
         let mark = match held {

@@ -96,7 +96,7 @@ impl NewFolder {
         failpoint::pass("run.frozen");
         let named = self.path.with_file_name(run);
         if named.exists() {
-            // Happens only with a lost or older ledger; those copies might still be needed.
+            // Copies with this name exist only if the ledger was lost or is older; they might still be needed.
             rename_aside(&named)?;
         }
         fs::rename(&self.path, &named)?;

@@ -299,7 +299,7 @@ fn interpret_check(answer: sqlx::Result<String>, path: &Path) -> Result<(), Ledg
     let answer = answer.map_err(|error| storage_error(path, &error))?;
     match (answer.as_str(), parse_page_error(&answer)) {
         ("ok", _) => Ok(()),
-        // Unreadable data might be sound.
+        // Unreadable data might be intact, so this is not reported as damage.
         (_, Some(code)) if code != SQLITE_CORRUPT => {
             let reason = if code == SQLITE_NOMEM { "out of memory".to_owned() } else { answer };
             Err(LedgerError::Storage { path: path.display().to_string(), reason })

@@ -38,7 +38,7 @@ fn connect_options(path: &Path) -> SqliteConnectOptions {
 
 /// Opens the pool of read connections.
 pub(super) async fn open_readers(path: &Path) -> Result<SqlitePool, LedgerError> {
-    // A file does not go away, and connections are checked when they are returned.
+    // Unlike a server, a file does not disconnect, and connections are checked when they are returned.
     let pool = SqlitePoolOptions::new().max_connections(2).test_before_acquire(false);
     let pool = pool.connect_with(connect_options(path).read_only(true)).await;
     pool.map_err(|error| storage_error(path, &error))
@@ -142,8 +142,8 @@ pub(super) async fn open_write_connection(
         path: path.display().to_string(),
         reason: format!("its high-water mark `{}` cannot be opened: {error}", place.display()),
     };
-    // Only the process that holds the turn to write creates the mark; otherwise two processes could create two marks
-    // for one ledger.
+    // Only the process that holds the write lock creates the mark; otherwise two processes could create two marks for
+    // one ledger.
     let first = !place.exists();
     if first {
         write_connection::begin_write(&mut connection, path, patience).await?;

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_key_suggests_its_place_and_spelling() {
+    fn help_for_an_unknown_key_suggests_place_or_spelling() {
         let cases = [
             ("viber_signature", channel_keys("viber"), "write `signature`; keys do not include the channel's name"),
             ("sms_message", channel_keys("viber"), "write `message` under `sms`"),
@@ -420,7 +420,7 @@ mod only_key_tests {
     }
 
     #[test]
-    fn synonyms_misplaced_keys_and_loosening_keys_have_no_fix() {
+    fn synonyms_and_misplaced_or_protective_keys_have_no_fix() {
         for name in ["purpos", "mandatry", "editon", "receipt", "tz", "batch", "zzz"] {
             assert_eq!(find_only_key(name, CAMPAIGN, CAMPAIGN), None, "{name}");
         }
@@ -467,7 +467,7 @@ mod protective_tests {
     fn advice_never_suggests_a_riskier_value() {
         for (key, words) in protective_keys() {
             let risky = PROTECTIONS.iter().find(|known| known.key == key.name).expect("a protection").risky;
-            // Every value with one letter less, more or changed.
+            // Every value with one letter removed, added or changed.
             let slips = words.iter().flat_map(|word| {
                 (0..word.len()).flat_map(move |at| {
                     let (before, after) = (&word[..at], &word[at + 1..]);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_at_a_place_match_the_tables() {
+    fn keys_allowed_at_a_path_match_the_key_tables() {
         for (text, expected) in [
             ("", "recipients"),
             ("recipients", "region"),

@@ -630,7 +630,7 @@ local:
     }
 
     #[test]
-    fn gateways_file_is_searched_in_documented_order() {
+    fn gateways_file_is_searched_for_in_documented_order() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         fs::create_dir_all(place("campaigns")).unwrap();
@@ -673,7 +673,7 @@ mod opt_out_words_tests {
     }
 
     #[test]
-    fn each_line_is_one_phrase_and_errors_have_their_position() {
+    fn each_line_is_one_phrase_and_errors_report_positions() {
         let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
         assert_eq!(read_text("\u{feff}Godi\n\n# Ukrainian\n  не пишіть \r\n"), (words(&["Godi", "не пишіть"]), vec![]));
         assert_eq!(read_text("Godi\n  …\n"), (None, vec![(2, 3, true)]));

@@ -292,7 +292,7 @@ mod conceal_tests {
 
     proptest! {
         #[test]
-        fn concealed_secret_keeps_positions(text: String) {
+        fn concealing_secrets_preserves_positions(text: String) {
             let text = text.replace("a", "api_key: ").replace("b", "notify: { url: ");
             prop_assert_eq!(conceal_keys(&text).len(), text.len());
             prop_assert_eq!(conceal_addresses(&text).len(), text.len());

@@ -261,7 +261,7 @@ impl Resolver<'_> {
             let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
             for entry in entries {
                 let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
-                // Earlier versions had no key for it.
+                // Earlier versions had no key for the unsubscribe link, so it was set under `fields`.
                 let is_earlier = entry.key == "unsubscribe_link" && !slot.section.has_value(&entry.key);
                 let finding = if known.contains(&entry.key.as_str()) && !is_earlier {
                     Finding::new(&rules::FIELD_COLLISION, format!("`{kind}` already has a field `{}`", entry.key))

@@ -426,7 +426,7 @@ impl PlaceholderSyntax {
         let start = at + self.open.len();
         let (name, span) = (start..start + close, at..start + close + self.close.len());
         let behind = text[span.end..].chars().next();
-        // `[text](address)` is a Markdown link, `#one#two` are tags.
+        // `[text](address)` is a Markdown link, and `#one#two` are tags.
         let continues = behind == Some('(') || self.open == "#" && behind.is_some_and(char::is_alphanumeric);
         ((self.is_name)(&inner[..close], columns) && !continues).then_some(Placeholder { span, name, rule: self.rule })
     }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn value_of_a_text_key_gets_quotes() {
+    fn value_of_a_text_key_is_quoted() {
         for (value, quoted) in [
             ("Sale: today", "\"Sale: today\""),
             ("@home", "\"@home\""),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn value_with_two_readings_gets_no_quotes() {
+    fn ambiguous_value_is_not_quoted() {
         for yaml in [
             "message: Sale: today # or tomorrow\n",
             "message: Sale: today\n  and tomorrow\n",

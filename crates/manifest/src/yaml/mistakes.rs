@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn slip_is_reported_at_its_place() {
+    fn slip_is_reported_at_its_position() {
         for (text, at, said) in [
             ("recipients:\n  file:clients.csv\n", ":", "after `file:`"),
             ("  - sms:\n      signature:\"x\"\n", ":", "after `signature:`"),

@@ -73,7 +73,7 @@ pub fn write_drafts(drafts: &[DraftFile]) -> Result<(), DraftError> {
     for (index, draft) in missing.iter().enumerate() {
         if let Err(error) = create_file(draft) {
             for written in &missing[..index] {
-                // The first error is reported.
+                // The first error is reported, so a failure to remove the file is ignored.
                 let _ = fs::remove_file(&written.path);
             }
             let path = draft.path.clone();
@@ -151,7 +151,7 @@ fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
         .and_then(|()| fs::rename(&temporary, place))
         .and_then(|()| private::sync_entry(place));
     written.inspect_err(|_| {
-        // The first error is reported.
+        // The first error is reported, so a failure to remove the file is ignored.
         let _ = fs::remove_file(&temporary);
     })
 }
@@ -285,7 +285,7 @@ fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
     let line = format!("{}{GATEWAY_KEY}: {gateway}{line_break}", if is_open { line_break } else { "" });
     lines.insert(at, &line);
     let text = lines.concat();
-    // A document that ends with `...` or with an open string is not extended.
+    // A document that ends with `...` or inside an unclosed string is not extended.
     let is_right = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(wanted));
     is_right.then_some(text)
 }
@@ -364,7 +364,7 @@ mod live_gateway_tests {
     }
 
     #[test]
-    fn file_beyond_the_limit_is_not_extended() {
+    fn file_above_the_size_limit_is_not_extended() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sale.yaml");
         fs::write(&file, format!("{CAMPAIGN}{}", "# filler\n".repeat(130_000))).unwrap();
@@ -381,7 +381,7 @@ mod live_gateway_tests {
     }
 
     #[test]
-    fn line_is_appended_with_the_line_breaks_of_the_file() {
+    fn line_is_appended_with_the_line_endings_of_the_file() {
         for (before, after) in [
             ("channels: []\n", "channels: []\ngateway: main\n"),
             ("channels: []", "channels: []\ngateway: main\n"),

@@ -85,7 +85,7 @@ async fn query_postgres(
     connection.execute("BEGIN READ ONLY").await?;
     let parameter = if dates > 0 { "(date)" } else { "" };
     let prepare = |sql: &str| AssertSqlSafe(format!("PREPARE {QUERY_NAME} {parameter} AS {sql}"));
-    // A query that cannot be nested is prepared as it is: the server refuses it, or its rows are short.
+    // A query that cannot be nested is prepared as it is: either the server refuses it, or it returns only short rows.
     connection.execute("SAVEPOINT campaign_query").await?;
     if sqlx::query(prepare(&bound_postgres_query(&sql))).execute(&mut connection).await.is_err() {
         connection.execute("ROLLBACK TO SAVEPOINT campaign_query").await?;

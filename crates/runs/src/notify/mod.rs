@@ -189,7 +189,7 @@ pub async fn notify_until_shutdown(
             )
             .await
             {
-                // Another process has the write lock. The notifications stay due and are sent later.
+                // Another process holds the write lock. The notifications stay due and are sent later.
                 Err(LedgerError::Busy { .. }) => {}
                 outcome => outcome?,
             }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn similar_notices_merge_into_one_that_lists_each() {
+    fn merged_notice_lists_each_notice_up_to_a_limit() {
         let one = merge_notices(&[notice("a finished")]).unwrap();
         assert_eq!(one.text, "a finished");
         let three = merge_notices(&["a finished", "b finished", "c finished"].map(notice)).unwrap();
@@ -370,7 +370,7 @@ mod round_tests {
     }
 
     #[test]
-    fn profile_process_runs_only_its_own_notification_command() {
+    fn restricted_process_runs_only_the_command_of_its_profile() {
         let way = |word: &str| NotificationMethod::Command(vec![word.to_owned()]);
         let json = |way: &NotificationMethod| serde_json::to_string(way).unwrap();
         let post = r#"{"post":{"url":{"env":"URL"},"form":"json","local":false}}"#;

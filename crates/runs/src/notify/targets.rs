@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn host_name_of_this_machine_is_not_contacted() {
+    async fn host_name_that_resolves_to_loopback_is_refused() {
         let body = String::new();
         let url = "https://localhost:1/s3cret".parse().unwrap();
         let refused =
@@ -337,7 +337,7 @@ mod program_tests {
     }
 
     #[tokio::test]
-    async fn failing_missing_or_hanging_program_is_reported() {
+    async fn program_that_fails_or_hangs_or_is_missing_is_reported() {
         assert!(run_words(&["false"], Duration::from_secs(30)).await.is_err());
         assert!(run_words(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
         assert!(run_words(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_is_weakened_by_removal_higher_limit_or_new_key() {
+    fn rule_is_weakened_if_it_is_removed_or_allows_more() {
         let known = rule(10, &[("Olha", "a"), ("Petro", "b")]);
         for (now, expected) in [
             (RecordedRule(None), true),

@@ -445,7 +445,7 @@ impl PrivateKey {
             until: until.as_microsecond(),
             standing: *standing,
         };
-        // A statement of texts and numbers can always be serialized.
+        // Serializing strings, numbers and booleans cannot fail.
         let said = serde_json::to_vec(&statement).unwrap_or_default();
         let signature = self.0.sign(&[SIGNATURE_DOMAIN, &said].concat());
         let token = format!("{}.{}", URL_SAFE_NO_PAD.encode(&said), URL_SAFE_NO_PAD.encode(signature));
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn signature_is_bound_to_person_key_and_purpose() {
+    fn signature_is_bound_to_the_approver_and_the_purpose() {
         let signed = private_key(1).sign(approval("d1".to_owned(), 7));
         assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 1)), Some(signed.clone()));
         assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 2)), None, "another key");

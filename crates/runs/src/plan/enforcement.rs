@@ -227,7 +227,7 @@ impl Session {
             return Ok(None);
         }
         let frozen = &self.load_frozen(run).await?.inputs;
-        // Only the request that began the run said whether the round is new, so both options are tried.
+        // Whether the run began a new round is known only from the request that began it, so both options are tried.
         let options = [false, true]
             .map(|again| PlanOptions { again, ..PlanOptions::from_request(&self.launch.request, self.inputs()) });
         self.refuse_other_plan(frozen, &options)?;
@@ -239,7 +239,7 @@ impl Session {
         let approved = sent - unapproved;
         if let Some(approval) = own.filter(|approval| approved < approval.up_to) {
             let left = approval.up_to - approved;
-            // Recipients beyond a limit were never approved; all others were.
+            // With a limit, only some of the remaining recipients were approved, so `left` caps their number.
             if number <= left || self.launch.request.limit.is_some() {
                 return Ok(Some(UsableApproval { approval, is_used: true, left }));
             }
@@ -422,7 +422,8 @@ pub(super) async fn count_unapproved(
         let reached = ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?.len();
         sent += match find_approval_time(run, &ledger.list_approvals(ApprovalFilter::Run(run.key)).await?, rule) {
             None => reached,
-            // A purged run has no envelopes left to compare. It was approved by its end, so none of its messages count.
+            // A purged run has no envelopes left to compare. The approval dates from before its end, so none of its
+            // messages count.
             Some(_) if run.purged_at.is_some() => 0,
             Some(since) => reached.min(count_attempted_before(ledger, run.key, since, |_| true).await?),
         };

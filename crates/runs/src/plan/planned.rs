@@ -201,7 +201,7 @@ impl PlannedCampaign {
         what.extend(self.resource_differences(options, same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
         let texts = list_differing_texts(&self.inputs, now);
-        // Naming the text says more than that a text differs.
+        // The names of the differing texts are more specific than `TEXTS_DIFFER`.
         let named = |words: String| match words.as_str() {
             TEXTS_DIFFER if !texts.is_empty() => texts.clone(),
             _ => vec![words],
@@ -475,7 +475,7 @@ pub async fn create_plan(
     let (planned, cost) = plan_campaign(inputs, &list, &chosen, request);
     let digest = store_plan(adapters, planned.clone(), &inputs.destination).await?;
     let mut findings = check_inputs(inputs, Some(&list), start);
-    // The request allows this number of recipients abroad.
+    // This limit has already been checked, with the number that the request allows.
     findings.retain(|finding| *finding.rule != ABROAD_LIMIT);
     let due = inputs.campaign.next_due_after(now);
     let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen, due);

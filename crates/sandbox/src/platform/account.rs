@@ -335,7 +335,7 @@ mod limit_tests {
                     if count as u32 > burst {
                         continue;
                     }
-                    // The periods of the limiter are whole nanoseconds.
+                    // One more nanosecond makes up for the rounding of the limiter's periods to whole nanoseconds.
                     now += wait + Duration::from_nanos(1);
                     prop_assert_eq!(limit.take_operations(count, now), Ok(()));
                 }
@@ -366,7 +366,7 @@ mod templates_tests {
     }
 
     #[test]
-    fn template_counts_characters_and_messages() {
+    fn template_record_has_character_and_message_counts() {
         let mut templates = Templates::default();
         for (text, count) in
             [("Hi there", "8 / 1"), (&*"я".repeat(71), "71 / 2"), ("€", "2 / 1"), (&*"a".repeat(161), "161 / 2")]

@@ -110,7 +110,7 @@ mod tests {
     fn random_draw_is_stable_across_releases() {
         let draws = [(0, 0, 0), (7, 1, 380_501_234_567)]
             .map(|(seed, decision, subject)| RandomDraw { seed, decision }.draw_number(subject));
-        // The first value is the start of the key stream after eight rounds with a zero key.
+        // The first value is the start of the ChaCha8 key stream for a zero key.
         assert_eq!(draws, [0xd640_5f89_2fef_003e, 7_332_914_244_742_273_376]);
     }
 

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn lookup_does_not_replace_message_with_same_id() {
+    fn lookup_does_not_replace_a_message_with_the_same_id() {
         let mut messages = MessageStore::default();
         let sent = messages.insert(test_message(0, Some(1)));
         for id in [1, 2] {

@@ -421,7 +421,7 @@ fn read_telegram<'a>(fields: &OperationFields<'a>, lifetime: Option<u64>) -> Res
 fn read_voice<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     fields.optional_text("message")?;
     let dtmf = fields.optional_flag("dtmf")?.unwrap_or_default();
-    // The voice is in a nested object, or, in a stage as the contract shows it, next to the text.
+    // The voice settings are in a nested object or, in a stage like the contract's example, next to the text.
     let voice = fields.optional_object("voice")?.unwrap_or_else(|| fields.clone());
     match voice.optional_text("gender")? {
         None | Some("male" | "female") => {}
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn url_must_be_absolute_web_address() {
+    fn url_must_be_an_absolute_web_address() {
         for good in
             ["https://a", "HTTPS://a", "Http://a", "http://127.0.0.1:80/x?token=1&b=2#c", "https://приклад.укр/"]
         {
@@ -715,7 +715,7 @@ mod stages_tests {
     }
 
     #[test]
-    fn empty_optional_field_counts_as_absent() {
+    fn empty_optional_fields_and_numeric_codes_are_accepted() {
         let card = json!({"caption": "", "image": "https://a/b.png", "url": "https://a", "button": "Go"});
         let carousel = json!({"viber_type": "carousel", "viber_message": "", "viber_carousel": [card, card]});
         for (kind, changes) in [

@@ -209,7 +209,7 @@ fn read_operation(
         OperationType::ViberTemplateCreate => read_create_viber(fields).map(RequestedOperation::Template),
         OperationType::ViberTemplateList => Ok(RequestedOperation::Template(TemplateCall::ListViber)),
         OperationType::ViberTemplateDelete => read_delete_viber(fields, id).map(RequestedOperation::Template),
-        // Every other type is a message through the type's channels.
+        // Every other type sends a message through its channels.
         _ => fields::read_combined(kind.channels(), fields).map(RequestedOperation::Send),
     }
 }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_json_without_content_type_is_rejected() {
+    fn body_without_a_json_content_type_is_rejected() {
         let body = Some(br#"{"auth":"key","data":[{"type":"balance"}]}"#.as_slice());
         for content_type in [None, Some(""), Some("text/plain"), Some("application/jsonp")] {
             let rejection = parse_envelope(RawRequest { content_type, body }, &keys()).err().expect("refused");
@@ -475,7 +475,7 @@ mod kind_tests {
     }
 
     #[test]
-    fn contract_types_are_known_but_whatsapp_is_not() {
+    fn only_operation_types_in_the_contract_are_known() {
         for (place, (kind, _)) in KINDS.iter().enumerate() {
             assert_eq!(OperationType::from_name(kind.name()), Some(*kind));
             assert_eq!(*kind as usize, place);

@@ -214,7 +214,7 @@ impl PlatformCore {
             return DrainState::Going;
         }
         if let Some(due) = self.platform.next_due() {
-            // A retry of a webhook is due then.
+            // This event is a webhook retry.
             self.clock.advance_to(due, Instant::now());
             return DrainState::Waiting;
         }
@@ -329,7 +329,7 @@ mod tests {
         }
 
         #[test]
-        fn time_is_reached_after_predicted_wait(speed in 1..100_000_u32, due in 0..1_000_000_i64) {
+        fn time_is_reached_after_the_predicted_wait(speed in 1..100_000_u32, due in 0..1_000_000_i64) {
             let began = Instant::now();
             let clock = VirtualClock::start(seconds(0), began, speed);
             // One more nanosecond makes up for the fraction that the division loses.

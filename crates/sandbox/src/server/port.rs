@@ -135,7 +135,7 @@ pub(super) type ServerOrders = (mpsc::UnboundedReceiver<PortOrder>, oneshot::Rec
 
 impl From<Timeouts> for ConnectionLimits {
     fn from(timeouts: Timeouts) -> Self {
-        // An answer may be delayed on purpose, and a client may open any number of connections.
+        // An answer might be delayed on purpose, and a client can open any number of connections.
         Self { head: timeouts.head, silence: None, connections: usize::MAX, end: timeouts.stop }
     }
 }

@@ -372,7 +372,7 @@ mod request_tests {
     #[tokio::test]
     async fn request_to_a_local_name_keeps_its_host_header() {
         let receiver = TestReceiver::with_statuses([]).await;
-        // The last one is sent by the client with its own resolver.
+        // The last URL cannot be sent unchanged, so the fallback client, which has its own resolver, sends it.
         for (name, path) in [("Shop.localhost", "/a"), ("Shop.test", "/a"), ("shop.test", "/a b")] {
             let hook = receiver.url(path).replace("127.0.0.1", name);
             assert_eq!(

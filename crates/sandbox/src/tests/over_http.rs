@@ -119,7 +119,7 @@ fn fault_lines(sandbox: &Sandbox) -> Vec<(u64, String)> {
 }
 
 #[tokio::test]
-async fn dropped_answer_sends_no_bytes_but_the_request_is_executed() {
+async fn dropped_answer_has_no_bytes_but_the_request_is_executed() {
     let sandbox = start_with_faults([(2, FaultEffect::Dropped)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
@@ -160,7 +160,7 @@ async fn delayed_answer_does_not_delay_others() {
 }
 
 #[tokio::test]
-async fn error_page_replaces_the_answer_whether_executed_or_not() {
+async fn error_page_can_replace_the_answer_to_an_executed_request() {
     let wait = Some(Duration::from_secs(7));
     for (status, retry_after, executed) in
         [(503, wait, false), (502, None, true), (429, wait, false), (404, None, false)]
@@ -200,7 +200,7 @@ async fn refused_connection_leaves_the_previous_answer_intact() {
 }
 
 #[tokio::test]
-async fn fault_before_first_envelope_refuses_connections_from_start() {
+async fn refusal_before_the_first_envelope_applies_from_the_start() {
     let sandbox = start_with_faults([(1, FaultEffect::Refused(Duration::from_secs(3_600)))]).await;
     assert!(TcpStream::connect(socket_address(&sandbox)).await.is_err());
     assert_eq!(fault_lines(&sandbox), [(0, "refused".into())]);
@@ -208,7 +208,7 @@ async fn fault_before_first_envelope_refuses_connections_from_start() {
 }
 
 #[tokio::test]
-async fn connection_closed_by_a_fault_reads_no_request() {
+async fn request_on_a_connection_closed_by_a_fault_is_not_read() {
     let sandbox = start_with_faults([(2, FaultEffect::Closed)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
@@ -233,7 +233,7 @@ async fn port_refuses_connections_even_if_the_client_hangs_up() {
 }
 
 #[tokio::test]
-async fn items_can_be_reordered_missing_or_foreign() {
+async fn answer_items_can_be_missing_or_foreign_or_out_of_order() {
     let sandbox =
         start_with_faults([(1, FaultEffect::Reordered), (2, FaultEffect::Missing), (3, FaultEffect::Foreign)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
@@ -334,7 +334,7 @@ async fn time_passes_at_the_speed_of_the_scenario() {
 }
 
 #[tokio::test]
-async fn drain_waits_for_receivers_with_a_timeout() {
+async fn drain_stops_waiting_for_receivers_after_a_timeout() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let short = Timeouts { receivers: Duration::from_millis(50), ..Timeouts::default() };
     let sandbox = Sandbox::start_with(SandboxSettings::default(), short).await.expect("a sandbox");

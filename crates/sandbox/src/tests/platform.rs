@@ -84,7 +84,7 @@ fn message_without_id_is_found_by_msg_id() {
 }
 
 #[test]
-fn each_recipient_gets_its_own_message() {
+fn each_number_of_an_operation_gets_a_separate_message() {
     let mut bench = Bench::new();
     let phones = json!("380501234567,380671234567");
     let sent = bench.send(Endpoint::Sync, &json!([sms(json!(1), phones)]))["data"][0].clone();
@@ -130,7 +130,7 @@ fn journal_has_every_envelope_with_its_error() {
 }
 
 #[test]
-fn counts_by_state_add_up_to_all_messages() {
+fn accepted_and_rejected_operations_are_counted_separately() {
     let mut bench = Bench::new();
     bench.send(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]));
     bench.send(Endpoint::Sync, &json!([{"type": "whatsapp"}]));
@@ -205,7 +205,7 @@ fn whatsapp_without_a_route_fails_at_no_cost() {
 }
 
 #[test]
-fn status_inquiries_can_be_delayed_or_uninformative() {
+fn status_answers_can_be_delayed_or_uninformative() {
     let mut bench = Bench::with_scenario(Scenario { status_lag: Duration::from_secs(1), ..Scenario::default() });
     bench.send_one(&sms(json!(1), json!("380501234567")));
     let ask = json!({"type": "status", "id": 1});
@@ -252,7 +252,7 @@ fn templates_can_be_created_listed_and_deleted() {
 }
 
 #[test]
-fn request_above_account_limit_is_not_executed() {
+fn request_above_the_account_limit_is_not_executed() {
     let second = scenario::AccountSettings { key: Some("second".into()), ..scenario::AccountSettings::default() };
     let limit = scenario::OperationLimit { rate: 10.0, burst: std::num::NonZeroU32::new(2).expect("two") };
     let accounts = vec![scenario::AccountSettings::default(), second];

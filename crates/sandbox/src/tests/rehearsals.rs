@@ -39,7 +39,7 @@ fn viber_then_sms(id: u64) -> Value {
 }
 
 #[test]
-fn costliest_stage_is_reserved_and_the_rest_is_refunded() {
+fn highest_stage_price_is_reserved_and_the_excess_is_refunded() {
     let prices = scenario::PartPrices::default();
     let (viber, sms) = (prices.for_channel(Channel::Viber), prices.for_channel(Channel::Sms).saturating_mul(2));
     for (delivered_by, charge_undelivered, spent) in [

@@ -49,7 +49,7 @@ fn scenario_without_keys_is_the_default() {
 }
 
 #[test]
-fn accounts_prices_and_switches_are_read() {
+fn scenario_wide_settings_are_read() {
     let scenario = scenario(
         "seed: 7
 speed: 60

@@ -84,7 +84,7 @@ fn operation_without_a_hook_sends_no_webhook() {
 }
 
 #[test]
-fn pipeline_statuses_go_to_account_and_rejections_to_hook() {
+fn pipeline_webhooks_go_to_the_account_or_the_operation_hook() {
     let by_hook = WebhookBehaviour { async_pipeline: true, ..WebhookBehaviour::default() };
     let refused = with_field(valid_operation("pipeline"), "sms", json!({}));
     for (endpoint, webhooks, operation, expected) in [
@@ -105,7 +105,7 @@ fn pipeline_statuses_go_to_account_and_rejections_to_hook() {
 }
 
 #[test]
-fn earlier_channel_failures_are_sent_if_enabled() {
+fn failures_of_earlier_channels_are_sent_if_enabled() {
     let channels = |received: &[(String, Value)]| -> Vec<(String, String)> {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         received.iter().map(|(_, body)| (word(&body["type"]), word(&body["status"]))).collect()
@@ -130,7 +130,8 @@ fn earlier_channel_failures_are_sent_if_enabled() {
             bench.send(Endpoint::Async, &json!([operation]));
             bench.advance_millis(60_000_000);
             let pairs = [("rcs", "UNDELIVERABLE"), ("viber", "UNDELIVERABLE"), ("sms", "DELIVERED")];
-            // A webhook cannot name Telegram. Without a name, it would be about the whole message.
+            // A webhook cannot name Telegram, and one without a channel would be about the whole message. Telegram's
+            // failure is therefore not reported.
             let expected = if intermediate { &pairs[..] } else { &pairs[2..] };
             let expected: Vec<_> =
                 expected.iter().map(|(name, word)| ((*name).to_owned(), (*word).to_owned())).collect();
@@ -296,7 +297,7 @@ fn webhook_is_retried_until_acknowledged_or_dropped() {
 }
 
 #[test]
-fn webhooks_are_sent_in_order_of_time_in_bounded_batches() {
+fn webhooks_are_sent_chronologically_in_bounded_batches() {
     let mut bench = Bench::new();
     let data: Vec<_> = (0..1_200).map(|id| with_field(valid_operation("viber"), "id", json!(id))).collect();
     bench.send(Endpoint::Async, &json!(data));

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn key_is_accepted_if_inquiry_fails_for_another_reason() {
+    async fn key_is_accepted_if_an_inquiry_fails_for_another_reason() {
         let folder = tempfile::tempdir().unwrap();
         let (access, profile) = (KeyAccess::new(None), test_profile(folder.path()));
         let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));

@@ -99,7 +99,7 @@ pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
     if let Some(problem) = problem {
         return Err(format!("`phone` {problem}"));
     }
-    // The plus sign prevents reading it as a national number.
+    // With the plus sign, the digits are not read as a national number.
     let invalid = |problem| format!("`phone` is not a valid phone number: {problem}; ask the user");
     parse_number(&format!("+{digits}"), None).map_err(invalid)
 }

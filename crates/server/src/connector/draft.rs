@@ -116,7 +116,7 @@ impl MessageDraft {
             FieldKind::Seconds { .. } | FieldKind::Number { .. } => {
                 given.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()).map(FieldValue::Number)
             }
-            // The assistant gets an error and can write a shorter text.
+            // Not used here: if a text is too long, the assistant gets an error and can write a shorter one.
             FieldKind::Word(_) => None,
             FieldKind::Flag => given.and_then(Value::as_bool).map(FieldValue::Flag),
             FieldKind::Cards { .. } => {

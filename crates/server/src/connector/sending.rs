@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn message_identity_depends_on_phone_text_sender_and_loopback() {
+    fn message_identity_covers_recipient_and_content_and_loopback() {
         let content = |text: &'static str, signature: &'static str| {
             let mut values = StageValues::new(ExtraProperties::new());
             for field in Channel::Viber.facts().fields {

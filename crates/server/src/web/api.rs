@@ -108,7 +108,8 @@ async fn get_run(State(run_list): State<Arc<RunListCache>>, Path(name): Path<Str
         let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
         return json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why }));
     }
-    // A campaign name refers to its latest live run or, without one, its latest rehearsal. The latest run comes first.
+    // A campaign name refers to its latest live run or, without one, its latest rehearsal. `views` begins with the
+    // latest run.
     let of_campaign = || views.iter().filter(|view| view.run.campaign == name);
     let latest = || of_campaign().find(|view| view.run.live).or_else(|| of_campaign().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {

@@ -209,7 +209,7 @@ pub(super) struct UnpackedReader {
 impl Read for UnpackedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match self.input.read(buffer) {
-            // An error of the disk, not of the file.
+            // An I/O error, which says nothing about the file.
             Err(error) if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => {
                 return Err(error);
             }
@@ -268,7 +268,7 @@ pub(super) fn read_window(head: &[u8]) -> Option<u64> {
         let base = 1_u64 << (10 + (window >> 3));
         return Some(base + base / 8 * u64::from(window & 7));
     }
-    // The window is the content size, which follows the dictionary ID.
+    // In a single-segment frame, the window is the content size, which follows the dictionary ID.
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let (length, offset) = [(1, 0), (2, 256), (4, 0), (8, 0)][usize::from(descriptor >> 6)];
     let size = rest.get(dictionary..dictionary + length)?;

@@ -368,7 +368,7 @@ impl DetectedFormat {
         match &self.sheet {
             Some(SheetInfo { name, others: 0, .. }) => parts.push(format!("sheet `{name}`")),
             Some(SheetInfo { name, others, .. }) => parts.push(format!("sheet `{name}`, one of {}", others + 1)),
-            // In many locales spreadsheets write semicolons, so they need no mention.
+            // In many locales, spreadsheets use semicolons, so a semicolon is not worth mentioning.
             None if delimiter == Delimiter::COMMA.to_byte() || parts.is_empty() && delimiter == b';' => {}
             None => {
                 let name = Delimiter::new(delimiter).unwrap_or(Delimiter::COMMA).name();

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_above_the_header_are_blank_but_counted() {
+    fn rows_above_the_header_are_blanked_but_still_counted() {
         for (text, header, expected) in [
             ("phone,name\n1,A\n", 1, "phone,name\n1,A\n"),
             ("Clients\nphone,name\n1,A\n", 2, "\nphone,name\n1,A\n"),

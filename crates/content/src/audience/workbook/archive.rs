@@ -93,7 +93,7 @@ fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
         let count = input.read(&mut block[held..])?;
         let ready = held + count;
         let mut at = 0;
-        // An entry at the end of a block is found again in the next one.
+        // An entry that is cut off at the end of a block is found in the next one.
         while ready - at >= ENTRY_LENGTH {
             let Some(found) = find_entry(&block[at..ready - ENTRY_LENGTH + ENTRY.len()]) else {
                 at = ready - ENTRY_LENGTH + 1;
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_is_measured_before_it_is_read() {
+    fn oversized_archive_directory_is_detected() {
         let is_small = |bytes: Vec<u8>| is_directory_small(&mut io::Cursor::new(bytes)).is_ok_and(|small| small);
         assert!(is_small(Vec::new()) && is_small(vec![b'P'; 1 << 20]));
         let most = usize::try_from(MAX_PARTS).unwrap();

@@ -191,7 +191,7 @@ impl<'f> SheetRows<'f> {
             self.end_row()?;
             self.row = row;
         }
-        // A list with such a row is rejected later in any case.
+        // A row that is too long would be rejected later anyway.
         self.held += text.len();
         if self.held > RECORD_LIMIT {
             return Err(self.long_row_finding(row).into());

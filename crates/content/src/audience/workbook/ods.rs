@@ -61,7 +61,7 @@ fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<V
                     let visible =
                         attribute_value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
                     let name = attribute_value(&element, "table:name").unwrap_or_default();
-                    // Names are copied if no sheet is chosen.
+                    // If no sheet is chosen, the names are copied, so memory for the copies is reserved too.
                     budget.reserve(EACH + 4 * name.len(), "its sheets")?;
                     sheets.push((name, visible));
                 }

@@ -41,7 +41,7 @@ pub(super) fn read_xls<S: Read + Seek>(
     input.rewind()?;
     match Xls::new(&mut *input) {
         Ok(book) => read_sheet(book, file, wanted),
-        // A locked Excel file looks like an .xls.
+        // A password-protected Excel file looks like an .xls file.
         Err(XlsError::Password) => Err(list_findings::locked_workbook(file).into()),
         Err(_) if locked => Err(list_findings::locked_workbook(file).into()),
         Err(error) => Err(WorkbookError::Damaged(error.to_string())),
@@ -186,7 +186,7 @@ fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     for _ in 0..=bytes.len() / size {
         if next >= NO_SECTOR {
             fat_sectors.retain(|id| *id < NO_SECTOR);
-            // A repeated sector would be stored each time.
+            // A sector that is listed several times would be stored each time, so the number of sectors is limited.
             if fat_sectors.len() > bytes.len() / size + 1 {
                 return None;
             }
@@ -265,7 +265,7 @@ pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
     if sheets.len() > MAX_SHEETS {
         return Err(XlsFlaw::TooLarge);
     }
-    // Overlapping sheets would be read several times.
+    // Overlapping sheets would be read several times, so the total is limited.
     let mut steps = 2 * stream.len();
     let mut largest = 0;
     for start in sheets {
@@ -274,7 +274,7 @@ pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
         steps = steps.checked_sub(size).ok_or(XlsFlaw::Damaged)?;
         largest = largest.max(memory);
     }
-    // The chosen sheet is copied.
+    // The chosen sheet is copied, so memory for the largest sheet is reserved again.
     room.reserve(largest)
 }
 
@@ -413,7 +413,7 @@ impl MemoryEstimate {
                     let (new, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
                     listed += LISTED * new;
                     kept += text;
-                    // The list is kept only while the sheet is read.
+                    // The list of cells exists only while the sheet is read, so no memory stays reserved for it.
                     if listed + kept + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
                         return Err(XlsFlaw::TooLarge);
                     }
@@ -435,7 +435,7 @@ impl MemoryEstimate {
     ) -> Result<(u64, u64), XlsFlaw> {
         let room = |said: Option<u16>| PIECE + u64::from(said.unwrap_or(0)).max(3 * data.len() as u64);
         if kind == 0x0207 {
-            // The text of the preceding formula.
+            // The text result of the preceding formula.
             return Ok((1, room(u16_at(data, 0))));
         }
         if !matches!(kind, 0x0203 | 0x0204 | 0x00d6 | 0x0205 | 0x027e | 0x00fd | 0x00bd | 0x0006) {

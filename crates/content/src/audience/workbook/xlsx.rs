@@ -58,7 +58,7 @@ pub(super) fn read_xlsx<S: Read + Seek>(
 fn read_cells<S: Read + Seek>(book: &mut Xlsx<S>, rows: &mut SheetRows<'_>) -> Result<(), WorkbookError> {
     let mut cells = book.worksheet_cells_reader(SHEET)?;
     let general = Rc::new(NumberFormat::general());
-    // Many styles have the same format.
+    // Many styles share a format, so each format is parsed only once.
     let mut parsed: HashMap<(&str, Option<u32>), Rc<NumberFormat>> = HashMap::new();
     let mut formats = Vec::with_capacity(cells.styles().len());
     for style in cells.styles() {
@@ -119,7 +119,8 @@ impl WorkbookParts {
                     if relation.kind.rsplit('/').next() == Some("worksheet") {
                         let (name, part) =
                             (attribute_value(element, "name").unwrap_or_default(), relation.resolve_part(&folder));
-                        // Names are copied when a sheet is chosen, and once more if none is chosen.
+                        // Names are copied when a sheet is chosen, and once more if none is chosen, so memory for the
+                        // copies is reserved.
                         budget.reserve(4 * (name.len() + size_of::<SheetPart>()) + 2 * part.len(), "its sheets")?;
                         let visible = attribute_value(element, "state").is_none_or(|state| state == "visible");
                         sheets.push(SheetPart { name, visible, part });

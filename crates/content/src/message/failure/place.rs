@@ -155,7 +155,7 @@ impl<'s> FailurePlace<'s> {
     /// The filter or test that follows the value.
     pub(super) fn next_filter(&self) -> Option<&'s str> {
         let mut behind = self.tokens.iter().skip_while(|token| token.span.start < self.span.end).peekable();
-        // The arguments of a filter at the end of the place.
+        // Skips the arguments of a filter at the end of the place.
         let mut depth = 0_usize;
         while let Some(token) = behind.next_if(|token| depth > 0 || token.kind == TokenKind::Symbol("(")) {
             match token.kind {

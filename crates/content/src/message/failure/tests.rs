@@ -14,7 +14,7 @@ fn render_problem(source: &str, code: &str) -> TextProblem {
 }
 
 #[test]
-fn each_failure_has_a_message_place_and_remedy() {
+fn each_failure_is_reported_with_its_position_and_a_remedy() {
     let table = [
         // Comparisons.
         (

@@ -91,7 +91,7 @@ impl TextLimit {
 }
 
 fn check_part_count(text: &str, max: u32) -> Option<ViolationReason> {
-    // A part holds at least this many UTF-16 units, and a text has at least as many bytes, so most texts need no
+    // A part holds at least 66 UTF-16 units, and a text never has more units than bytes, so most texts need no
     // counting.
     if text.len() <= 66 * max as usize {
         return None;
@@ -130,7 +130,7 @@ fn is_web_address(text: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     let host = authority.rsplit('@').next().unwrap_or("");
     let name = host.split(':').next().unwrap_or("");
-    // An IPv6 host begins with a bracket, which a colon can follow immediately.
+    // In an IPv6 host such as `[::1]`, the part before the first colon can be just the bracket.
     let named = host.starts_with('[') || name.chars().any(char::is_alphanumeric);
     named && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }

@@ -133,7 +133,7 @@ fn clear_opt_outs_are_found() {
 }
 
 #[test]
-fn ambiguous_and_missed_replies_are_shown_to_a_person() {
+fn ambiguous_and_missed_replies_are_shown_for_review() {
     let corpus = load_corpus();
     for (set, _) in MIN_RECALL {
         let hidden = |labelled: &LabelledReply| read_labelled(labelled) == ReplyReading::Other;

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn opt_out_phrase_is_reported_as_in_the_tables() {
+    fn opt_out_phrase_is_reported_in_canonical_form() {
         for (reply, phrase) in [
             ("cтоп, дякую", "СТОП"),
             ("opt-out", "OPT OUT"),
@@ -293,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn opt_out_with_an_unknown_word_is_left_to_a_person(word in "[qxz]{3,9}", before: bool) {
+        fn opt_out_with_an_unknown_word_is_left_for_review(word in "[qxz]{3,9}", before: bool) {
             let reply = if before { format!("{word} stop") } else { format!("stop {word}") };
             let words = OptOutWords::default();
             prop_assert_eq!(words.read_reply(&reply, Purpose::Marketing), ReplyReading::Unclear);

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn comma_after_an_empty_name_is_found() {
+    fn punctuation_after_an_empty_name_is_found() {
         for hole in ["Hello , your code", ", -20% today", "Hi !", "! Sale", "Dear ; x", "Вітаємо , знижки"]
         {
             assert!(has_empty_greeting(hole), "{hole}");

@@ -61,7 +61,7 @@ pub(in crate::check) fn find_failing_comparisons(
         brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text.clone());
     let texts: Vec<NamedTemplate> =
         texts.chain(included).filter(|text| !NamedTemplate::is_stand_in(&text.name)).collect();
-    // A text sees the names that the including text defines.
+    // An included text can use the names that the including text defines.
     let defined: HashSet<String> = texts.iter().flat_map(|text| find_defined_names(&text.source)).collect();
     let is_column = |name: &str| {
         columns.is_none_or(|columns| columns.iter().any(|column| column == name))
@@ -237,7 +237,7 @@ mod tests {
     use campaign_manifest::Percentage;
 
     #[test]
-    fn ordered_number_comparison_is_not_reported_twice() {
+    fn only_equality_of_a_column_and_a_number_is_reported() {
         let messages = |source: &str| -> Vec<String> {
             let text = NamedTemplate { name: "t".into(), source: source.into() };
             check_comparisons(&text, |name| name == "points")

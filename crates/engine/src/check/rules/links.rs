@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_link_schemes_are_found_and_links_are_not() {
+    fn misspelt_schemes_are_found_and_valid_links_are_not() {
         for slip in [
             "https:/shop.example",
             "https//shop.example",

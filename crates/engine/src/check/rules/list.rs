@@ -108,7 +108,7 @@ pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
     let RecipientZones { unknown, examples, .. } = &survey.zones;
     let cell = |cell: &String| if cell.is_empty() { "empty".to_owned() } else { format!("`{cell}`") };
     let examples = examples.iter().map(cell).collect::<Vec<_>>().join(", ");
-    // Advice about a single example does not repeat it.
+    // If there is only one example, its advice does not repeat the cell.
     let advice = |cell: &&String| match survey.zones.examples.len() {
         1 => suggest_zone(cell),
         _ => format!("`{cell}`: {}", suggest_zone(cell)),

@@ -188,7 +188,7 @@ mod tests {
         Rule::warning("sign", RuleText { cause: "A sign.", example: &["text: \"<b>\""], fix: "remove it" });
 
     #[test]
-    fn finding_names_each_sign_once_and_truncates_long_lists() {
+    fn finding_lists_each_fragment_once_and_truncates_long_lists() {
         let message = |source: &str, spans: &[Range<usize>]| {
             let text = NamedTemplate { name: "t".into(), source: source.into() };
             markup_finding(&text, spans, &RULE, |signs| signs.join(" ")).map(|problem| problem.message)

@@ -85,7 +85,7 @@ pub fn check_night(
             };
             (night, format!("the messages scheduled for {at}"), more)
         }
-        // Recipients of a gateway on this machine are not real.
+        // A gateway on this machine has no real recipients.
         (RunStart::At(_) | RunStart::Scheduled(_), _) if profile.is_loopback() => return None,
         (RunStart::At(now) | RunStart::Scheduled(now), _) => {
             (find_night_recipients(&zones, now, lasts), "messages sent now".to_owned(), String::new())

@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differing_rows_are_named_if_there_are_any() {
+    fn differing_duplicates_are_reported_by_row() {
         let message = |rows: &[u32]| duplicates_finding(&rows.iter().copied().collect()).map(|finding| finding.message);
         assert_eq!(message(&[]), None);
         assert!(message(&[3]).unwrap().starts_with("row 3 is skipped: its number"));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn word_or_link_tells_how_to_stop() {
+    fn opt_out_instructions_are_recognized_by_word_or_link() {
         let vars = [("site".to_owned(), "https://shop.example".to_owned()), ("shop".to_owned(), "Olena".to_owned())];
         for (source, tells) in [
             ("Sale: 20% off", false),

@@ -40,7 +40,7 @@ pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Fin
         return Some(finding.help("add the campaign's time zone, for example `timezone: Europe/Kyiv`"));
     }
     if own.zip(policy).is_some_and(|(own, policy)| own.zone != policy.zone) {
-        // This depends on the time zone of each recipient.
+        // Whether the two windows are ever open together depends on the time zone of each recipient.
         return None;
     }
     let (windows, began) = campaign.home_windows(Some(profile));

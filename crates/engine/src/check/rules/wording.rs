@@ -277,7 +277,7 @@ pub(super) static CODES_ONLY: Rule = Rule::error(
 /// An error about the first constant words in the text of a one-time code.
 pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
     let codes = stage.texts().filter(|(field, _)| matches!(field.limit, TextLimit::Digits { .. }));
-    // A text without tags is checked as a whole, and text within a condition might not be sent.
+    // Texts without tags are checked elsewhere as a whole, and text within a condition might not be sent.
     let filled = codes.filter(|(_, text)| text.source.contains("{{") && !text.source.contains("{%"));
     let problem = |(_, text): (_, &NamedTemplate)| {
         let (words, at) = constant_parts(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;

@@ -234,8 +234,8 @@ proptest! {
     fn words_of_one_alphabet_are_not_damaged(
         text in "[А-Яа-яІіЇїЄєҐґ]{1,12}( [А-Яа-яІіЇїЄєҐґ’]{1,12}){0,3}|[a-zA-ZäöüßÄÖÜ]{1,12}|[a-ząćęłńóśźżŁŻŚ]{1,12}|[a-zăâîșțĂÎȘȚ]{1,12}|[α-ωΑ-Ωάέή]{1,12}|[ა-ჰ]{1,12}",
     ) {
-        // Two letters that alternate as lead and continuation bytes spell another word; three alternations do not occur
-        // in words.
+        // Letters that alternate as lead and continuation bytes decode to another word. Three such alternations do not
+        // occur in real words.
         prop_assume!(text.split(' ').all(|word| !word.chars().all(|c| "РСІіЇїЄєҐґ’".contains(c))));
         prop_assert_eq!(find_damage(&text), None);
     }

@@ -162,7 +162,7 @@ impl PromiseJudge {
         arrived: &[ArrivedOperation],
     ) {
         let mut notes = self.0.lock().unwrap();
-        // One at a time, and at most four.
+        // After a rejection, operations are sent one at a time, and at most four in all.
         let most = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
         if notes.canaries.get(&process).is_some_and(|texts| arrived.len() > most(texts)) {
             notes.record_breach(Breach::Canary, || format!("{} operations more", arrived.len()));

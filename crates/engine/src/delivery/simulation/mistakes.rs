@@ -91,12 +91,12 @@ fn message_in_doubt_resent_without_a_decision_is_caught() {
 }
 
 #[test]
-fn timeout_taken_as_not_sent_is_caught() {
+fn timeout_treated_as_not_sent_is_caught() {
     assert_caught(Mistake::SilenceIsNotSent, &[Breach::Duplicated]);
 }
 
 #[test]
-fn http_status_taken_as_not_sent_is_caught() {
+fn http_status_treated_as_not_sent_is_caught() {
     assert_caught(Mistake::StatusIsNotSent, &[Breach::Duplicated]);
 }
 
@@ -111,7 +111,7 @@ fn answers_matched_by_position_alone_are_caught() {
 }
 
 #[test]
-fn first_denial_taken_as_proof_is_caught() {
+fn first_denial_treated_as_proof_is_caught() {
     assert_caught(Mistake::OneDenialIsEnough, &[Breach::Duplicated]);
 }
 
@@ -122,7 +122,7 @@ fn trusting_a_blind_gateway_is_caught() {
 }
 
 #[test]
-fn rate_limit_that_bursts_is_caught() {
+fn rate_limit_that_allows_bursts_is_caught() {
     assert_caught_in(Mistake::BurstingPace, &[Breach::Pace], with_account_gate_only);
 }
 

@@ -215,7 +215,7 @@ impl PlatformBooks {
             fault,
             WorldFault::NotConnected | WorldFault::Handshake | WorldFault::KeyRefused | WorldFault::EnvelopeRefused
         );
-        // None, all, or some of it.
+        // The platform executes none, all or some of the operations.
         let share = if proven || trusted { 0 } else { self.chance.below(3) };
         for operation in arrived {
             if share == 1 || fault == WorldFault::FalseWithMsgIds || (share == 2 && self.chance.once_in(2)) {

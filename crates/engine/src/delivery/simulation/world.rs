@@ -205,7 +205,7 @@ impl SimulatedWorld {
                 self.judge.record_breach(Breach::Unbounded, "a process did not end");
             },
         }
-        // A task that a process leaves behind does nothing more.
+        // Tasks that the process left behind must do nothing more.
         life.kill();
         if life.was_suspended() {
             self.record_sighting(Sighting::Suspended, 1);

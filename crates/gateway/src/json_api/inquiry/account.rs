@@ -372,7 +372,7 @@ mod senders_tests {
     use crate::json_api::inquiry::tests::read_payload;
 
     #[test]
-    fn sender_names_have_states_and_missing_members_are_empty() {
+    fn senders_are_read_with_statuses_and_missing_members_are_empty() {
         let data = r#"[{"name":"OlenaCo","status":"Checked"},{"name":"New Shop"},{"name":365,"status":null}]"#;
         let senders_and_states: Vec<(String, String)> =
             read_payload(&AskSenders, data).unwrap().into_iter().map(|sender| (sender.name, sender.status)).collect();
@@ -382,7 +382,7 @@ mod senders_tests {
     }
 
     #[test]
-    fn only_a_list_of_records_is_a_list_of_senders() {
+    fn sender_list_must_be_an_array_of_objects() {
         for data in ["null", "{}", r#"["OlenaCo"]"#, r#"[["OlenaCo","Checked"]]"#, r#""OlenaCo""#] {
             assert!(read_payload(&AskSenders, data).is_err(), "{data}");
         }
@@ -438,7 +438,7 @@ mod viber_templates_tests {
     }
 
     #[test]
-    fn template_is_deleted_by_number_and_text() {
+    fn template_is_deleted_by_id_and_text() {
         let delete = DeleteViberTemplate { id: 3, text: "Hi".into() };
         assert_eq!(delete.to_operation(), json!({ "type": "template/viber/delete", "id": 3, "template": "Hi" }));
         assert_eq!(read_payload(&delete, r#"{"deleted":1}"#).unwrap(), Some(1));

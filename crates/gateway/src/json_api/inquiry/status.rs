@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_read_with_numbers_strings_or_missing_members() {
+    fn status_record_can_have_string_ids_and_missing_members() {
         let full = r#"{"id":"7","msg_id":99,"type":"viber","status":"READ","updated":"2026-11-21T10:00:00+02:00"}"#;
         let record = read_payload(&by_id(), full).unwrap();
         assert_eq!(

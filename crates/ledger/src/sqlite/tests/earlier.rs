@@ -57,7 +57,7 @@ async fn earlier_version_commits_nothing_after_upgrade() {
 }
 
 #[tokio::test]
-async fn upgrade_ends_open_single_messages_but_not_campaigns() {
+async fn upgrade_ends_open_single_operations_but_not_campaigns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
     write_exit_codes(&path, &[(None, None, None)]).await;

@@ -70,7 +70,7 @@ async fn failed_write_stops_all_later_writes() {
 }
 
 #[tokio::test]
-async fn busy_ledger_is_reported_and_written_afterwards() {
+async fn busy_ledger_is_reported_and_can_be_written_afterwards() {
     let mut scene = SqliteScene::new().await;
     let path = scene.folder.path().join("ledger");
     let mut hasty = SqliteLedger::open(&path, Timestamp::now).await.unwrap();

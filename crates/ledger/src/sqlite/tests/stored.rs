@@ -37,7 +37,7 @@ fn policy() -> Author {
 }
 
 #[test]
-fn gateway_identifier_keeps_its_stored_bytes() {
+fn gateway_identifier_encoding_is_stable() {
     assert_stored_bytes::<GatewayMessageId>(&[
         (GatewayMessageId::Number(300), b"\x00\xac\x02"),
         (GatewayMessageId::Text("ab-7".into()), b"\x01\x04ab-7"),
@@ -45,12 +45,12 @@ fn gateway_identifier_keeps_its_stored_bytes() {
 }
 
 #[test]
-fn author_keeps_its_stored_bytes() {
+fn author_encoding_is_stable() {
     assert_stored_bytes::<Author>(&[(person(), b"\x00\x05olena"), (policy(), b"\x01\x18on_in_doubt: assume_sent")]);
 }
 
 #[test]
-fn outcomes_keep_their_stored_bytes() {
+fn outcome_encoding_is_stable() {
     let accepted =
         OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(300)), parts: Some(2), answer: None };
     assert_stored_bytes::<OperationOutcome>(&[
@@ -63,7 +63,7 @@ fn outcomes_keep_their_stored_bytes() {
 }
 
 #[test]
-fn changes_keep_their_stored_bytes() {
+fn change_encoding_is_stable() {
     let found = RowChange::Found {
         status: "Delivered".into(),
         msg_id: Some(GatewayMessageId::Text("ab-7".into())),
@@ -87,7 +87,7 @@ fn changes_keep_their_stored_bytes() {
 }
 
 #[test]
-fn envelope_rows_and_outcomes_keep_their_stored_bytes() {
+fn envelope_row_and_outcome_encoding_is_stable() {
     let rows = [SentRow { row: Row::new(300), to: phone(2).into(), digest: *b"digested", chain: Chain::UNKNOWN }];
     let packed = b"\x01\xac\x02\xd2\xa2\x90\xbd\x89\x0bdigested";
     assert_eq!(pack_list(&rows).unwrap(), packed);

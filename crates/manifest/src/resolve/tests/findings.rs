@@ -273,7 +273,7 @@ fn wrong_keys_and_values_are_reported_at_their_position() {
 }
 
 #[test]
-fn unusable_file_name_asks_for_a_name_key() {
+fn unusable_file_name_requires_a_name_key() {
     let loaded = CampaignFixture::new().load_as("Autumn Sale.yaml", with_message("Hi"));
     assert_eq!(list_findings(&loaded), [("campaign-name", 1, 1)]);
     assert!(loaded.findings[0].help.as_ref().unwrap().contains("`name: autumn-sale`"));
@@ -288,7 +288,7 @@ fn all_problems_are_reported_together() {
 }
 
 #[test]
-fn many_problems_are_truncated_and_the_file_is_still_refused() {
+fn long_problem_report_is_truncated_and_the_file_refused() {
     let yaml: String = (0..500).map(|number| format!("unknown{number}: x\n")).collect();
     let loaded = CampaignFixture::new().load_text(yaml);
     assert_eq!(loaded.findings.len(), 101);
@@ -363,7 +363,7 @@ fn other_maps_of_a_message_keep_their_findings() {
 }
 
 #[test]
-fn variants_in_a_list_are_reported_with_their_names() {
+fn variants_written_as_a_list_are_reported_with_their_names() {
     let campaign =
         |variants: &str| format!("{}variants: {variants}\n", with_channels("- sms: { signature: Co, message: Hi }\n"));
     let form = "without a dash: `variants: { short: { share: 50% }, long: { share: 50% } }`";

@@ -89,7 +89,7 @@ fn campaign_brief_round_trips_as_json() {
 }
 
 #[test]
-fn every_default_of_the_key_tables_is_valid() {
+fn channel_without_keys_is_valid_in_every_yaml_form() {
     let fixture = CampaignFixture::new();
     for channel in ["- hlr", "- hlr: {}", "- hlr:", "- call/otp", "- call/otp: {}"] {
         let campaign = fixture.load_valid(&with_channels(&format!("{channel}\n")));

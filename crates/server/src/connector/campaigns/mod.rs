@@ -286,7 +286,7 @@ impl OpenFolder<'_> {
 
     /// Describes what a person must do before the plan is sent.
     fn describe_approval(&self, inputs: &Inputs, digest: &str) -> String {
-        // The profile may require signed approvals.
+        // The profile might require signed approvals.
         let signed = inputs.destination.profile().is_some_and(|profile| profile.approval.is_some());
         let key = if signed { " --key FILE" } else { "" };
         let approve = (self.campaigns.command)(&format!("approve {}{key}", short_digest(digest)));

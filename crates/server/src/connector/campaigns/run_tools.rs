@@ -181,7 +181,7 @@ async fn start_run(
     let launch = Launch::prepare(inputs, request, files).map_err(campaign_error)?;
     let (adapters, mut beginning) = observe_start(folder.adapters);
     let task = send_run(launch, adapters, caller.interrupt.clone(), programs);
-    // The caller might disconnect.
+    // A separate task, because the run must continue if the caller disconnects.
     let mut task = folder.campaigns.runs.spawn(task);
     let ended = tokio::select! {
         biased;

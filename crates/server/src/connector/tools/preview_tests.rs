@@ -98,7 +98,7 @@ fn carried_arguments(
 
 proptest! {
     #[test]
-    fn preview_shows_what_the_operation_carries((tool, arguments) in tool_calls()) {
+    fn preview_shows_every_value_in_the_operation((tool, arguments) in tool_calls()) {
         let ready = ReadyTool::new(&SEND_TOOLS[tool]);
         let Value::Object(arguments) = arguments else { panic!("no object") };
         let arguments = ready.normalize_arguments(arguments);

@@ -107,7 +107,7 @@ async fn busy_ledger_does_not_lose_an_occurrence() {
     let refresh = Duration::from_secs(60);
     let daemon = Daemon { refresh, ..setup.test_daemon(setup.fake_starter(Duration::from_secs(1))) };
     let stop = async {
-        // The lists of 1:00 and 2:00 do not arrive, and nothing can be recorded until 2:30.
+        // The lists for the 1:00 and 2:00 occurrences do not arrive, and nothing can be recorded until 2:30.
         tokio::time::sleep(Duration::from_secs(52 * 60)).await;
         ledger.set_busy(true);
         tokio::time::sleep(Duration::from_secs(88 * 60)).await;

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn layer_stacks_on_the_one_below_and_has_gaps() {
+    fn layer_is_stacked_on_the_layer_below_and_can_have_gaps() {
         let chart = draw(&[vec![(0, 5), (1, 10)], vec![(1, 10)]], 4, None);
         assert_eq!(chart.series[0].path, "M0 200V150H1V100H2V200H1V200H0Z");
         assert_eq!(chart.series[1].path, "M1 100V0H2V100H1Z");
@@ -324,7 +324,7 @@ mod axis_tests {
 
     proptest! {
         #[test]
-        fn axis_covers_its_numbers_in_round_steps(most in prop_oneof![0..20_000_u64, any::<u64>()]) {
+        fn axis_covers_the_maximum_with_two_to_six_ticks(most in prop_oneof![0..20_000_u64, any::<u64>()]) {
             let (top, ticks) = number_axis(most, |number| number.to_string());
             prop_assert!(top >= most && (2..=6).contains(&ticks.len()), "{top} {ticks:?}");
             prop_assert!(ticks.windows(2).all(|pair| pair[0].at < pair[1].at));

@@ -174,7 +174,7 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
     let (words, brief, planned, survey) =
         (PageWords::in_language(language), &inputs.campaign.brief, &made.planned, &made.list.survey);
     let first = first_rows(&survey.planned_rows(), *shown);
-    // Skipped rows are in the table. Without recipients, no messages are shown.
+    // Skipped rows are already in the table, so without recipients no messages are shown.
     let most = if first.is_some() { shown.most } else { 0 };
     let first = MessageSelection { rows: first.as_ref(), most, ..*shown };
     let CampaignMessages { shown: messages, other_findings } =

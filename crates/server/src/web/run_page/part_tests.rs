@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn foreign_text_is_escaped_and_numbers_add_up(
+    fn untrusted_text_is_escaped_and_funnel_numbers_add_up(
         rows in proptest::collection::vec(row_case(HOSTILE), 1..20),
     ) {
         let known: BTreeSet<_> = ordinary_fates().iter().flat_map(|rows| element_shapes(rows)).collect();

@@ -94,7 +94,7 @@ impl PageWords {
         match self.messages.get(key) {
             Some(Translation::Text(text)) => text,
             Some(Translation::Counted(forms)) => &forms.other,
-            // A missing key is shown as it is; a test detects missing keys earlier.
+            // A missing key is shown as is; a test detects missing keys earlier.
             None => key,
         }
     }
