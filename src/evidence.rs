@@ -1,4 +1,4 @@
-//! `campaign find --evidence`: the records about a number for an authority, on the terminal, as JSON or as a page.
+//! `campaign find --evidence`: evidence for an authority about one phone number, on the terminal, as JSON or as a page.
 
 use std::path::Path;
 

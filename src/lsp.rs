@@ -1,7 +1,7 @@
 //! `campaign lsp`: a language server over standard input and output, for editors.
 //!
-//! One thread reads messages and one checks lists; this one answers. Only messages of the protocol are written to
-//! standard output. The server opens no ledger and makes no connections.
+//! One thread reads messages, another checks lists, and the main thread answers. Only messages of the protocol are
+//! written to standard output. The server opens no ledger and makes no connections.
 
 use std::io::{self, BufRead, ErrorKind, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};

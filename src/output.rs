@@ -1,7 +1,7 @@
 //! Output of commands: results and rows on standard output, everything else on standard error.
 //!
-//! If the reader closes the pipe, the output ends, but never a run. If a result cannot be written for another reason,
-//! the command fails.
+//! If the reader closes the pipe, the output ends, but a run continues. If a result cannot be written for another
+//! reason, the command fails.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! `campaign find`, `forget` and `purge`: searches and erases the data of recipients.
+//! `campaign find`, `forget` and `purge`: find and erase the data of recipients.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

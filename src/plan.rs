@@ -1,4 +1,4 @@
-//! `campaign plan` and `campaign approve`: records, under a digest, what a run would send, and approves it.
+//! `campaign plan` and `campaign approve`: record, under a digest, what a run would send, and approve it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Progress of a run: a bar on a terminal, otherwise a line every ten seconds, or JSON objects. Also the spinner.
 //!
-//! A process has at most one moving line on standard error. All other output to a terminal suspends it.
+//! A process has at most one live line on standard error. All other output to a terminal suspends it.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! The command-line arguments: global options and the list of commands. Each command family has its options in a file.
+//! The command-line arguments: global options and the list of commands. The options of each command family are in a
+//! file of their own.
 
 mod automation;
 mod campaign;

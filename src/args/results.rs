@@ -1,4 +1,5 @@
-//! The arguments of the commands that follow up a run, such as `status` and `results`, and of the pages that commands write.
+//! The arguments of the commands that follow up on a run, such as `status` and `results`, and of the pages that
+//! commands write.
 
 use std::path::PathBuf;
 

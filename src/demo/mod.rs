@@ -1,7 +1,7 @@
 //! `campaign demo`: writes a campaign, checks it, rehearses it in a sandbox, kills the sending process and resumes it.
 //!
 //! Each step runs this program as a child process, as a person would. The sandbox runs in this process, so that it
-//! outlives the killed one. It must not use the user's ledger or gateways: the child processes get their own.
+//! outlives the killed one. The demo must not use the user's ledger or gateways: the child processes get their own.
 
 mod files;
 mod journal;

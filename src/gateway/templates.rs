@@ -1,4 +1,4 @@
-//! `campaign gateway templates` and `viber-templates`: lists, creates and deletes message templates of an account.
+//! `campaign gateway templates` and `viber-templates`: list, create and delete message templates of an account.
 
 use serde_json::{Value, json};
 

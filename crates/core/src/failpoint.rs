@@ -1,7 +1,7 @@
 //! Failpoints: places at which a test ends or suspends the process.
 //!
 //! In the released program, [`pass`] does nothing. The tests start a separate binary that sets an action
-//! (`tests/failpoints.rs`). An action ends or suspends the process, or does nothing; it must not decide anything else.
+//! (`tests/failpoints.rs`). An action must only end or suspend the process, or do nothing.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! The kinds of files that the editor support recognizes.
+//! The kinds of files that this crate recognizes.
 
 use std::path::Path;
 

@@ -1,12 +1,12 @@
-//! What editors show while a campaign is written: findings, explanations, completions and definitions.
+//! What editors show while a campaign is being written: findings, explanations, completions and definitions.
 //!
 //! An [`EditorSession`] holds the open documents and answers the requests of the Language Server Protocol. It reads
 //! lists, templates and profiles through the loaders of the other crates, with the unsaved texts in place of the files.
 //! It writes nothing, and uses neither the ledger nor the network. `campaign lsp` reads and writes the protocol's
 //! messages.
 //!
-//! Findings about a list take time. [`EditorSession::refresh`] therefore returns [`ListCheck`]s, which another thread
-//! runs, and which stop once the text changes.
+//! Checking a list takes time. [`EditorSession::refresh`] therefore returns [`ListCheck`]s, which another thread runs,
+//! and which stop once the text changes.
 
 mod completion;
 mod diagnostics;

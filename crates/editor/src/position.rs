@@ -1,4 +1,4 @@
-//! Positions in a text: bytes, and lines with columns in the unit of the editor.
+//! Positions in a text: bytes, and lines with columns in the editor's unit.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The keys of a YAML text that is being written, and the position of the cursor among them.
 //!
-//! A text that is not finished is rarely valid YAML. The outline is therefore made from indentation and brackets, never
-//! fails, and can be wrong about unusual YAML. Findings come from the real parser.
+//! Unfinished text is rarely valid YAML. The outline is therefore built from indentation and brackets, never fails, and
+//! can be wrong about unusual YAML. Findings come from the real parser.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The frozen copies of a run: its list and other inputs, which the ledger stores and does not interpret.
+//! The frozen copies of a run: its list and other inputs, which the ledger stores but does not interpret.
 
 use std::fmt::{self, Display};
 use std::io::{self, Read, Write};

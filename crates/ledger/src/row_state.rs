@@ -1,5 +1,5 @@
-//! The state of a row: from its attempts, events and receipts, from the activity of its run, and from the rows that a run
-//! excludes. Pure.
+//! The state of a row, derived from its attempts, events and receipts, the activity of its run, and the rows that the
+//! run excludes. Pure.
 //!
 //! Reports, counts, the guard and the sender all use this module, so they always agree.
 

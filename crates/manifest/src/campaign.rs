@@ -1,4 +1,4 @@
-//! The types of a campaign file, its variants, and the gaps that errors leave in it.
+//! The types of a campaign file and its variants, and the placeholders for parts with errors.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Tests in a campaign file: a recipient, and what must be true for them.
+//! Tests in a campaign file: a recipient, and what must be true of their message.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Notifications about runs: recipients, format and how a file defines them.
+//! Notifications about runs: events, method and format, and how a file defines them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Sources of recipients, files of opted-out numbers and lookup tables of a campaign, and lists that cannot be opened.
+//! Recipient sources, suppression files, consent files and lookup tables of a campaign, and findings about lists that
+//! cannot be opened.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};

@@ -1,4 +1,4 @@
-//! Terms under which a run is sent, for processes without the campaign file, and its destination.
+//! The terms and the destination of a run, for processes that do not have the campaign file.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

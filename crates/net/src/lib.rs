@@ -2,10 +2,10 @@
 //!
 //! axum's own server has no limits on request heads, idle time or the number of connections. Here, [`listen`] binds an
 //! address, so that a failure is reported early, and [`serve_connections`] serves a router until the shutdown, then
-//! finishes open requests. A handler finds the client as `Extension<SocketAddr>`. It must limit the size and the time
-//! of a body itself, and answer before the idle timeout.
+//! finishes open requests. A handler gets the client's address as `Extension<SocketAddr>`. It must itself limit the
+//! size of a body and the time to read it, and respond before the idle timeout.
 //!
-//! It must not inspect requests.
+//! This crate must not inspect requests.
 
 mod hosts;
 pub mod http_client;

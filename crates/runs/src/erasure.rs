@@ -1,8 +1,8 @@
 //! Erasure of personal data: forgetting a person, and purging old runs.
 //!
-//! The ledger is changed first, in one commit that records which rows still wait. From then on, nothing is sent to a
-//! forgotten number. If a call ends early, the next call or the next start of the campaign continues with the waiting
-//! rows.
+//! The ledger is changed first, in one commit that records which rows still have to be erased elsewhere. From then on,
+//! nothing is sent to a forgotten number. If a call ends early, the next call or the next start of the campaign
+//! continues with the remaining rows.
 //!
 //! Hashes of forgotten numbers are kept outside the ledger, because an earlier backup still contains the numbers. A
 //! purged run keeps its figures.

@@ -1,8 +1,8 @@
 //! The guard: recipients who already have a message of an edition, opted out, reached a cap, or are excluded.
 //!
-//! With `duplicates: allow`, texts are compared: the lists of earlier runs are read from their copies, and the texts of
-//! the earlier run are rendered for both lists. Nothing is sent or recorded here. If a copy cannot be read, the rows of
-//! its numbers are skipped.
+//! With `duplicates: allow`, texts are compared: the lists of earlier runs are read from their copies. The texts of
+//! each earlier run are rendered for its list and for the current one. Nothing is sent or recorded here. If the copy of
+//! a run cannot be read, rows with numbers of that run are skipped.
 
 use std::io::{BufReader, Sink};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Runs that this process holds, to reconcile, decide or stop them without sending.
+//! Runs that this process holds in order to reconcile, resolve or stop them, without sending.
 
 use std::path::PathBuf;
 use std::sync::Arc;

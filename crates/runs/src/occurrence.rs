@@ -1,6 +1,6 @@
 //! Occurrences of schedules: firing one as an unattended run, records of skipped ones, and damaged records.
 //!
-//! A damaged record stops its own schedule only.
+//! A damaged record stops only its own schedule.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

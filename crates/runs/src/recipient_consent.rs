@@ -1,7 +1,7 @@
 //! Consent of recipients: the file of consents, the evidence of a new run, and rows and numbers without consent.
 //!
-//! `engine/check/consent.rs` judges a consent. This module opens the file. Everything that sends to a recipient asks
-//! here for the verdict on their consent.
+//! `engine/check/consent.rs` judges a consent. This module opens the file. All code that sends to a recipient gets the
+//! verdict on their consent from this module.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Decisions about rows in doubt: their rows, and their authors.
+//! Decisions about rows in doubt: the rows that a decision applies to, and its author.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! Schedules of campaigns: review, activation, changes since the activation, and their current state.
 //!
-//! A schedule is stored with the digest of its campaign, so that only the activated texts fire.
+//! A schedule is stored with the digest of its campaign, so that an occurrence sends only the texts that were
+//! activated.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

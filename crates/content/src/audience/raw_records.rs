@@ -1,9 +1,8 @@
 //! Raw records of a CSV file: their bytes, the cells in them, and the delimiter.
 //!
-//! The CSV parser unquotes cells, skips blank lines and accepts any input. Its input is kept here until the
-//! record is checked, so that lines can be counted and shown. Memory is limited by the longest allowed record. A
-//! second scan of the quotes finds what the parser silently accepts: an unclosed quote, and text after a closing
-//! quote.
+//! The CSV parser unquotes cells, skips blank lines and accepts any input. Its input is kept here until the record is
+//! checked, so that lines can be counted and shown. Memory use is limited by the longest allowed record. A second scan
+//! of the quotes finds what the parser silently accepts: an unclosed quote, and text after a closing quote.
 
 use std::io;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Suggestions for an unknown list: phone column, region, column names, and the place of the list in its file.
+//! Suggestions for an unknown list: phone column, region, column names, and the location of the list within the file.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

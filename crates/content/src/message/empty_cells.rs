@@ -1,17 +1,17 @@
-//! Empty cells that a message shows, such as "Hello, !".
+//! Empty cells that leave a hole in a message, such as "Hello, !".
 //!
-//! A condition protects only the uses inside it. Whether it does is not derived from the condition: the texts of a row
-//! with an empty cell are rendered again, by the same engine and with the same control flow, with a marker where an
-//! empty cell is used. A marker in the output is a hole. So branches, loops, `set`, `include`, `extends`, filters and
-//! conditions of any form need no rules of their own, and `default(value='…')` without `boolean=true`, which keeps an
-//! empty cell, still produces a hole.
+//! A condition protects only the uses inside it, and conditions are not analysed to find out whether they do. Instead,
+//! the same engine renders the texts of a row with an empty cell again. The control flow is the same, but each use of
+//! an empty cell prints a marker. A marker in the output is a hole. So branches, loops, `set`, `include`, `extends`,
+//! filters and conditions of any form need no rules of their own. `default(value='…')` without `boolean=true` keeps an
+//! empty cell, so it still produces a hole.
 //!
 //! Every value has two forms: the real one, and a traced one with a marker for each empty cell. Conditions read
 //! real values, tags print traced values, and a variable that a text sets has its traced value in a second
 //! variable.
 //!
 //! A use whose value is not printed (a condition, the key of a table) leaves no marker. An author who writes
-//! `{{ a if a else "" }}` or `default(value='', boolean=true)` accepts the gap. A text that cannot be rendered with
+//! `{{ a if a else "" }}` or `default(value='', boolean=true)` accepts the hole. A text that cannot be rendered with
 //! markers counts as having no holes; rows without a message are not checked.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

@@ -1,8 +1,8 @@
 //! The template engine: tera with our filters and limits, and the filters `money` and `date`.
 //!
 //! Tera has no limits, so a text could loop forever or double a value until memory is full. Here each text has a budget
-//! of steps. Steps count tags instead of time, so that a row has the same result on every machine; `library` inserts
-//! the counting into the source. The engine reads no clock, environment, file or random number.
+//! of steps. Steps are counted in tags, not time, so a row has the same result on every machine; `library` inserts the
+//! counting into the source. The engine uses no clock, environment variables, files or random numbers.
 
 use std::cell::Cell;
 use std::io;

@@ -1,4 +1,4 @@
-//! Explanations for texts that fail for a row, with a remedy.
+//! Explanations, with a remedy, for texts that cannot be rendered for a row.
 //!
 //! Tera's own messages are written for programmers, and some quote cell contents. These explanations name the column,
 //! never the contents.

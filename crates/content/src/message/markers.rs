@@ -1,13 +1,13 @@
-//! Parts of a message that came from the recipient's row, and the branches that it took.
+//! Parts of a message that came from the recipient's row, and the template branches that were taken.
 //!
 //! A part is marked if it was printed by an expression that uses a column of the list or the row number: directly,
 //! through a variable that was set from one, or in a loop over one. Constant text stays unmarked, even if a condition
 //! on a column selected it, and so do the campaign's constants.
 //!
 //! The texts are rendered again, with a filter around each such expression, or with a marker at the beginning of each
-//! branch. If this changes the text (for example, because it counts characters), the parts cannot be told apart and all
-//! of it is marked. Blocks of `set` and `filter` get no branch marker, because texts can compare their content. This is
-//! only for viewing messages; messages to be sent never pass through this module.
+//! branch. If this changes the text (for example, because the template counts characters), the parts cannot be told
+//! apart and the whole text is marked. Blocks of `set` and `filter` get no branch marker, because texts can compare
+//! their content. This module is only for viewing messages; messages to be sent never pass through it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};

@@ -1,6 +1,6 @@
-//! Foreign syntax in tags: Word's curly quotes, and operators of SQL and PHP. Pure.
+//! Foreign syntax in tags: Word's curly quotes, and operators from SQL and PHP. Pure.
 //!
-//! Tera stops at the first error. This module reads on, so that an author can correct all of them at once.
+//! Tera stops at the first error. This module reads on, so that an author can correct all such mistakes at once.
 
 use std::ops::Range;
 

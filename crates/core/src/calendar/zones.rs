@@ -3,9 +3,9 @@
 //! The table of countries comes from `zone.tab` of the IANA time zone database (2025). It contains a country if all its
 //! zones have kept the same time since 2024. For Ukraine, it ignores the separate entry for Crimea.
 //!
-//! The area codes are those of the United States and Canada, whose numbers begin with +1, as the North American
-//! Numbering Plan Administrator (NANPA) has published them. An area code that spans two time zones gets the one in
-//! which most of its people live. The table was compared with the time zone data of Google's libphonenumber.
+//! The area codes are those of the United States and Canada (+1), as published by the North American Numbering Plan
+//! Administrator (NANPA). An area code that spans two time zones gets the one in which most of its residents live. The
+//! table was compared with the time zone data of Google's libphonenumber.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

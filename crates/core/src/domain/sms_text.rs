@@ -1,4 +1,4 @@
-//! Encoding and billed parts of SMS texts (GSM 03.38), and the characters that make a text cost more parts.
+//! Encoding and billed parts of SMS texts (GSM 03.38), and the characters that make a text need more parts.
 //!
 //! The gateway charges by its own count, `parts` in a send result (contract 2.2); this count is known before sending.
 //! An empty text has no parts.

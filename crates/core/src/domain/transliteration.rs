@@ -1,8 +1,8 @@
-//! Replacement of characters that make an SMS cost more parts: typographic characters with keyboard characters, and
+//! Replacement of characters that make an SMS need more parts: typographic characters with keyboard characters, and
 //! Cyrillic letters with Latin ones.
 //!
-//! Transliteration follows the official Ukrainian table (resolution No. 55 of the Cabinet of Ministers, 2010) and four
-//! letters that only Russian has. Letters of other scripts are kept.
+//! Transliteration follows the official Ukrainian table (resolution No. 55 of the Cabinet of Ministers, 2010), extended
+//! by four letters that only Russian has. Letters of other scripts are kept.
 
 use std::borrow::Cow;
 

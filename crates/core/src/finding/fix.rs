@@ -1,7 +1,7 @@
-//! Fixes: edits of a file that remove a finding.
+//! Fixes: edits to a file that remove a finding.
 //!
-//! Only a unique edit that cannot change who gets what is a fix. All other remedies are only described, and a person
-//! decides.
+//! An edit is a fix only if it is the only possible one and cannot change who gets what. All other remedies are only
+//! described, and a person decides.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Findings: problems with location and remedy, and the rules behind them.
+//! Findings: problems with a location and a remedy, and the rules behind them.
 //!
 //! A finding is data. Only the surfaces print it: on a terminal, as JSON, as GitHub workflow commands or as SARIF.
 

@@ -1,5 +1,5 @@
-//! Tests in a campaign file: composes the message of a made-up recipient, or of random rows of the list, and compares
-//! it with what the test expects, word by word. Uses no ledger.
+//! Runs the tests in a campaign file, without the ledger. It composes messages for a made-up recipient or random rows
+//! of the list, and compares them, word by word, with what the test expects.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

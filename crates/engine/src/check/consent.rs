@@ -1,4 +1,5 @@
-//! Consent of the rows of a list: finds the cells of a row's consent, in the list or in a file, and judges them.
+//! Consent for the rows of a list: finds the cells that record a row's consent, in the list or in a file, and judges
+//! them.
 //!
 //! Surveys, plans, retries, tests and the recorded evidence use the same cells. Nothing here opens a file.
 

@@ -1,6 +1,6 @@
 //! Checks before a run: the survey of its list and texts, the account, and the rules behind the findings.
 //!
-//! Most facts come from files. [`online`] judges the gateway's answers to requests of other modules. Checks send
+//! Most facts come from files. [`online`] judges the gateway's answers to requests that other modules make. Checks send
 //! nothing, and store nothing permanently except the run's copy of the list.
 
 mod campaign_tests;

@@ -1,7 +1,7 @@
 //! The sending engine, which keeps the promise never to send a message twice.
 //!
-//! It records an intent before each envelope and an outcome after it, keeps the rate limit, warms up, and stops rather
-//! than guess. It emits [`DeliveryEvent`]s and does not know who displays them.
+//! It records an intent before each envelope and an outcome after it, respects the rate limit, warms up, and stops
+//! rather than guessing. It emits [`DeliveryEvent`]s and does not know who displays them.
 
 mod breaker;
 mod engine;

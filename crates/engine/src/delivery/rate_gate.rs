@@ -2,11 +2,11 @@
 //!
 //! An envelope holds its turn from before its intent is recorded until its first byte is written to the socket. So a
 //! process never holds more than one unused slot of the account's rate. An envelope that waits here has no intent yet,
-//! so a crash does not leave it in doubt. After the start, the gate saves up room for one envelope at most.
+//! so a crash does not leave it in doubt. After the start, unused time is saved for at most one envelope.
 //!
-//! The limiter is governor's GCRA with one-microsecond cells: an envelope has a price in time, so slowing down changes
-//! prices and never the limiter. But a limiter counts from the time of the request, so an envelope after a late one
-//! would be sent too soon. Therefore the credit is reduced whenever an envelope is sent.
+//! The limiter is governor's GCRA with one-microsecond cells: an envelope costs time, so slowing down raises this cost
+//! and leaves the limiter unchanged. But the limiter counts from the time of the request: if an envelope is sent late,
+//! the next one would be sent too soon. Therefore the credit is reduced whenever an envelope is sent.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};

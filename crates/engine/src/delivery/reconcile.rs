@@ -1,4 +1,5 @@
-//! Reconciliation: asks the gateway about rows in doubt by our identifiers, within the account's rate.
+//! Reconciliation: asks the gateway about rows in doubt, using our identifiers and staying within the account's rate
+//! limit.
 //!
 //! It sends no messages. Everything that it learns is stored in the ledger before it is reported.
 

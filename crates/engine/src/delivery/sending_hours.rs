@@ -1,5 +1,5 @@
-//! Sending windows: when the rows of a run may be sent, in the time zones of the campaign or the recipients, and the
-//! end of all sending.
+//! Sending windows in the time zones of the campaign or the recipients: when a run's rows may be sent, and when all
+//! sending ends.
 //!
 //! A run sends in passes. Rows that may not be sent yet stay planned and are passed over. When no other rows are left,
 //! the run waits until the first of them may be sent, and starts another pass.

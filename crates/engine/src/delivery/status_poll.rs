@@ -1,4 +1,4 @@
-//! Status inquiries: polling of messages without a final status, before a retry, and of the first messages of a run.
+//! Status inquiries: polling messages without a final status before a retry, and the first messages of a run.
 //!
 //! The lifetimes of a message's channels determine when an answer about it is final.
 

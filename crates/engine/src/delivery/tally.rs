@@ -1,4 +1,4 @@
-//! The end of sending, with its figures: rows by state, billed parts, errors, deviations from the contract. Pure.
+//! How sending ended, with its figures: rows by state, billed parts, errors, deviations from the contract. Pure.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -1,4 +1,5 @@
-//! Evidence about a number for an authority: every message with its purpose, consent and approvals, and every opt-out.
+//! Evidence for an authority about one phone number: every message with its purpose, consent and approvals, and every
+//! opt-out.
 //!
 //! It comes from the records of the runs. Consents are never read from a list, so a later list cannot change the
 //! evidence.

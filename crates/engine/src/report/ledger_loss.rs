@@ -1,4 +1,4 @@
-//! Signs of a lost or restored ledger: results and run copies that the ledger does not know.
+//! Signs of a lost or restored ledger: results and run copies that the ledger has no record of.
 //!
 //! The campaign's results file and the copies of sent runs are the evidence. Files that contradict the ledger are never
 //! replaced, but a person can move them away.

@@ -3,9 +3,9 @@
 //! Apart from an author's own `fields`, only keys from the contract (or, where it is silent, from the platform's
 //! documentation) are written. Identifiers and phone numbers are JSON numbers.
 //!
-//! The operations of a campaign differ only in identifier, phone number and some texts, so the rest is encoded once: a
-//! form is made by encoding an operation with holes. The form knows nothing about keys or channels; a test compares it
-//! with direct encoding.
+//! The operations of a campaign differ only in identifier, phone number and some texts, so the rest is encoded once.
+//! The result is a form: an encoded operation with holes for these parts. The form knows nothing about keys or
+//! channels; a test compares it with direct encoding.
 
 use std::cell::{Cell, RefCell};
 use std::io;

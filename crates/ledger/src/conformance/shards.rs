@@ -1,4 +1,4 @@
-//! Shards: a run that several workers send, and the takeover when one of them ends.
+//! Shards: parts of a run that several workers send, and their takeover when a worker ends.
 
 use futures_util::future::join_all;
 

@@ -2,7 +2,8 @@
 //!
 //! A process measures its leases with its own clocks, starting before the request, and treats each as shorter than the
 //! database granted it. It is therefore the first to know that it has lost one. Each process also locks its own file
-//! next to the high-water mark. Other processes on this machine therefore need not wait for the lease of a killed one.
+//! next to the high-water mark. So if it is killed, other processes on this machine need not wait for its lease to
+//! expire.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

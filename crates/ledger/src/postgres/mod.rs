@@ -1,8 +1,8 @@
 //! PostgreSQL adapter of the ledger, which several machines can share.
 //!
-//! In each process one task owns the write connection and commits waiting changes together. Processes take turns through
-//! an advisory lock that lasts as long as a transaction. A connection keeps no state between transactions, so a pooler can
-//! give each transaction another connection.
+//! In each process, one task owns the write connection and commits pending changes together. Processes take turns
+//! through a transaction-level advisory lock. A connection keeps no state between transactions, so a pooler can give
+//! each transaction a different connection.
 
 mod address;
 mod copies;

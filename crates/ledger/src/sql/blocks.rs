@@ -1,4 +1,5 @@
-//! Blocks of rows that processes draw from a shared run, and the locked places at which they draw.
+//! Blocks of rows that processes draw from a shared run, and the numbered places, each locked by one process, that own
+//! the blocks.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Contact times per number for frequency caps.
 //!
 //! The index is built from the envelopes when the first cap needs it, and maintained with each intent and settlement
-//! from then on. Campaigns without caps do not pay for it. Loopback gateways have their own index, which counts for
-//! them alone.
+//! from then on. Campaigns without caps do not pay for it. Loopback gateways have their own index, which applies only
+//! to them.
 
 use futures_util::TryStreamExt as _;
 use roaring::{RoaringBitmap, RoaringTreemap};

@@ -1,8 +1,8 @@
-//! Envelopes: intents, permits, outcomes, batches of both, and envelope numbers.
+//! Envelopes: intents, permits, outcomes, batches of intents and of outcomes, and envelope numbers.
 //!
 //! Batches need one statement instead of one per envelope, because every statement is a round trip. A batch must have
-//! the same result as its parts: envelopes that a batch cannot handle fall back to the single functions. A test
-//! compares both.
+//! the same result as its parts: envelopes that a batch cannot handle are left to the functions for single envelopes. A
+//! test compares both.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;

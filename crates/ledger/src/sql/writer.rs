@@ -1,4 +1,4 @@
-//! The writer task: commits the waiting changes of this process together.
+//! The writer task: commits the pending changes of this process together.
 
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};

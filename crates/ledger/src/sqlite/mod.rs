@@ -1,6 +1,6 @@
 //! SQLite adapter of the ledger: one file in WAL mode with `synchronous=FULL`.
 //!
-//! One task owns the write connection and commits waiting changes together; a small pool serves reads.
+//! One task owns the write connection and commits pending changes together; a small pool serves reads.
 
 mod backup;
 mod copies;

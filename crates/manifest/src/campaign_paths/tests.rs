@@ -1,4 +1,4 @@
-//! Paths within and outside of the folder of a campaign.
+//! Paths inside and outside the folder of a campaign.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,7 +1,7 @@
 //! Walking a path below a folder, one part at a time, without leaving the folder.
 //!
-//! Each part is opened from the folder before it and never through a link. A link is read and its text is walked like
-//! any other part, so a link that appears in the meantime cannot lead outside either.
+//! Each part is opened relative to the folder before it and never through a link. A link's target is read and walked
+//! like the rest of the path, so a link that appears in the meantime cannot lead outside either.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! Tables of the keys that files can have, their structure checks and JSON Schemas.
 //!
-//! Only these tables define a key, its form, default and meaning; those of the channels are derived from the channels'
+//! Only these tables define a key, its form, default and meaning; the keys of channels are derived from the channels'
 //! own tables. The structure check, the hints about misplaced keys and the JSON Schema read them.
 
 mod advice;

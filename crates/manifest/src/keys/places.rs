@@ -1,6 +1,6 @@
 //! Places in a file and what can be written there, for editors.
 //!
-//! A place is found by its path in the tables of keys. It knows neither the file nor where the place is in it.
+//! A place is found by its path in the tables of keys. A place records neither its file nor its position there.
 
 use super::tables::TEXT_FILE;
 use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, PROFILE, ValueShape, find_key};

@@ -1,5 +1,5 @@
-//! Texts of channels: inline, from a text file or chosen by a column, and mistakes that would send garbage: text that
-//! YAML reads as something else, and placeholders in the syntax of other programs, `{name}` or `%name%`.
+//! Texts of channels: inline, from a text file or chosen by a column. Also finds mistakes that would send garbage: text
+//! that YAML reads as something else, and other programs' placeholders, such as `{name}` or `%name%`.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Keys about time: `timezone` with advice about unknown names, `schedule`, and `window`, `until` and `per_day` of
+//! Time-related keys: `timezone` with advice about unknown names, `schedule`, and `window`, `until` and `per_day` of
 //! `delivery`.
 
 use std::ops::Range;

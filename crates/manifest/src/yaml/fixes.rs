@@ -1,4 +1,4 @@
-//! Fixes of mistakes in YAML: quotes around a text, spaces instead of tabs, and repeated lines.
+//! Fixes for mistakes in YAML: quotes around a text, spaces instead of tabs, and repeated lines.
 //!
 //! Each fix keeps every value as its author typed it, so it cannot change who gets what. A file with two possible
 //! readings gets no fix.

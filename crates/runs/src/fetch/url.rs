@@ -1,4 +1,4 @@
-//! Lists from a URL: streamed, with redirects to https. Headers are sent to the first host only.
+//! Lists from a URL, streamed. Redirects to other hosts must use https, and headers are sent to the first host only.
 
 use std::io::Write as _;
 use std::net::IpAddr;

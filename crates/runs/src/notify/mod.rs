@@ -3,8 +3,8 @@
 //! The notifier takes due notifications from the ledger, merges them, delivers them to their targets (webhooks or
 //! programs), and records the results.
 //!
-//! The ledger stores a notification in the same transaction as its cause, and its delivery is tried for an hour. A
-//! failure neither fails nor delays the run. The URL is a secret and must not be shown.
+//! The ledger stores a notification in the same transaction as its cause, and attempts to deliver it continue for an
+//! hour. A failed delivery neither fails nor delays the run. A webhook URL is a secret and must not be shown.
 
 mod targets;
 

@@ -1,7 +1,8 @@
 //! Targets of notifications: programs and HTTP posts.
 //!
-//! A program runs without a shell, with a minimal environment and a timeout. The URL of a post is a secret: no
-//! redirects, no proxy, no part of the response but its status, and no private address unless the campaign allows it.
+//! A program runs without a shell, with a minimal environment and a timeout. The URL of a post is a secret. Redirects
+//! are not followed, no proxy is used, and only the status of the response is used. Private addresses are refused
+//! unless the campaign allows them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::Stdio;

@@ -1,5 +1,5 @@
 //! Approvals: review and confirmation of plans, standing approvals, approvals of pending single operations and of test
-//! messages, and signatures, both those that prove who approved and those of evidence.
+//! messages, and signatures of approvals and of evidence.
 //!
 //! Test messages are approved like a run, for exactly their recipients. If the profile names approvers, the sender of a
 //! campaign cannot approve it without an approver's key.

@@ -1,4 +1,4 @@
-//! The sandbox server: starting, addressing and stopping a [`Sandbox`].
+//! The sandbox server: starting and stopping a [`Sandbox`], and its addresses.
 //!
 //! - `port`: the port, which can refuse or close connections;
 //! - `http`: requests and answers, which can be late, truncated or lost;

@@ -1,6 +1,6 @@
 //! HTTP client for webhooks: one attempt at a time, with the exact URL, and only to this machine by default.
 //!
-//! The platform decides about retries (contract 6). A host is local if it is a loopback address, `localhost` or a
+//! The platform decides when to retry (contract 6). A host is local if it is a loopback address, `localhost` or a
 //! subdomain of it, or a name with only loopback addresses. Each name is resolved once.
 
 use std::collections::{HashMap, HashSet};

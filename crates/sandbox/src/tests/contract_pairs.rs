@@ -1,4 +1,4 @@
-//! Tests of the sandbox against the contract's examples: pairs of request and answer in `tests/contract`.
+//! Tests of the sandbox against the contract's examples: pairs of requests and answers in `tests/contract`.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
-//! Access of callers: recently accepted and rejected API keys, a rate limit for unknown ones, and rate limits of callers.
+//! Access for callers: recently accepted and rejected API keys, a rate limit for unknown keys, and rate limits per
+//! caller.
 //!
 //! A key that the gateway rejected is rejected here for a few seconds, without a request. All keys that it has not
-//! accepted yet share one low rate limit, so that invented keys slow down neither messages nor callers with a valid
+//! accepted yet share one low rate limit. Made-up keys therefore slow down neither messages nor callers with a valid
 //! key.
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Messages as tool arguments: their preview before the confirmation, their checks, and their conversion to content.
 //! Pure.
 //!
-//! A call without confirmation returns a result and not an error. An assistant would try to fix an error by
+//! A call without confirmation returns a result, not an error, because an assistant would try to fix an error by
 //! confirming. The text rules are those of `check`, but a finished text is not a template: it is sent literally.
 
 use std::borrow::Cow;

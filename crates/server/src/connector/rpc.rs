@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 in the revisions of the Model Context Protocol, and the contract's bare call (contract 4.4).
 //!
-//! Objects with a repeated member are rejected. The module is pure, and knows neither tools nor HTTP except for the
+//! Objects with a repeated member are rejected. The module is pure. It knows nothing about tools, and of HTTP only the
 //! status of an answer.
 
 use std::fmt;

@@ -2,7 +2,7 @@
 //!
 //! The same message to the same number is sent at most once a minute, across all connectors of a ledger. The ledger
 //! stores a keyed hash of each message. If the ledger still has the previous version's tables, this process keeps the
-//! hash.
+//! hash in memory.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;

@@ -1,7 +1,7 @@
 //! Text decoding from any encoding to UTF-8, with blank lines in place of the rows above a header.
 //!
-//! UTF-8 passes unchanged; it only needs a search for the first non-ASCII character. The encoding is detected from the
-//! text after it, because all encodings without a byte order mark or zero bytes share ASCII.
+//! UTF-8 passes unchanged; only the first non-ASCII character must be found. The encoding is detected from the text
+//! from that character on, because all encodings without a byte order mark or zero bytes share ASCII.
 
 use std::io;
 use std::io::Read;

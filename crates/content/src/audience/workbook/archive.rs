@@ -1,9 +1,9 @@
 //! ZIP archive of a workbook, XML events of its parts, and the limits of both.
 //!
-//! The directory is measured before the library reads it. quick-xml keeps a whole event in memory: a comment, a run of
-//! blanks, a tag with its attributes. The reader underneath counts the bytes of the current event and fails before they
-//! fill memory. Both see the same event boundaries, because the count restarts with each call to the parser, not at
-//! characters that look like a boundary.
+//! The size of the ZIP directory is checked before the library reads it. quick-xml keeps a whole event in memory: a
+//! comment, a run of whitespace, a tag with its attributes. The underlying reader counts the bytes of the current event
+//! and fails before the event fills memory. Reader and parser agree on event boundaries, because the count restarts
+//! with each call to the parser, not at characters that look like a boundary.
 
 use std::collections::HashMap;
 use std::io;

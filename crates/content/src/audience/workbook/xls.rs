@@ -3,7 +3,7 @@
 //! The library loads them whole and trusts the sizes that the file declares. So this module first checks that the
 //! file's sector chains end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can need
 //! much more memory: a cell that refers to a shared string gets a copy of it, and a sheet becomes a rectangle up to its
-//! last cell. The check follows the records as the library does.
+//! last cell. The check walks the records in the same way as the library.
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Sheets of `.xlsx` workbooks, read cell by cell.
 //!
-//! The library finds parts through the workbook's relationships and reads many that are not needed. Therefore it gets a
-//! copy with only checked parts that fit into memory. The cells of one sheet and the shared strings are unchanged; the
-//! parts that describe them are newly written.
+//! The library finds parts through the workbook's relationships and reads many that are not needed. It therefore gets a
+//! copy that contains only checked parts that fit into memory. The cells of one sheet and the shared strings are
+//! unchanged; the parts that describe them are written from scratch.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

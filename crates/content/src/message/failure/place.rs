@@ -1,4 +1,4 @@
-//! Location of a failure in its text: the value, the filter or the operands that it is about.
+//! Location of a failure in its text: the value, the filter or the operands that caused it.
 
 use std::ops::Range;
 

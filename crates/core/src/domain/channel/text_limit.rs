@@ -1,11 +1,11 @@
 //! Text limits of the channels.
 //!
-//! The gateway accepts, charges and then drops texts that no phone can show, so texts are checked here first: constant
-//! texts before sending, the others row by row. A violation contains neither texts nor numbers, so it can be shown and
-//! stored.
+//! The gateway accepts texts that no phone can show, charges for them and then drops them. Texts are therefore checked
+//! here first: constant texts before sending, the others row by row. A violation contains neither texts nor numbers, so
+//! it can be shown and stored.
 //!
-//! The contract sets no limits (contract 8). These are the platform's, and deliberately the widest known: a Viber
-//! button label can have 30 characters, although some accounts allow only 19.
+//! The contract sets no limits (contract 8). The limits here are the platform's, and deliberately the widest known: a
+//! Viber button label can have 30 characters, although some accounts allow only 19.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
-//! Rules about a campaign, its texts, its list and its account; each file is a topic.
+//! Rules about a campaign, its texts, its list and its account; each file covers one topic.
 //!
-//! A rule has an id, a severity, a cause, an example and a fix. The function that applies it follows it. Rules about a
-//! single file are in [`finding::rules`](campaign_core::finding::rules), because the code that reads the file needs them.
+//! A rule has an id, a severity, a cause, an example and a fix, and is followed by the function that applies it. Rules
+//! about a single file are in [`finding::rules`](campaign_core::finding::rules), because the code that reads the file
+//! needs them.
 
 mod campaign_tests;
 mod cell_values;

@@ -1,4 +1,4 @@
-//! Decisions about rows in doubt: inquiries to the platform, the campaign's rule, and a person.
+//! Decisions about rows in doubt: by inquiry to the platform, by the campaign's rule, or by a person.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Planted mistakes: the judge must find each by the promise that it breaks.
+//! Planted mistakes: for each, the judge must report the promise that it breaks.
 //!
 //! Mistakes that cannot be planted behind a port are patches in `tests/mistakes`.
 

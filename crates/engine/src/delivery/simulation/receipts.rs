@@ -1,4 +1,4 @@
-//! Webhooks and opt-outs in a simulated world, and what must be true after an acknowledged receipt.
+//! Webhooks and opt-outs in a simulated world, and what must be true after a receipt is acknowledged.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

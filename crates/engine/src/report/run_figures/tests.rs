@@ -1,4 +1,4 @@
-//! Figures add up for any outcome of rows, and do not change when they are stored.
+//! Figures add up whatever the outcomes of the rows, and do not change when they are stored.
 
 use proptest::prelude::*;
 

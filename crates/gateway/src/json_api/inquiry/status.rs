@@ -1,6 +1,6 @@
 //! Status of messages (contract 2.5 and 4.3 `status`): for a person, and to reconcile messages in doubt.
 //!
-//! For a person, everything in the answer is read. For reconciliation, only what proves something is read.
+//! For a person, everything in the answer is read. For reconciliation, only values that prove something are read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,7 +1,7 @@
 //! Cached reads of the ledger for pages: runs with open pages, row indexes, stored figures and campaigns.
 //!
 //! One reader serves all visitors of a run, and only while a page is open. Between two reads, it pauses for many times
-//! as long as a read takes.
+//! the duration of a read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

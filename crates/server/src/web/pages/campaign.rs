@@ -1,5 +1,5 @@
-//! Campaign pages: the list of campaigns with their latest run and schedule; and the campaign of a run, as frozen and
-//! as it is now, with findings, and the previews of runs and schedules.
+//! Campaign pages: the list of campaigns with their latest run and schedule, and the previews of runs and schedules.
+//! The campaign of a run is shown as frozen and as it is now, with findings.
 
 use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};

@@ -1,4 +1,4 @@
-//! The pages of opt-outs and of replies that look like one, and their cached counts.
+//! The pages of opt-outs and of replies that look like opt-outs, and their cached counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

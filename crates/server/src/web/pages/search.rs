@@ -1,6 +1,6 @@
 //! The search box on every page: a run, a campaign, a message ID, a phone number, or a row of the current run.
 //!
-//! The search term is in a form, so that no phone number appears in a URL.
+//! The search term is sent in the body of a POST request, so that no phone number appears in a URL.
 
 use std::time::Duration;
 
