@@ -105,7 +105,7 @@ fn describe_polled(polled: &PollCounts) -> String {
         (0, 0) => return "every accepted message has a final status".to_owned(),
         (0, left) => {
             let messages = format_count(left, "message");
-            return format!("the gateway was not asked about {messages} without a final status; try again later");
+            return format!("the gateway was not checked {messages} without a final status; try again later");
         }
         _ => {}
     }
@@ -201,11 +201,11 @@ mod tests {
         assert_eq!(
             describe(PollCounts { asked: 120, updated: 110, blind: 1, unclear: 2, left: 5, ..none }),
             "asked the gateway about 120 messages without a final status: 110 updated, 1 with an inconclusive \
-             response, 2 without a usable response; 5 more were not asked about, so try again later"
+             response, 2 without a usable response; 5 more were not checked, so try again later"
         );
         assert_eq!(
             describe(PollCounts { left: 1, ..none }),
-            "the gateway was not asked about 1 message without a final status; try again later"
+            "the gateway was not checked 1 message without a final status; try again later"
         );
     }
 }

@@ -92,6 +92,6 @@ mod tests {
         assert_eq!(column_expression(&column("First name", "First name")), "recipient[\"First name\"]");
         assert_eq!(column_expression(&column("a\"b", "a\"b")), "recipient['a\"b']");
         let described = describe_column(&column("plan", "Plan"));
-        assert_eq!(described, "Column `Plan` of the list, for example `a`, `b'c`.");
+        assert_eq!(described, "Column `Plan` in the list, for example `a`, `b'c`.");
     }
 }

@@ -202,12 +202,11 @@ pub enum PhoneProblem {
     #[error("no phone number")]
     Empty,
     /// The cell contains several numbers.
-    #[error("more than one number in the cell; put each number in its own row")]
+    #[error("more than one number in the cell; give each a row of its own")]
     Several,
     /// A spreadsheet wrote the number in scientific notation.
     #[error(
-        "a spreadsheet has shortened the number, so its last digits are lost; format the column as text and enter \
-         the number again"
+        "a spreadsheet has shortened the number and its last digits are lost; format the column as text and enter it again"
     )]
     Rounded,
     /// The cell contains words.
@@ -232,7 +231,7 @@ pub enum PhoneProblem {
     #[error("too long for a phone number")]
     TooLong,
     /// The number is national, but the region is unknown.
-    #[error("no country code; start the number with `+` and its country code, or set `region`")]
+    #[error("no country code; write the number with `+`, or set `region`")]
     National,
     /// Numbers of this country have other lengths.
     #[error("wrong number of digits for its country")]
@@ -245,8 +244,7 @@ pub enum PhoneProblem {
     Unassigned,
     /// The digits are one number with a country code, and another one without.
     #[error(
-        "ambiguous, because the digits are a valid number both with and without a country code; write the number \
-         with `+` or in national format"
+        "ambiguous, because the digits are a valid number both with and without a country code; write it with `+`, or in national format"
     )]
     Ambiguous,
 }

@@ -366,7 +366,7 @@ mod tests {
             ("{% include 'ok.txt' %}{{ inner }}", "unknown variable `inner`"),
             (
                 "{% extends 'base.txt' %}{% block bdoy %}{% endblock %}",
-                "unknown-block 1:34+4 none of the parent templates has a `bdoy`; did you mean `body`?",
+                "unknown-block 1:34+4 none of the parent templates has a `bdoy` block; did you mean `body`?",
             ),
         ];
         for (source, expected) in table {

@@ -145,7 +145,10 @@ mod tests {
             ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
             ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
             ("{{ stores[code]['phone'] }}", "no column `phone`; use one of the table's columns: `city` and `address`"),
-            ("{{ stores['Kyjiv'].address }}", "the table `stores` has no row `Kyjiv`; did you mean `Kyiv`?"),
+            (
+                "{{ stores['Kyjiv'].address }}",
+                "the table `stores` has no row with the key `Kyjiv`; did you mean `Kyiv`?",
+            ),
             ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
             ("{{ stores[cod].address }}", "unknown variable `cod`"),
         ] {

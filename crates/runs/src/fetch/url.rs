@@ -97,7 +97,7 @@ fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) ->
         );
     }
     if to.scheme() != "https" && !is_within {
-        return Err(FetchError::new("the server redirects to another host over plain http").with_help(asks));
+        return Err(FetchError::new("the server redirects to a URL without https").with_help(asks));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
     // Host names are checked when they are resolved.

@@ -219,7 +219,7 @@ rules! {
         fix: "look for a missing quote, or shorten the message",
     }
     error TEXT_REFUSED = "text-refused" {
-        cause: "The gateway would charge for this message but drop it. Recipients would never see it.",
+        cause: "The gateway charges for this message but drops it. Recipients would never see it.",
         example: ["channels: [{ telegram: { message: \"12345678901\" } }]     # more than 8 digits"],
         fix: "keep the message within the limits of its channel",
     }

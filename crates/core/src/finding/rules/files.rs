@@ -103,12 +103,12 @@ rules! {
         fix: "write out the value instead",
     }
     error YAML_TAG = "yaml-tag" {
-        cause: "A value starts with `!`, which marks a YAML tag. The message would lose its first word.",
+        cause: "A value starts with `!`, a YAML tag. The message would lose its first word.",
         example: ["message: !Important news"],
         fix: "put the whole text in quotes: `\"!Important news\"`",
     }
     error YAML_ANCHOR = "yaml-anchor" {
-        cause: "A value starts with `&`, which marks a YAML anchor. The message would lose its first word.",
+        cause: "A value starts with `&`, a YAML anchor. The message would lose its first word.",
         example: ["message: &Co says hi"],
         fix: "put the whole text in quotes: `\"&Co says hi\"`",
     }

@@ -41,7 +41,7 @@ rules! {
         fix: "correct the rows listed in the finding",
     }
     error EXCLUDE = "exclude" {
-        cause: "The run named under `exclude` cannot be used. Recipients who should be excluded would get a message.",
+        cause: "The run in `exclude` cannot be used. Recipients who should be excluded would get a message.",
         example: ["recipients: { file: list.csv, exclude: { run: autumn-teaser } }     # no such run"],
         fix: "name a finished run that sent messages; `campaign status` lists the runs",
     }

@@ -162,8 +162,7 @@ fn describe_night(night: &[NightRecipients]) -> String {
 pub(super) static SEVERAL_ZONES: Rule = Rule::note(
     "several-zones",
     RuleText {
-        cause: "A phone number does not indicate a time zone. The recipient's window uses the campaign's time zone \
-                instead.",
+        cause: "A phone number does not indicate a time zone, so the campaign's time zone is used.",
         example: &[
             "timezone: Europe/Kyiv",
             "delivery: { window: { hours: 09:00-20:00, zone: recipient } }",

@@ -108,7 +108,7 @@ fn source_texts(folder: &Path) -> Vec<String> {
 /// The keys and kinds that the code and the templates use.
 fn requested_keys() -> (BTreeSet<String>, BTreeSet<String>) {
     let key = Regex::new(r#"(?:\.(?:say|say_with|count)\(\s*"|\b(?:say|count)\(key=")([a-z0-9_.-]+)""#).unwrap();
-    let kind = Regex::new(r#"(?:\.kind\(\s*"|\bkind\(of=")([a-z0-9_-]+)""#).unwrap();
+    let kind = Regex::new(r#"(?:\.item_name\(\s*"|\bkind\(of=")([a-z0-9_-]+)""#).unwrap();
     let this = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut keys, mut kinds) = (BTreeSet::new(), BTreeSet::new());
     for text in [this.join("src/web"), this.join("../../src")].iter().flat_map(|folder| source_texts(folder)) {
