@@ -111,7 +111,7 @@ pub(super) fn check_webhook_address(campaign: &Campaign, profile: &Profile) -> O
 pub(super) static MISSING_PRICE: Rule = Rule::error(
     "missing-price",
     RuleText {
-        cause: "The profile has no price for one of the campaign's channels. Without prices, a cost limit cannot be \
+        cause: "The profile has no price for a channel. Without prices, a cost limit cannot be \
                 applied.",
         example: &["limits: { cost: 5000 }                      # the profile has no `prices`"],
         fix: "add `prices` for the campaign's channels to the profile; if you remove `limits.cost`, the cost of a run \

@@ -162,7 +162,7 @@ fn describe_night(night: &[NightRecipients]) -> String {
 pub(super) static SEVERAL_ZONES: Rule = Rule::note(
     "several-zones",
     RuleText {
-        cause: "A phone number does not indicate a time zone, so the campaign's time zone is used.",
+        cause: "A number does not indicate a time zone. The campaign's time zone is used instead.",
         example: &[
             "timezone: Europe/Kyiv",
             "delivery: { window: { hours: 09:00-20:00, zone: recipient } }",

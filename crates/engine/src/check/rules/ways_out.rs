@@ -10,7 +10,7 @@ use campaign_manifest::{Campaign, MessageArm, Profile};
 pub(super) static NO_WAY_OUT: Rule = Rule::warning(
     "no-way-out",
     RuleText {
-        cause: "Marketing messages do not tell recipients how to opt out. Many countries and operators require \
+        cause: "Marketing does not tell recipients how to opt out. Many countries and operators require \
                 opt-out instructions, and recipients who cannot opt out complain.",
         example: &[
             "message: \"Sale: 20% off until Sunday\"",

@@ -267,7 +267,7 @@ fn format_lifetime(seconds: u64) -> String {
 pub(super) static LATE_FALLBACK: Rule = Rule::note(
     "late-fallback",
     RuleText {
-        cause: "The next channel might be tried up to two days later. Two days is the default lifetime of a channel.",
+        cause: "The next channel might be tried two days later. Two days is the default lifetime of a channel.",
         example: &[
             "channels:",
             "  - viber: { signature: OlenaCo, message: Hi }",
