@@ -168,7 +168,7 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
 
 pub(super) async fn back_up_ledger(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
     let (copied, shown) = (context.back_up_ledger(folder).await?, folder.display().to_string());
-    // The options of this call are omitted, because a backup is checked like a state folder.
+    // The suggested command omits the options of this command: the backup itself is its state folder.
     let rest = format!(
         "Keep the backup private: it contains phone numbers and messages. Messages sent from now on are not in it.\n\
          next: campaign ledger check --state-dir {}\n",

@@ -255,9 +255,9 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
             };
             let (date, late) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
             countdown.suspend(|| {
-                context.output.print_note(&format!(
-                    "the run scheduled for {date} was missed {late} ago and will not be sent{others}"
-                ))
+                context
+                    .output
+                    .print_note(&format!("the run scheduled for {date} is {late} overdue and will not be sent{others}"))
             });
         }
         if let Some(occurrence) = due.begins {

@@ -381,7 +381,7 @@ fn tests_use_a_stable_sample_of_the_list() {
 }
 
 #[test]
-fn tests_need_neither_a_list_nor_prices_nor_a_ledger() {
+fn tests_only_needs_no_list_prices_or_ledger() {
     let sale = folder(&format!(
         "{}  - name: given\n    given: {GOLD}\n    expect: {{ max_cost: 0.50, sms: {{ contains: [\"-10%\"] }} }}\n  \
          - name: each\n    each: 5\n    expect: {{ channels: [viber, sms] }}\n",

@@ -52,7 +52,7 @@ fn text_that_fails_for_every_row_is_an_error_and_sends_nothing() {
 }
 
 #[test]
-fn number_set_or_counted_by_a_text_can_be_compared() {
+fn converted_cell_or_row_number_can_be_compared() {
     let list = format!("phone,name,discount\n{},Olena,5\n", phone(2));
     for condition in [
         "{% set discount = discount | int %}{% if discount > 0 %}",

@@ -62,7 +62,7 @@ fn suggested_next_command_works_from_any_folder() {
 }
 
 #[test]
-fn results_can_be_printed_at_any_time_and_filtered_by_state() {
+fn results_can_be_printed_filtered_and_written_again() {
     let sale = campaign_with_rejections();
     let out = |arguments: &[&str]| {
         let output = sale.campaign(&[&["results", "sale", "--out", "-"], arguments].concat()).exits(0);

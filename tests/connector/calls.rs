@@ -11,7 +11,7 @@ fn gateway(payload: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Gateway
 }
 
 #[test]
-fn minimal_tool_call_gets_one_text_document() {
+fn minimal_tool_call_returns_text_and_structured_content() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::for_gateway(&sandbox);
     let response = connector

@@ -132,7 +132,7 @@ fn scheduled_run_skips_numbers_of_other_countries() {
 }
 
 #[test]
-fn list_with_only_allowed_countries_is_sent_in_full() {
+fn all_recipients_in_allowed_countries_get_messages() {
     let gateway = Gateway::accepting();
     let sale = international_campaign(&gateway).top("countries: [DE, PL, UA]").write();
     sale.run(&[]).exits(0);

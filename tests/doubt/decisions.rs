@@ -114,7 +114,7 @@ fn rows_to_resend_are_sent_by_the_next_run_with_the_same_ids() {
 }
 
 #[test]
-fn rows_that_were_not_sent_are_sent_as_new_messages_by_retry() {
+fn retry_sends_rows_resolved_as_not_sent_as_new_messages() {
     let (gateway, sale) = sale_in_doubt();
     let not_sent = ["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "4"];
     sale.campaign(&not_sent).exits(3).says("campaign retry sale@1");

@@ -98,7 +98,7 @@ fn resent_row_in_doubt_waits_again() {
 type Case = (&'static str, fn(Draft) -> Draft);
 
 #[test]
-fn resend_if_not_found_is_refused_for_unsafe_channels() {
+fn resend_if_not_found_is_refused_where_it_is_unsafe() {
     const TELEGRAM: &str = "  - telegram: { message: \"4821\" }";
     const VOICE: &str = "  - voice: { message: Hello, gender: female, language: uk-UA, name: uk-UA-Standard-A }";
     let cases: [Case; 5] = [

@@ -34,7 +34,7 @@ fn assert_refused(sale: &Folder, gateway: &Gateway, why: &str) {
 }
 
 #[test]
-fn run_is_refused_if_results_would_replace_a_foreign_file() {
+fn run_is_refused_if_results_would_replace_another_file() {
     for (place, why) in [
         ("sale.csv", "the recipient list"),
         ("./sale.csv", "the recipient list"),

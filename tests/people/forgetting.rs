@@ -53,7 +53,7 @@ fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
         json!([["sale@1", [3], []], ["sale@2", [3], []], ["gateway.lookup@1", [2], []]])
     );
     assert_eq!(files_with_traces(&sale), Vec::<String>::new());
-    // The states stay, and other people's data is unchanged.
+    // The states are kept, and other people's data is unchanged.
     let after = sale.results();
     assert_eq!(after.states(), before.states());
     assert_eq!((after.rows[1]["to"].as_str(), after.rows[1]["id"].as_str()), ("", before.rows[1]["id"].as_str()));

@@ -145,7 +145,7 @@ fn undelivered_messages_are_resent_only_on_request() {
     hooked.sale.campaign(&["status", "sale"]).exits(3).says("campaign retry sale@1 --state failed");
     let again = || operations(&gateway)[3..].iter().map(|operation| operation["phone"].clone()).collect::<Vec<_>>();
     hooked.sale.campaign(&["retry", "sale", "--error", "no room"]).exits(3).says("1 message could not be delivered");
-    // The message was accepted, so it does not count as rejected.
+    // Both messages were accepted, so they do not count as rejected.
     hooked.sale.campaign(&["retry", "sale"]).exits(3).says("2 messages could not be delivered");
     hooked.sale.campaign(&["retry", "sale", "--state", "rejected,not_sent"]).exits(3).says("--state failed");
     assert!(again().is_empty());

@@ -134,7 +134,7 @@ fn recipient_forgotten_after_a_backup_is_forgotten_again() {
 }
 
 #[test]
-fn file_that_is_not_a_backup_is_refused() {
+fn folder_without_a_complete_backup_is_not_restored() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -143,7 +143,7 @@ fn schedule_in_the_past_is_a_warning_and_is_not_added() {
 }
 
 #[test]
-fn schedule_add_shows_the_warnings_of_check() {
+fn schedule_add_shows_the_same_warnings_as_check() {
     let gateway = Gateway::accepting();
     let sale = draft(&gateway, "every: Mon 10:00", &[]).with_list("phone,name\n380501000002,None\n").write();
     let warned = |output: &str| output.lines().filter(|line| line.starts_with("warning[")).map(str::to_owned).collect();

@@ -99,7 +99,7 @@ fn redirect_to_https_is_refused_with_headers() {
 fn redirect_without_https_is_refused() {
     let (gateway, other) = (Gateway::accepting(), Web::serving_list(LIST));
     let redirecting = Web::answering(redirect_to(&format!("{}/people.csv", other.address)));
-    run(&without_headers(&redirecting.address, &gateway)).exits(2).says("another host without https");
+    run(&without_headers(&redirecting.address, &gateway)).exits(2).says("redirects to a URL without https");
     assert_eq!((other.heads().len(), gateway.requests().len()), (0, 0));
 }
 

@@ -126,7 +126,7 @@ fn stop_shows_the_run_and_needs_confirmation() {
     refused
         .says("cancelling 7 rows in sale@1 needs confirmation")
         .says("nothing was changed")
-        .says("help: run the command at a terminal to see what changes, or add `--yes`");
+        .says("help: run the command at a terminal to see what will change, or add `--yes`");
     let refused = sale.campaign(&["stop", "sale", "--for-good", "--json"]).exits(2).json();
     assert!(refused["error"].is_string() && refused["help"].is_string(), "{refused}");
     sale.campaign(&["stop", "sale", "--yes"]).exits(2);

@@ -85,7 +85,7 @@ fn nothing_is_sent_without_access_to_the_system_ledger() {
     }
     assert!(gateway.requests().is_empty() && !own_folder(&sale).exists());
     let status = type_in_shell(&sale, "closed", &["status"]).exits(0);
-    status.says("this is your own ledger").says("only members of the group `campaign`");
+    status.says("this is your own ledger").says("only members of the `campaign` group");
     type_in_shell(&sale, "closed", &["run", "sale.yaml", "--dry-run"]).exits(0);
     type_in_shell(&sale, "closed", &["run", "sale.yaml", "--gateway", "sandbox"]).exits(0).says("rehearsal");
     type_in_shell(&sale, "closed", &["run", "sale.yaml", "--state-dir", "named"]).exits(0).says("2 accepted");

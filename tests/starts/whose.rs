@@ -64,7 +64,7 @@ fn moved_campaign_needs_the_moved_option_only_once() {
 }
 
 #[test]
-fn identical_copy_is_the_same_campaign() {
+fn copy_with_a_longer_list_is_the_same_campaign() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     write_campaign_in(&home, &gateway, "a", "Autumn", 3);
     write_campaign_in(&home, &gateway, "b", "Autumn", 4);

@@ -18,7 +18,7 @@ fn killed_worker_leaves_only_started_requests_in_doubt() {
         drop(worker.kill());
         let request_started = !point.starts_with("share");
         let finished = run.finish().exits(if request_started { 4 } else { 0 });
-        assert_eq!(finished.told().contains("was interrupted and left"), request_started, "{}", finished.told());
+        assert_eq!(finished.told().contains("earlier run was interrupted"), request_started, "{}", finished.told());
         let results = sale.results();
         let states = results.states();
         let doubtful = states.iter().filter(|state| **state == "in_doubt").count();

@@ -260,7 +260,7 @@ impl Run {
     /// Whether recipients of the other run can have messages of this run: both are rehearsals, both use loopback, or
     /// both are live, and they share a profile or an account.
     #[must_use]
-    pub fn shares_recipients(&self, other: &Run) -> bool {
+    pub fn can_share_recipients(&self, other: &Run) -> bool {
         (self.live, self.suppression.loopback) == (other.live, other.suppression.loopback)
             && other.uses_gateway(&self.gateway, &self.account)
     }

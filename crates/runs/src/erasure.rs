@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::find::reload_run;
 use super::results::refresh_run;
 use super::{Adapters, Error, HeldRun, StaleResults, current_person, run_blocking};
-use campaign_content::audience::write_without_rows;
+use campaign_content::audience::write_with_erased_rows;
 use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
 use campaign_core::failpoint;
 use campaign_core::private::{self, ExistingFile};
@@ -248,7 +248,7 @@ fn write_list_without(
     }
     let mut hashed = HashingWriter { out: list, hash: Sha256::new() };
     let (place, settings) = (copies.place().as_ref(), reader_settings(&frozen.brief));
-    write_without_rows(|| copies.open_list(), place, &settings, rows, io::BufWriter::new(&mut hashed))
+    write_with_erased_rows(|| copies.open_list(), place, &settings, rows, io::BufWriter::new(&mut hashed))
         .map_err(|error| ResultsError::Recipients(error.to_string()))?;
     let hash = hashed.hash.finalize();
     let recipients_sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -271,7 +271,7 @@ pub async fn list_campaign_runs(ledger: &dyn Ledger, inputs: &Inputs) -> Result<
 pub async fn list_edition_runs(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run>, Error> {
     let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
     runs.retain(|other| {
-        other.key == run.key || run.live && other.edition == run.edition && run.shares_recipients(other)
+        other.key == run.key || run.live && other.edition == run.edition && run.can_share_recipients(other)
     });
     Ok(runs)
 }

@@ -364,7 +364,7 @@ mod tests {
     use campaign_core::finding::rules;
 
     #[test]
-    fn skip_record_round_trips_through_the_ledger() {
+    fn skip_record_round_trips_through_its_text() {
         let finding = Finding::new(&rules::CHECK, "the list is gone").help("bring it");
         for (why, findings) in [("missed", &[][..]), ("1 problem found", std::slice::from_ref(&finding))] {
             let record = SkipRecord::new(why, findings);

@@ -419,7 +419,7 @@ impl Session {
             RunProgress::Cancelled => return Err(cancelled_error(run)),
             RunProgress::Open | RunProgress::Finished => {}
         }
-        let same = |other: &&Run| run.shares_recipients(other);
+        let same = |other: &&Run| run.can_share_recipients(other);
         match runs.iter().filter(same).find(|other| other.progress == RunProgress::Open) {
             Some(open) => {
                 let campaign = &self.inputs().campaign;
@@ -481,7 +481,7 @@ impl Session {
     async fn find_guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<GuardedElsewhere, Error> {
         let same = |other: &&Run| {
             other.edition == run.edition
-                && run.shares_recipients(other)
+                && run.can_share_recipients(other)
                 && other.round >= run.round
                 && other.key != run.key
         };

@@ -1,4 +1,4 @@
-//! Sending a run: claim, terms, engine, sending hours, and the end.
+//! Sending a run: claiming it, storing its terms, running the engine within the sending hours, and ending it.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Runs for the tests of several crates: a ledger in memory, with a run whose rows have given outcomes.
+//! Test fixtures shared by several crates: an in-memory ledger with a run whose rows have the specified outcomes.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -400,7 +400,7 @@ pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
     }
 }
 
-/// Hidden rows are recipients like all other rows.
+/// A finding about hidden rows, which are still used as recipients.
 pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
     let number = rows.len() as u64;
     let message = format!(

@@ -438,7 +438,7 @@ pub(super) fn find_quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Fin
 ///
 /// # Errors
 /// If the list cannot be read or written, or does not have the columns of these settings.
-pub fn write_without_rows<R: Read>(
+pub fn write_with_erased_rows<R: Read>(
     open: impl Fn() -> io::Result<R>,
     file: &Path,
     settings: &ListSettings,
@@ -546,7 +546,8 @@ mod erasure_tests {
         let settings = ListSettings { columns: Vec::new(), region: None, may_be_empty: true };
         let mut left = Vec::new();
         let open = || Ok(list.as_bytes());
-        write_without_rows(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut left).unwrap();
+        write_with_erased_rows(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut left)
+            .unwrap();
         String::from_utf8(left).unwrap()
     }
 

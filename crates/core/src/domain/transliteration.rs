@@ -36,7 +36,7 @@ const TYPOGRAPHY: [(&str, &str); 8] = [
     ("\u{ad}\u{200b}\u{2060}\u{feff}", ""),
 ];
 
-/// The keyboard replacement of a typographic character.
+/// The replacement for a typographic character, using characters that a keyboard has.
 #[must_use]
 pub fn keyboard_replacement(character: char) -> Option<&'static str> {
     if character.is_ascii() && !matches!(character, '`' | '\t' | '\u{b}') {

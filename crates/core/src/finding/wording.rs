@@ -1,4 +1,4 @@
-//! Wording of messages: suggestions, lists of names, shell quoting, and escaping of control characters.
+//! Wording of findings and errors: suggestions, lists of names, shell quoting, and escaping of control characters.
 //!
 //! Escaping protects terminals and readers: untrusted text cannot control a terminal, add lines or reorder text. Stored
 //! and sent data must never be escaped this way.

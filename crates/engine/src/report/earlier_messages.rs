@@ -69,7 +69,7 @@ impl<'a> EarlierRuns<'a> {
         let is_of_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
         runs.retain(|other| {
             let counts = is_of_edition(other) || other.progress == RunProgress::Replaced;
-            other.live && other.key.0 < run.key.0 && other.shares_recipients(run) && counts
+            other.live && other.key.0 < run.key.0 && other.can_share_recipients(run) && counts
         });
         runs.sort_by_key(|other| (!is_of_edition(other), Reverse(other.key)));
         Ok((!runs.is_empty()).then_some(Self { ledger, runs, rows, copies, brief }))

@@ -42,7 +42,7 @@ impl MemoryLedger {
         Self { contents, held, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
     }
 
-    /// Simulates another process that has the write lock, or its release.
+    /// Simulates another process that holds the write lock (`true`) or releases it (`false`).
     pub fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::Relaxed);
     }

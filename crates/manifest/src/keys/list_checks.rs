@@ -100,7 +100,7 @@ pub(crate) struct ChannelItem<'n> {
     pub keys: Option<&'n Node>,
 }
 
-/// The channel that an item with an unknown name probably means.
+/// The channel that was probably meant by an item with an unknown name.
 pub(crate) fn find_meant_item(item: &Node) -> Option<ChannelItem<'_>> {
     let [MapEntry { key, key_span, value }] = item.as_entries()? else { return None };
     let channel = Channel::from_name(did_you_mean(key, key_names(CHANNELS))?)?;

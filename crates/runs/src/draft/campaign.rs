@@ -1,14 +1,15 @@
 //! Drafts of campaigns: for an existing list, with a sample list, or from an example for a common task.
 //!
 //! The files of the examples are in `examples/`. There, `NAME` is the name of the new campaign, `DATE+1` is tomorrow, and
-//! `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today.
+//! `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today. `WEEKDAY+7` is in a week, or on
+//! the Monday after a weekend, so that a window from Monday to Friday is open.
 
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::civil::Date;
+use jiff::civil::{Date, Weekday};
 use jiff::{Timestamp, ToSpan as _};
 use serde::Serialize;
 
@@ -413,15 +414,27 @@ pub fn draft_example(name: &str, example: &ExampleCampaign, now: Timestamp) -> V
     drafts.chain([schema_file()]).collect()
 }
 
-/// Replaces `DATE+10`, `DATE-10` and `BIRTHDAY+10` with the dates that are that many days from today.
+/// Replaces `DATE+10`, `DATE-10` and `BIRTHDAY+10` with the dates that are that many days from today, and `WEEKDAY+10`
+/// with the first day from then on that is not at a weekend.
 fn insert_dates(text: &str, today: Date) -> String {
     // Descending, because `DATE+1` is a prefix of `DATE+10`.
     let distances = (0..=MAX_DAYS).rev().flat_map(|days| [days, -days]);
     distances.fold(text.to_owned(), |text, days| {
         let date = today.saturating_add(days.days());
         text.replace(&format!("BIRTHDAY{days:+}"), &date.strftime("%m-%d").to_string())
+            .replace(&format!("WEEKDAY{days:+}"), &skip_weekend(date).to_string())
             .replace(&format!("DATE{days:+}"), &date.to_string())
     })
+}
+
+/// This date, or the Monday after it if it is at a weekend.
+fn skip_weekend(date: Date) -> Date {
+    let days_to_monday = match date.weekday() {
+        Weekday::Saturday => 2,
+        Weekday::Sunday => 1,
+        _ => 0,
+    };
+    date.saturating_add(days_to_monday.days())
 }
 
 #[cfg(test)]
@@ -563,7 +576,7 @@ mod example_tests {
         for example in &EXAMPLES {
             let drafts = draft_example("spring", example, "2028-02-28T22:30:00Z".parse().unwrap());
             for draft in drafts.iter().filter(|draft| !draft.shared) {
-                for placeholder in ["NAME", "DATE", "BIRTHDAY", "SCHEMA"] {
+                for placeholder in ["NAME", "DATE", "BIRTHDAY", "WEEKDAY", "SCHEMA"] {
                     let found = draft.path.contains(placeholder) || draft.text.contains(placeholder);
                     assert!(!found, "{}: {placeholder} in {}", example.name, draft.path);
                 }
@@ -576,6 +589,8 @@ mod example_tests {
         let text = "DATE+0 DATE+1 DATE+10 DATE-15 1992-BIRTHDAY+0 1992-BIRTHDAY+2";
         let dates = insert_dates(text, date(2028, 2, 29));
         assert_eq!(dates, "2028-02-29 2028-03-01 2028-03-10 2028-02-14 1992-02-29 1992-03-02");
+        let weekdays = insert_dates("WEEKDAY+0 WEEKDAY+3 WEEKDAY+4 WEEKDAY+5 WEEKDAY+6", date(2028, 2, 29));
+        assert_eq!(weekdays, "2028-02-29 2028-03-03 2028-03-06 2028-03-06 2028-03-06");
         let birthday = find_example("birthday").unwrap();
         let drafts = draft_example("spring", birthday, "2028-02-28T22:30:00Z".parse().unwrap());
         let list = drafts.iter().find(|draft| draft.path == "spring.csv").unwrap();

@@ -339,7 +339,8 @@ impl PlannedCampaign {
         Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, what }))
     }
 
-    /// The programs, URLs and sources that differ from the plan, in words. Those of another gateway are ignored.
+    /// The programs, URLs and sources that differ from the plan, in words. If the plan is for another gateway, the
+    /// resources of the profile are ignored.
     pub(super) fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
         let (then, now_used) = (&self.options.resources, &now.resources);
         let words = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());

@@ -414,7 +414,7 @@ mod known_keys_tests {
     }
 
     #[test]
-    fn revoked_key_is_refused_until_accepted_again() {
+    fn revoked_key_is_not_trusted_until_accepted_again() {
         let (known, now) = (KnownKeys::default(), Instant::now());
         let one = known.hash_key(&secret("one"));
         known.record_accepted(one, now);

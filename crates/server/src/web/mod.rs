@@ -5,7 +5,7 @@
 //! - `pages`: runs, schedules and decisions, after sign-in;
 //! - `cache`: single-flight cache, and the cached list of runs.
 //!
-//! Pages, served and as files:
+//! Pages, both served and saved as files:
 //!
 //! - `words`: texts in English and Ukrainian;
 //! - `html`: templates, and messages as phones show them;

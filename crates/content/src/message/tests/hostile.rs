@@ -49,7 +49,7 @@ fn text_with_thousands_of_names_is_rejected_quickly() {
 }
 
 #[test]
-fn deepest_allowed_texts_can_be_rendered() {
+fn texts_with_the_deepest_allowed_nesting_can_be_rendered() {
     let nested = |n: usize| format!("{{% if code %}}{{% include '{}' %}}{{% endif %}}", n + 1);
     let texts: Vec<(String, String)> =
         (0..14).map(|n| (n.to_string(), nested(n))).chain([("14".into(), "end".into())]).collect();

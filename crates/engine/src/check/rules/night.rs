@@ -17,7 +17,7 @@ use campaign_manifest::{Campaign, Profile};
 pub static NIGHT: Rule = Rule::warning(
     "night",
     RuleText {
-        cause: "Marketing messages would reach recipients at night. No window is set, so messages would arrive \
+        cause: "Marketing would reach recipients at night. No window is set, so messages would arrive \
                 between 21:00 and 8:00 in the recipients' local time.",
         example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 22:00\" }"],
         fix: "set a window in the recipients' local time: `window: { hours: 09:00-20:00, zone: recipient }`",

@@ -77,7 +77,7 @@ async fn upgrade_ends_open_single_operations_but_not_campaigns() {
 }
 
 #[tokio::test]
-async fn stored_exit_code_becomes_the_stop_reason() {
+async fn stored_exit_code_becomes_the_stop_kind() {
     let limit = Some("the rows that were asked for are through");
     let ends: Vec<(Option<u8>, Option<&str>, Option<StopKind>)> = vec![
         (None, None, None),

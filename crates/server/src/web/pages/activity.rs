@@ -1,4 +1,4 @@
-//! Costs, budgets and deliveries per day of recent runs, from their stored figures.
+//! Costs, budgets and daily deliveries of recent runs, from their stored figures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

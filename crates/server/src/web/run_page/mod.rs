@@ -51,7 +51,7 @@ pub enum RunPagePart {
     Sentence,
     /// The main figures.
     Numbers,
-    /// The funnel from the list to read messages.
+    /// The funnel from rows in the list to messages that were read.
     Funnel,
     /// Deliveries over time, fallbacks and delivery times.
     Arrivals,

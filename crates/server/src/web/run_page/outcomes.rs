@@ -1,4 +1,5 @@
-//! The funnel from the list to read messages, the failure reasons, and the rows in doubt. Every row is counted once.
+//! The funnel from rows in the list to messages that were read, the failure reasons, and the rows in doubt. Every row
+//! is counted once.
 
 use jiff::Timestamp;
 use serde::Serialize;
