@@ -504,7 +504,7 @@ pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
 
 /// A reader that hashes its input, and optionally copies it.
 ///
-/// If the copy fails, reading also fails; [`Tee::copy_failure`] returns the cause.
+/// If the copy fails, reading also fails; [`Tee::take_copy_failure`] returns the cause.
 pub struct Tee<R, W> {
     input: R,
     copy: Option<W>,
