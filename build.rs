@@ -1,9 +1,12 @@
 //! Links the program that the tests start.
 
+use std::env;
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // The tests start this program thousands of times. With a fixed address, the system need not relocate it each time.
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+    // The tests start this program thousands of times. At a fixed address, the system need not relocate it each time.
+    let is = |name: &str, value: &str| env::var(name).as_deref() == Ok(value);
+    if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
         println!("cargo:rustc-link-arg-bin=campaign-with-failpoints=-no-pie");
     }
 }
