@@ -269,6 +269,31 @@ fn files_named_in_architecture_and_contributing_exist() {
 }
 
 #[test]
+fn functions_named_in_architecture_and_contributing_exist() {
+    let repository = repository();
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let mut words: BTreeSet<String> = BTreeSet::new();
+    for folder in ["src", "crates", "tests", "benches"] {
+        for file in files(&repository.join(folder)).iter().filter(|file| file.extension() == Some("rs".as_ref())) {
+            let text = fs::read_to_string(file).expect("a file");
+            words.extend(text.split(|c| !is_word(c)).filter(|word| word.contains('_')).map(str::to_owned));
+        }
+    }
+    // A package that is used under another name.
+    words.insert("yaml_serde".to_owned());
+    let mut named = 0;
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md"] {
+        let text = fs::read_to_string(repository.join(document)).expect("a document");
+        let names = text.split('`').skip(1).step_by(2).map(|name| name.trim_end_matches("()"));
+        for name in names.filter(|name| name.contains('_') && name.chars().all(is_word)) {
+            named += 1;
+            assert!(words.contains(name), "{document} names `{name}`, which does not exist");
+        }
+    }
+    assert!(named > 20, "only {named}");
+}
+
+#[test]
 fn no_file_is_too_long() {
     let long: Vec<String> = source_files()
         .into_iter()
