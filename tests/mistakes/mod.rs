@@ -26,6 +26,7 @@ struct Hunk {
 }
 
 /// A file that patches can change.
+#[derive(Clone)]
 struct Source {
     path: PathBuf,
     text: String,
@@ -33,6 +34,7 @@ struct Source {
 }
 
 /// The files of the crate that patches can change.
+#[derive(Clone)]
 struct Sources(Vec<Source>);
 
 impl Source {
@@ -86,9 +88,7 @@ impl Patch {
         let tree = target.join("tree");
         copy(repository(), &tree);
         let mut sources = Sources::read(&tree);
-        for hunk in self.hunks() {
-            sources.apply(&hunk).unwrap_or_else(|problem| panic!("{}: {problem}", self.name));
-        }
+        sources.apply_all(&self.hunks()).unwrap_or_else(|problem| panic!("{}: {problem}", self.name));
         sources.write();
         let (binary, test) = self.test();
         let package = if binary == "campaign" { binary.to_owned() } else { format!("campaign-{binary}") };
@@ -145,6 +145,11 @@ impl Sources {
         Ok(())
     }
 
+    /// Applies hunks one after another, so that a later one is not found in the code of an earlier one.
+    fn apply_all(&mut self, hunks: &[Hunk]) -> Result<(), String> {
+        hunks.iter().try_for_each(|hunk| self.apply(hunk))
+    }
+
     fn write(&self) {
         for Source { path, text, .. } in &self.0 {
             if fs::read_to_string(path).is_ok_and(|old| old != *text) {
@@ -195,12 +200,11 @@ fn every_patch_applies_and_names_an_existing_test() {
     for patch in patches {
         let hunks = patch.hunks();
         assert!(!hunks.is_empty(), "{} changes nothing", patch.name);
-        problems.extend(
-            hunks
-                .iter()
-                .filter_map(|hunk| sources.locate(hunk).err())
-                .map(|problem| format!("{}: {problem}", patch.name)),
-        );
+        let applied = match &hunks[..] {
+            [hunk] => sources.locate(hunk).map(drop),
+            hunks => sources.clone().apply_all(hunks),
+        };
+        problems.extend(applied.err().map(|problem| format!("{}: {problem}", patch.name)));
         let (binary, test) = patch.test();
         let name = test.rsplit("::").next().expect("a name");
         let folder = match binary {
