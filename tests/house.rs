@@ -379,12 +379,8 @@ fn new_channel_touches_the_files_that_contributing_lists() {
         if found.is_empty() || found.iter().all(|variant| special.contains(variant)) {
             continue;
         }
-        let path = if found.len() == 1 && path.starts_with("crates/core/src/domain/channel/") {
-            CHANNEL_FILE.to_owned()
-        } else {
-            path
-        };
-        let path = if path == CHANNEL_FILE { path } else { short(&file) };
+        let is_channel = path.starts_with("crates/core/src/domain/channel/") && !path.ends_with("/mod.rs");
+        let path = if is_channel { CHANNEL_FILE.to_owned() } else { short(&file) };
         if !listed.contains(path.as_str()) {
             foreign.push(format!("{path}: {found:?}"));
         }

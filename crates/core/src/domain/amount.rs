@@ -1,4 +1,6 @@
-//! Amounts of money. They are exact: every digit is kept and nothing is rounded.
+//! Amounts of money, and counts of things as English text, both with separated thousands.
+//!
+//! Amounts are exact: every digit is kept and nothing is rounded.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -131,14 +133,7 @@ impl fmt::Display for Amount {
     /// Writes the amount for people, with thousands separators and at least two decimals: `1 234.50`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, whole, fraction) = self.split_digits();
-        f.write_str(sign)?;
-        for (index, digit) in whole.chars().enumerate() {
-            if index > 0 && (whole.len() - index).is_multiple_of(3) {
-                f.write_str(" ")?;
-            }
-            write!(f, "{digit}")?;
-        }
-        write!(f, ".{fraction:0<2}")
+        write!(f, "{sign}{}.{fraction:0<2}", group_digits(&whole))
     }
 }
 
@@ -177,6 +172,37 @@ impl PartialEq for Amount {
 }
 
 impl Eq for Amount {}
+
+/// A number with separated thousands: `1 000 000`.
+#[must_use]
+pub fn format_thousands(number: u64) -> String {
+    group_digits(&number.to_string())
+}
+
+/// Digits with a space before each group of three.
+fn group_digits(digits: &str) -> String {
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with its noun: `1 row`, `2 rows`.
+#[must_use]
+pub fn format_count(count: u64, noun: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", format_thousands(count))
+}
+
+/// The singular or the plural form: `is` or `are`.
+#[must_use]
+pub fn choose_plural<'w>(count: u64, one: &'w str, other: &'w str) -> &'w str {
+    if count == 1 { one } else { other }
+}
 
 #[cfg(test)]
 mod tests {
@@ -240,6 +266,16 @@ mod tests {
         let most = amount("999999999999999999.999999999999999999").saturating_mul(u64::MAX);
         assert!(most.saturating_add(most) >= most && most > amount("1"));
         assert!(most.saturating_sub(amount("1")).saturating_sub(most.saturating_mul(u64::MAX)) <= amount("0"));
+    }
+
+    #[test]
+    fn nouns_agree_with_their_counts() {
+        assert_eq!(
+            [0, 1, 2, 1_000_000].map(|count| format_count(count, "row")),
+            ["0 rows", "1 row", "2 rows", "1 000 000 rows"]
+        );
+        assert_eq!([0, 1, 2].map(|count| choose_plural(count, "is", "are")), ["are", "is", "are"]);
+        assert_eq!([0, 999, 1_000_000].map(format_thousands), ["0", "999", "1 000 000"]);
     }
 
     proptest! {

@@ -5,7 +5,6 @@
 mod amount;
 mod approver;
 mod channel;
-mod counting;
 mod invisible;
 mod language;
 mod limits;
@@ -23,10 +22,9 @@ pub mod transliteration;
 pub mod variable;
 mod variant_allocation;
 
-pub use amount::{Amount, ParseAmountError};
+pub use amount::{Amount, ParseAmountError, choose_plural, format_count, format_thousands};
 pub use approver::{ApproverKey, ParseApproverKeyError};
 pub use channel::*;
-pub use counting::{choose_plural, format_count, format_thousands};
 pub use invisible::is_invisible;
 pub use language::Language;
 pub use limits::{Budget, FrequencyCap, Spending};

@@ -1,8 +1,8 @@
 //! Findings: problems with a location and a remedy, and the rules behind them.
 //!
-//! A finding is data. Only the surfaces print it: on a terminal, as JSON, as GitHub workflow commands or as SARIF.
+//! A finding is data. Only the surfaces print it: on a terminal, as JSON, as GitHub workflow commands or as SARIF. What
+//! is stored, logged or sent is a [`BriefFinding`].
 
-mod brief;
 mod fix;
 mod render;
 pub mod rules;
@@ -13,7 +13,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use brief::{BriefFinding, mask_numbers};
+use serde::{Deserialize, Serialize};
+
 pub use fix::{Fix, FixEdit, apply_fixes};
 pub use render::{
     KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, render_findings, render_findings_in_columns,
@@ -23,8 +24,11 @@ pub use render::{
 pub(crate) use tests::RULE_TEXT;
 pub use wording::{
     did_you_mean, escape_controls, escape_json_controls, escape_to_one_line, join_alternatives, join_names,
-    only_candidate, quote_for_shell,
+    mask_numbers, only_candidate, quote_for_shell,
 };
+
+/// The maximum number of findings that are kept without their excerpts.
+const MAX_FINDINGS: usize = 5;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -197,6 +201,63 @@ impl SourceLocation {
     }
 }
 
+/// A finding for the ledger, logs and notifications: without its source excerpt, and without phone numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BriefFinding {
+    /// The id of the rule.
+    pub rule: String,
+    /// The severity as a word.
+    pub severity: String,
+    /// What is wrong.
+    pub message: String,
+    /// The file, if it has one.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column in characters, from 1.
+    pub column: Option<usize>,
+    /// The remedy.
+    pub help: Option<String>,
+}
+
+impl BriefFinding {
+    /// The first findings that are errors, or the first ones if there are no errors.
+    #[must_use]
+    pub fn from_findings(findings: &[Finding]) -> Vec<Self> {
+        let refuses = findings.iter().any(Finding::is_error);
+        findings.iter().filter(|finding| finding.is_error() || !refuses).take(MAX_FINDINGS).map(Self::from).collect()
+    }
+}
+
+impl From<&Finding> for BriefFinding {
+    fn from(finding: &Finding) -> Self {
+        let place = finding.place.as_ref();
+        Self {
+            rule: finding.rule.id.to_owned(),
+            severity: severity_word(finding.severity).to_owned(),
+            message: mask_numbers(&finding.message),
+            file: place.map(|place| place.source.path().display().to_string()),
+            line: place.map(SourceLocation::line_number),
+            column: place.map(SourceLocation::column_number),
+            help: finding.help.as_deref().map(mask_numbers),
+        }
+    }
+}
+
+impl fmt::Display for BriefFinding {
+    /// Writes one line: `sale.csv:3:1: the message [rule]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{}:", escape_to_one_line(file))?;
+            for number in [self.line, self.column].into_iter().flatten() {
+                write!(f, "{number}:")?;
+            }
+            f.write_str(" ")?;
+        }
+        write!(f, "{} [{}]", escape_to_one_line(&self.message), self.rule)
+    }
+}
+
 /// The kind of a finding. All rules are in the lists of `finding::rules` and `check::rules`.
 #[derive(Debug)]
 pub struct Rule {
@@ -277,5 +338,19 @@ pub(crate) mod tests {
     fn summary_of_a_rule_is_the_first_sentence_of_its_cause() {
         assert_eq!(RULE_TEXT.summary(), "This is wrong");
         assert_eq!(RuleText { cause: "Only this.", ..RULE_TEXT }.summary(), "Only this");
+    }
+
+    #[test]
+    fn brief_finding_contains_rule_and_position() {
+        let source = SourceText::new("list.csv", "phone\n380501234567\n");
+        let place = SourceLocation::new(&source, 6..18);
+        let finding = Finding::new(&rules::CHECK, "`380501234567` is odd").at(place).help("call +380501234567");
+        let brief = BriefFinding::from(&finding);
+        assert_eq!(brief.to_string(), "list.csv:2:1: `…67` is odd [check]");
+        assert_eq!(brief.help.as_deref(), Some("call +…67"));
+        let warning = finding.clone().into_warning();
+        let all: Vec<Finding> = std::iter::once(warning).chain(vec![finding; 9]).collect();
+        assert_eq!(BriefFinding::from_findings(&all).len(), MAX_FINDINGS);
+        assert!(BriefFinding::from_findings(&all).iter().all(|brief| brief.severity == "error"));
     }
 }

@@ -1,10 +1,18 @@
-//! Wording of findings and errors: suggestions, lists of names, shell quoting, and escaping of control characters.
+//! Wording of findings and errors: suggestions, lists of names, shell quoting, escaping of control characters, and
+//! masking of phone numbers.
 //!
 //! Escaping protects terminals and readers: untrusted text cannot control a terminal, add lines or reorder text. Stored
 //! and sent data must never be escaped this way.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+
+use jiff::civil::Date;
+
+/// The maximum number of characters of a masked text.
+const MAX_CHARACTERS: usize = 400;
+/// The minimum number of digits of a phone number.
+const MIN_PHONE_DIGITS: usize = 9;
 
 /// The name that `typed` was probably meant to be, if one is similar enough.
 pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -118,6 +126,58 @@ fn is_harmful(c: char) -> bool {
             | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// The beginning of a text, with each phone number masked as `…` and its last two digits. A phone number has nine
+/// digits or more, with or without spaces, dashes, dots and brackets between them. Dates are not masked.
+#[must_use]
+pub fn mask_numbers(text: &str) -> String {
+    let kept: String = text.chars().take(MAX_CHARACTERS).collect();
+    let cut = if kept.len() < text.len() { "…" } else { "" };
+    let mut shown = String::with_capacity(kept.len());
+    let mut rest = kept.as_str();
+    while let Some(at) = rest.find(|c: char| c.is_numeric()) {
+        let (before, from) = rest.split_at(at);
+        shown.push_str(before);
+        let end = find_number_end(from);
+        let (number, behind) = from.split_at(end);
+        let digits: Vec<char> = number.chars().filter(|c| c.is_numeric()).collect();
+        match digits.as_slice() {
+            [.., tens, ones] if digits.len() >= MIN_PHONE_DIGITS => shown.extend(['…', *tens, *ones]),
+            _ => shown.push_str(number),
+        }
+        rest = behind;
+    }
+    shown + rest + cut
+}
+
+/// Where the digits or the date at the beginning of a text end.
+fn find_number_end(text: &str) -> usize {
+    if let Some(date) = find_date_end(text) {
+        return date;
+    }
+    let (mut end, mut between) = (0, 0);
+    for (at, c) in text.char_indices() {
+        if c.is_numeric() {
+            if between > 0 && find_date_end(&text[at..]).is_some() {
+                return end;
+            }
+            (end, between) = (at + c.len_utf8(), 0);
+        } else if between < 2 && (c.is_whitespace() || matches!(c, '-' | '.' | '(' | ')' | '/')) {
+            between += 1;
+        } else {
+            break;
+        }
+    }
+    end
+}
+
+/// The end of a date at the beginning of a text: `2026-12-01`.
+fn find_date_end(text: &str) -> Option<usize> {
+    const LENGTH: usize = 10;
+    let date: Date = text.get(..LENGTH)?.parse().ok()?;
+    let ends = !text[LENGTH..].starts_with(|c: char| c.is_numeric());
+    (ends && (1970..2200).contains(&date.year())).then_some(LENGTH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +216,23 @@ mod tests {
         ] {
             assert_eq!(quote_for_shell(word), typed);
         }
+    }
+
+    #[test]
+    fn phone_numbers_are_masked_but_dates_are_kept() {
+        for (text, expected) in [
+            ("`380501234567` stands in 2 rows", "`…67` stands in 2 rows"),
+            ("+38 (050) 123-45-67, 050.123.45.67", "+…67, …67"),
+            ("٠١٢٣٤٥٦٧٨٩", "…٨٩"),
+            ("daily-2026-12-01.csv at 2026-12-01 10:00", "daily-2026-12-01.csv at 2026-12-01 10:00"),
+            ("2026-12-01 380501234567", "2026-12-01 …67"),
+            ("rows 12, 13 and 14 of 2 001", "rows 12, 13 and 14 of 2 001"),
+            ("daily-20261201.csv", "daily-20261201.csv"),
+            ("", ""),
+        ] {
+            assert_eq!(mask_numbers(text), expected);
+        }
+        assert_eq!(mask_numbers(&"a".repeat(500)), "a".repeat(MAX_CHARACTERS) + "…");
     }
 }
 

@@ -1,19 +1,16 @@
-//! Messaging channels: a list, and a file for each channel.
+//! Messaging channels: a list, and a file for each channel or for several of one kind.
 //!
 //! A channel's file defines its keys and where operations carry them, the limits of its texts, whether it can be
 //! combined with others, and whether a duplicate message does harm. Everything common to all channels is derived from
 //! the list.
 
-mod call_otp;
 mod field;
-mod hlr;
+mod messengers;
+mod number_services;
 mod rcs;
 mod sms;
-mod telegram;
 mod text_limit;
-mod viber;
 mod voice;
-mod whatsapp;
 
 use std::fmt;
 
@@ -21,16 +18,13 @@ use serde::{Deserialize, Serialize};
 
 use super::ExtraProperties;
 
-pub use call_otp::CallOtp;
 pub use field::{ChannelField, FieldKind, FieldRequirement, FieldValue, StageValues, WirePlace};
-pub use hlr::Hlr;
+pub use messengers::{Card, Carousel, Telegram, Viber, ViberKind, Whatsapp};
+pub use number_services::{CallOtp, Hlr};
 pub use rcs::Rcs;
 pub use sms::Sms;
-pub use telegram::Telegram;
 pub use text_limit::{TextLimit, TextViolation, find_text_violation};
-pub use viber::{Card, Carousel, Viber, ViberKind};
 pub use voice::Voice;
-pub use whatsapp::Whatsapp;
 
 /// The properties of a channel.
 #[derive(Clone, Copy, Debug)]
@@ -203,19 +197,19 @@ channels! {
     /// A text message.
     Sms(Sms<T>) = "sms", sms::FACTS;
     /// A Viber business message.
-    Viber(Viber<T>) = "viber", viber::FACTS;
+    Viber(Viber<T>) = "viber", messengers::VIBER_FACTS;
     /// A rich message (RCS).
     Rcs(Rcs<T>) = "rcs", rcs::FACTS;
     /// A one-time code by Telegram.
-    Telegram(Telegram<T>) = "telegram", telegram::FACTS;
+    Telegram(Telegram<T>) = "telegram", messengers::TELEGRAM_FACTS;
     /// A spoken message.
     Voice(Voice<T>) = "voice", voice::FACTS;
     /// A WhatsApp message; only as a stage of a pipeline.
-    Whatsapp(Whatsapp<T>) = "whatsapp", whatsapp::FACTS;
+    Whatsapp(Whatsapp<T>) = "whatsapp", messengers::WHATSAPP_FACTS;
     /// A number lookup; sends nothing.
-    Hlr(Hlr) = "hlr", hlr::FACTS;
+    Hlr(Hlr) = "hlr", number_services::HLR_FACTS;
     /// A call whose last four digits are a one-time code.
-    CallOtp(CallOtp) = "call/otp", call_otp::FACTS;
+    CallOtp(CallOtp) = "call/otp", number_services::CALL_OTP_FACTS;
 }
 
 impl Channel {

@@ -20,14 +20,12 @@ macro_rules! rules {
 mod campaign;
 mod commands;
 mod files;
-mod list;
 
 use super::{Rule, RuleText};
 
 pub use campaign::*;
 pub use commands::*;
 pub use files::*;
-pub use list::*;
 
 /// All rules of this folder, in groups.
 pub static GROUPS: &[(&str, &[&Rule])] = &[
@@ -36,7 +34,7 @@ pub static GROUPS: &[(&str, &[&Rule])] = &[
     ("Keys and values", files::KEYS),
     ("Campaign files", campaign::CAMPAIGN),
     ("Message templates", campaign::TEMPLATES),
-    ("Recipient lists", list::LIST),
+    ("Recipient lists", files::LIST),
     ("Gateway profiles", commands::PROFILE),
     ("Sandbox scenarios", commands::SCENARIO),
     ("Commands", commands::COMMANDS),

@@ -1,4 +1,6 @@
-//! The Viber channel: forms of business messages, with their fields and limits.
+//! Messengers: business messages of Viber, one-time codes by Telegram, and WhatsApp messages.
+//!
+//! Viber messages have several forms. WhatsApp is available only as a stage of a pipeline (contract 1 and 2.1).
 
 use serde::{Deserialize, Serialize};
 
@@ -11,32 +13,32 @@ use super::{
 };
 use crate::domain::{ExtraProperties, OperationKind};
 
-/// The widest known limit.
+/// The widest known limit of a button.
 const BUTTON_CHARACTERS: usize = 30;
-/// The limit that every account allows.
+/// The limit of a button that every account allows.
 const SAFE_BUTTON: usize = 19;
-const CHARACTERS: TextLimit = TextLimit::AtMost(1000);
+const VIBER_CHARACTERS: TextLimit = TextLimit::AtMost(1000);
 /// Image formats that Viber shows.
-const IMAGES: TextLimit = TextLimit::Image(&["jpg", "jpeg", "png", "gif"]);
+const VIBER_IMAGES: TextLimit = TextLimit::Image(&["jpg", "jpeg", "png", "gif"]);
 const TWO_DAYS: u32 = 172_800;
 const NO_CARDS: &str = "it has no field for the cards";
 
-const SIGNATURE: ChannelField = ChannelField::signature("viber_signature");
-const MESSAGE: ChannelField = ChannelField::message("viber_message")
-    .with_limit(CHARACTERS)
+const VIBER_SIGNATURE: ChannelField = ChannelField::signature("viber_signature");
+const VIBER_MESSAGE: ChannelField = ChannelField::message("viber_message")
+    .with_limit(VIBER_CHARACTERS)
     .with_requirement(FieldRequirement::InPipeline("a pipeline stage needs a message"));
-const TYPE: ChannelField = ChannelField::new("type", FieldKind::Form(&KINDS))
+const VIBER_TYPE: ChannelField = ChannelField::new("type", FieldKind::Form(&VIBER_KINDS))
     .with_docs("text+image+link", "The message type. Defaults to the type that matches the keys.")
     .with_flat_place(WirePlace::Under("viber_type"))
     .with_stage_place(WirePlace::Under("type"));
-const IMAGE: ChannelField = ChannelField::image(WirePlace::Under("viber_image"))
-    .with_limit(IMAGES)
+const VIBER_IMAGE: ChannelField = ChannelField::image(WirePlace::Under("viber_image"))
+    .with_limit(VIBER_IMAGES)
     .with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
-const LINK: ChannelField = ChannelField::link("viber_link").with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
-const BUTTON: ChannelField = ChannelField::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS)
+const VIBER_LINK: ChannelField = ChannelField::link("viber_link").with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
+const VIBER_BUTTON: ChannelField = ChannelField::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS)
     .with_safe_length(SAFE_BUTTON)
     .with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
-const CAROUSEL: ChannelField = ChannelField::new("carousel", FieldKind::Cards { least: 2, most: 5 })
+const VIBER_CAROUSEL: ChannelField = ChannelField::new("carousel", FieldKind::Cards { least: 2, most: 5 })
     .with_docs("[ { image: …, url: …, button: … }, … ]", "The 2 to 5 cards of a carousel.")
     .with_flat_place(WirePlace::Under("viber_carousel"))
     .with_stage_place(WirePlace::Nowhere(TEXT_ALONE))
@@ -45,17 +47,17 @@ const CAROUSEL: ChannelField = ChannelField::new("carousel", FieldKind::Cards { 
         (OperationKind::RcsSms, NO_CARDS),
         (OperationKind::RcsViberSms, NO_CARDS),
     ]);
-const LIFETIME: ChannelField = ChannelField::lifetime("viber_lifetime", 60, TWO_DAYS)
+const VIBER_LIFETIME: ChannelField = ChannelField::lifetime("viber_lifetime", 60, TWO_DAYS)
     .with_unsupported_kinds(&[(OperationKind::RcsViberSms, "it has no field for the Viber lifetime")]);
-const SHORT_LINK: ChannelField = ChannelField::short_link();
+const VIBER_SHORT_LINK: ChannelField = ChannelField::short_link();
 
 const CAPTION: ChannelField = ChannelField::new("caption", FieldKind::Message)
     .with_docs("Coats", "The card's text.")
     .with_noun("card's caption")
-    .with_limit(CHARACTERS)
+    .with_limit(VIBER_CHARACTERS)
     .with_flat_place(WirePlace::Under("caption"));
 const CARD_IMAGE: ChannelField =
-    ChannelField::image(WirePlace::Under("image")).with_noun("card's image").with_limit(IMAGES).required();
+    ChannelField::image(WirePlace::Under("image")).with_noun("card's image").with_limit(VIBER_IMAGES).required();
 const CARD_URL: ChannelField = ChannelField::new("url", FieldKind::Template)
     .with_docs("https://shop.example/1", "The URL that the button opens.")
     .with_noun("card's link")
@@ -67,11 +69,22 @@ const CARD_BUTTON: ChannelField = ChannelField::button(WirePlace::Under("button"
     .with_noun("card's button")
     .required();
 
-pub(super) const FACTS: ChannelFacts = ChannelFacts {
+pub(super) const VIBER_FACTS: ChannelFacts = ChannelFacts {
     title: "Viber",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
     doc: "A Viber message. Its keys determine its type.",
-    fields: &[SIGNATURE, MESSAGE, TYPE, IMAGE, LINK, BUTTON, CAROUSEL, LIFETIME, SHORT_LINK, ChannelField::extra()],
+    fields: &[
+        VIBER_SIGNATURE,
+        VIBER_MESSAGE,
+        VIBER_TYPE,
+        VIBER_IMAGE,
+        VIBER_LINK,
+        VIBER_BUTTON,
+        VIBER_CAROUSEL,
+        VIBER_LIFETIME,
+        VIBER_SHORT_LINK,
+        ChannelField::extra(),
+    ],
     forms: &[
         MessageForm { name: ViberKind::Text.name(), required_keys: &["message"], optional_keys: &[] },
         MessageForm { name: ViberKind::Image.name(), required_keys: &["image"], optional_keys: &[] },
@@ -115,7 +128,7 @@ pub enum ViberKind {
 }
 
 /// The names of the forms.
-const KINDS: [&str; ViberKind::ALL.len()] = {
+const VIBER_KINDS: [&str; ViberKind::ALL.len()] = {
     let mut names = [""; ViberKind::ALL.len()];
     let mut at = 0;
     while at < names.len() {
@@ -193,15 +206,15 @@ pub struct Card<T> {
 impl<T> Viber<T> {
     pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
         Some(Self {
-            kind: ViberKind::from_name(values.take_word(&TYPE)?)?,
-            signature: values.take_text(&SIGNATURE)?,
-            message: values.take_text(&MESSAGE),
-            image: values.take_text(&IMAGE),
-            link: values.take_text(&LINK),
-            button: values.take_text(&BUTTON),
-            carousel: values.take_cards(&CAROUSEL),
-            lifetime: values.take_number(&LIFETIME),
-            short_link: values.take_flag(&SHORT_LINK),
+            kind: ViberKind::from_name(values.take_word(&VIBER_TYPE)?)?,
+            signature: values.take_text(&VIBER_SIGNATURE)?,
+            message: values.take_text(&VIBER_MESSAGE),
+            image: values.take_text(&VIBER_IMAGE),
+            link: values.take_text(&VIBER_LINK),
+            button: values.take_text(&VIBER_BUTTON),
+            carousel: values.take_cards(&VIBER_CAROUSEL),
+            lifetime: values.take_number(&VIBER_LIFETIME),
+            short_link: values.take_flag(&VIBER_SHORT_LINK),
             fields: values.fields,
         })
     }
@@ -209,15 +222,15 @@ impl<T> Viber<T> {
     pub(super) fn values(&self) -> FieldValueIter<'_, T> {
         let cards = || FieldValue::Cards(self.carousel.iter().map(Card::as_ref).collect());
         present_values([
-            Some((&TYPE, FieldValue::Word(self.kind.name()))),
-            text_value(&SIGNATURE, &self.signature),
-            optional_text_value(&MESSAGE, &self.message),
-            optional_text_value(&IMAGE, &self.image),
-            optional_text_value(&LINK, &self.link),
-            optional_text_value(&BUTTON, &self.button),
-            (!self.carousel.is_empty()).then(|| (&CAROUSEL, cards())),
-            number_value(&LIFETIME, self.lifetime),
-            flag_value(&SHORT_LINK, self.short_link),
+            Some((&VIBER_TYPE, FieldValue::Word(self.kind.name()))),
+            text_value(&VIBER_SIGNATURE, &self.signature),
+            optional_text_value(&VIBER_MESSAGE, &self.message),
+            optional_text_value(&VIBER_IMAGE, &self.image),
+            optional_text_value(&VIBER_LINK, &self.link),
+            optional_text_value(&VIBER_BUTTON, &self.button),
+            (!self.carousel.is_empty()).then(|| (&VIBER_CAROUSEL, cards())),
+            number_value(&VIBER_LIFETIME, self.lifetime),
+            flag_value(&VIBER_SHORT_LINK, self.short_link),
         ])
     }
 
@@ -259,5 +272,89 @@ impl<T> Card<T> {
             url: f(&self.url)?,
             button: f(&self.button)?,
         })
+    }
+}
+
+const TELEGRAM_MESSAGE: ChannelField =
+    ChannelField::message("message").required().with_limit(TextLimit::Digits { least: 4, most: 8 });
+const TELEGRAM_LIFETIME: ChannelField = ChannelField::lifetime("telegram_lifetime", 60, u32::MAX);
+
+pub(super) const TELEGRAM_FACTS: ChannelFacts = ChannelFacts {
+    title: "Telegram",
+    example: "{ message: \"{{ code }}\" }",
+    doc: "A one-time code sent through Telegram.",
+    fields: &[TELEGRAM_MESSAGE, TELEGRAM_LIFETIME, ChannelField::extra()],
+    personal: true,
+    price_example: "0.40",
+    price_doc: "The price of a one-time code sent through Telegram.",
+    mobile: true,
+    ..ChannelFacts::PLAIN
+};
+
+/// A one-time code by Telegram.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Telegram<T> {
+    /// The code, 4 to 8 digits.
+    pub message: T,
+    /// Seconds for which delivery is tried; at least 60.
+    pub lifetime: Option<u32>,
+    /// Extra properties.
+    pub fields: ExtraProperties,
+}
+
+impl<T> Telegram<T> {
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
+        let (message, lifetime) = (values.take_text(&TELEGRAM_MESSAGE)?, values.take_number(&TELEGRAM_LIFETIME));
+        Some(Self { message, lifetime, fields: values.fields })
+    }
+
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([text_value(&TELEGRAM_MESSAGE, &self.message), number_value(&TELEGRAM_LIFETIME, self.lifetime)])
+    }
+
+    pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Telegram<U>, E> {
+        Ok(Telegram { message: f(&self.message)?, lifetime: self.lifetime, fields: self.fields.clone() })
+    }
+}
+
+const WHATSAPP_SIGNATURE: ChannelField = ChannelField::signature("signature");
+const WHATSAPP_MESSAGE: ChannelField = ChannelField::message("message").required().with_limit(TextLimit::AtMost(4096));
+
+pub(super) const WHATSAPP_FACTS: ChannelFacts = ChannelFacts {
+    title: "WhatsApp",
+    example: "{ signature: OlenaCo, message: \"Hello\" }",
+    doc: "A WhatsApp message, always sent as a stage of a pipeline.",
+    fields: &[WHATSAPP_SIGNATURE, WHATSAPP_MESSAGE, ChannelField::extra()],
+    empty: "is empty, but the gateway would accept it, charge for it and deliver an empty message",
+    enabled_by_hand: true,
+    price_example: "1.00",
+    price_doc: "The price of a WhatsApp message.",
+    mobile: true,
+    ..ChannelFacts::PLAIN
+};
+
+/// A WhatsApp message. An empty one is charged and arrives empty, so both texts are required.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whatsapp<T> {
+    /// The sender name.
+    pub signature: T,
+    /// The text.
+    pub message: T,
+    /// Extra properties.
+    pub fields: ExtraProperties,
+}
+
+impl<T> Whatsapp<T> {
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
+        let (signature, message) = (values.take_text(&WHATSAPP_SIGNATURE)?, values.take_text(&WHATSAPP_MESSAGE)?);
+        Some(Self { signature, message, fields: values.fields })
+    }
+
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([text_value(&WHATSAPP_SIGNATURE, &self.signature), text_value(&WHATSAPP_MESSAGE, &self.message)])
+    }
+
+    pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Whatsapp<U>, E> {
+        Ok(Whatsapp { signature: f(&self.signature)?, message: f(&self.message)?, fields: self.fields.clone() })
     }
 }
