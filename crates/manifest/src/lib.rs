@@ -38,8 +38,8 @@ pub use fixing::{FixedText, conceal_file, fix_campaign_text};
 pub use keys::{KeyPlace, KeySpec, PathStep, campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
 pub use profile::{
-    ABROAD_LIMIT, ApprovalRule, EndpointUrl, GatewaySearch, Gateways, MessagePrice, NewProfile, Profile, SecretSource,
-    WebhookSettings, append_profile, load_gateways,
+    ABROAD_LIMIT, ApprovalRule, ApproverKey, EndpointUrl, GatewaySearch, Gateways, MessagePrice, NewProfile, Profile,
+    SecretSource, WebhookSettings, append_profile, load_gateways,
 };
 pub use recipients::{
     ConsentFile, ConsentSource, HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource,

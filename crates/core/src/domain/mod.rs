@@ -3,7 +3,6 @@
 //! It does no I/O and knows neither file formats nor wire formats.
 
 mod amount;
-mod approver;
 mod channel;
 mod invisible;
 mod language;
@@ -23,7 +22,6 @@ pub mod variable;
 mod variant_allocation;
 
 pub use amount::{Amount, ParseAmountError, choose_plural, format_count, format_thousands};
-pub use approver::{ApproverKey, ParseApproverKeyError};
 pub use channel::*;
 pub use invisible::is_invisible;
 pub use language::Language;

@@ -15,10 +15,11 @@ pub(super) use secret::{conceal_addresses, conceal_keys};
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 
-use campaign_core::domain::{
-    Amount, ApproverKey, Channel, CountrySet, FrequencyCap, LOOPBACK, ParseApproverKeyError, Region,
-};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use campaign_core::domain::{Amount, Channel, CountrySet, FrequencyCap, LOOPBACK, Region};
 use campaign_core::finding::{Finding, rules};
 use reqwest::Url;
 
@@ -26,7 +27,11 @@ use super::document::FindingCollector;
 use super::{NotifySettings, Rate, Resource, SendingWindow, SuppressionFile};
 use crate::document::ConfigSection;
 use crate::keys::OTHER_COUNTRIES;
+use crate::value::ParseValueError;
 use crate::yaml::Node;
+
+/// The prefix of a written public key, which names the signature algorithm.
+const KEY_PREFIX: &str = "ed25519:";
 
 /// The webhook endpoint of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,6 +228,39 @@ pub struct ApprovalRule {
     pub by: Vec<(String, ApproverKey)>,
 }
 
+/// The public Ed25519 key (RFC 8032) of a person who can approve runs: `ed25519:` and 43 letters of base64url.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApproverKey([u8; 32]);
+
+impl ApproverKey {
+    /// The key from these bytes; `None` if the length is wrong.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The bytes of the key.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ApproverKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl FromStr for ApproverKey {
+    type Err = ParseValueError;
+
+    fn from_str(text: &str) -> Result<Self, ParseValueError> {
+        let bytes = text.strip_prefix(KEY_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+        bytes.and_then(|bytes| Self::from_bytes(&bytes)).ok_or(ParseValueError)
+    }
+}
+
 /// Reads who must approve large runs. An invalid key is reported, because its owner could never approve a run.
 fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<ApprovalRule> {
     let above = section.parse_value("above")?;
@@ -233,7 +271,7 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
         let text = person.value.as_scalar()?.text.trim();
         match text.parse() {
             Ok(key) => keys.push((person.key.clone(), key)),
-            Err(ParseApproverKeyError) => {
+            Err(ParseValueError) => {
                 let message = match text.starts_with("ed25519-private:") {
                     true => format!("the value of `{}` is a private key, which only its owner should have", person.key),
                     false => format!("the value of `{}` is not a public key", person.key),
@@ -348,6 +386,17 @@ mod tests {
         ];
         for text in cases {
             assert!(EndpointUrl::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn approver_key_round_trips_and_other_text_is_rejected() {
+        let key = ApproverKey([7; 32]);
+        let text = key.to_string();
+        assert_eq!((text.len(), text.parse()), (8 + 43, Ok(key)));
+        for other in ["", "ed25519:", "ed25519:AAAA", &text[8..], &format!("{text}="), &text.replace("ed25519", "rsa")]
+        {
+            assert_eq!(other.parse::<ApproverKey>(), Err(ParseValueError), "{other}");
         }
     }
 

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{Adapters, Error, check_host, current_person};
-use campaign_core::domain::{ApproverKey, format_count};
+use campaign_core::domain::format_count;
 use campaign_engine::report::format_local_minute;
 use campaign_ledger::{LedgerError, PlanRecord, StoredApprovalRule};
-use campaign_manifest::{ApprovalRule, EndpointUrl, Profile};
+use campaign_manifest::{ApprovalRule, ApproverKey, EndpointUrl, Profile};
 
 /// A weaker `approval` rule of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,10 +22,10 @@ use crate::begin::freeze_inputs;
 use crate::ports::confirm;
 use crate::schedule::{find_active_schedule, standing_digest};
 use crate::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list};
-use campaign_core::domain::{ApproverKey, Phone, Row, RowSet};
+use campaign_core::domain::{Phone, Row, RowSet};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_ledger::{ActiveSchedule, Approval, ApprovalFilter, Ledger, LedgerError, OccurrenceKey, Plan, PlanRecord};
-use campaign_manifest::{CampaignDay, Profile, SecretSource};
+use campaign_manifest::{ApproverKey, CampaignDay, Profile, SecretSource};
 
 /// A plan that is under review for its approval.
 #[derive(Debug)]
