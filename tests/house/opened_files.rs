@@ -38,7 +38,7 @@ const WORDS: [&str; 15] = [
 ];
 
 /// Files of these folders that use such words, and the opened files. No path is named by a campaign.
-const OPENING: [(&str, &[&str], &str); 25] = [
+const OPENING: [(&str, &[&str], &str); 24] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
@@ -48,11 +48,10 @@ const OPENING: [(&str, &[&str], &str); 25] = [
         &["fs", "regular_file", "exists", "metadata", "canonicalize"],
         "the one place",
     ),
-    ("crates/manifest/src/campaign_paths/walk.rs", &["fs", "rustix"], "the one place"),
     (
-        "crates/manifest/src/campaign_paths/walk_by_path.rs",
-        &["fs", "is_symlink", "canonicalize", "read_dir", "read_link"],
-        "the one place, on other systems",
+        "crates/manifest/src/campaign_paths/walk.rs",
+        &["fs", "rustix", "is_symlink", "canonicalize", "read_dir", "read_link"],
+        "the one place, also on systems other than Unix",
     ),
     ("crates/manifest/src/document.rs", &["is_file"], "a name beside a missing file, for suggestions"),
     (
@@ -99,11 +98,10 @@ const OPENING: [(&str, &[&str], &str); 25] = [
 ];
 
 /// Files of `manifest` that store a plain path, and which. A path of a campaign is a `CampaignPath`.
-const PLAIN_PATHS: [(&str, &str); 8] = [
+const PLAIN_PATHS: [(&str, &str); 7] = [
     ("crates/manifest/src/campaign.rs", "the campaign file itself"),
     ("crates/manifest/src/campaign_paths/mod.rs", "the one place"),
     ("crates/manifest/src/campaign_paths/walk.rs", "the one place"),
-    ("crates/manifest/src/campaign_paths/walk_by_path.rs", "the one place"),
     ("crates/manifest/src/profile/gateways.rs", "the file of the profiles"),
     ("crates/manifest/src/profile/secret.rs", "a secret, by a path that was resolved"),
     ("crates/manifest/src/recipients.rs", "the folder in which a program of a person works"),

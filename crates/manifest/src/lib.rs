@@ -7,7 +7,6 @@
 //! `resolve` and `profile` convert it to typed values.
 
 mod campaign;
-mod campaign_day;
 mod campaign_paths;
 mod campaign_tests;
 pub mod document;
@@ -30,7 +29,6 @@ pub use campaign::{
     BreakerSettings, Campaign, CampaignBrief, DeliverySettings, DuplicatePolicy, Gaps, Holdout, InDoubtPolicy,
     MessageArm, MessageVariant, ReceiptMode, SANDBOX, VARIANT,
 };
-pub use campaign_day::CampaignDay;
 pub use campaign_paths::{CampaignPath, CampaignPaths, FileState, HeldFolder, PathScope, UnsavedTexts};
 pub use campaign_tests::{CampaignTest, ExpectedText, TestExpectation, TestSubject};
 pub use document::LoadedFile;
@@ -45,7 +43,9 @@ pub use recipients::{
     ConsentFile, ConsentSource, HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource,
     SuppressionFile, TableFile, describe_unopened_file, describe_unopened_list,
 };
-pub use resolve::{is_slug, load_campaign, load_campaign_within, missing_text_reason, suggest_zone, to_slug};
+pub use resolve::{
+    CampaignDay, is_slug, load_campaign, load_campaign_within, missing_text_reason, suggest_zone, to_slug,
+};
 pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};
 pub use sending::{Destination, SendingTerms};
 pub use settings::{Setting, SettingOrigin, list_settings};

@@ -6,10 +6,6 @@
 //!
 //! Hard links and mounted folders count as part of the folder: anyone who can create one can read the files anyway.
 
-#[cfg(unix)]
-mod walk;
-#[cfg(not(unix))]
-#[path = "walk_by_path.rs"]
 mod walk;
 
 use std::collections::BTreeMap;

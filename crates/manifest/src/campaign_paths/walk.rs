@@ -1,169 +1,245 @@
-//! Walking a path below a folder, one part at a time, without leaving the folder.
+//! Walking a path below a folder, without leaving the folder.
 //!
-//! Each part is opened relative to the folder before it and never through a link. A link's target is read and walked
-//! like the rest of the path, so a link that appears in the meantime cannot lead outside either.
+//! `by_handle` opens each part relative to the folder before it and never through a link. A link's target is read and
+//! walked like the rest of the path, so a link that appears in the meantime cannot lead outside either. `by_path` is
+//! for systems that cannot open a file relative to the handle of its folder: the whole path is resolved, compared and
+//! then opened without its links. A link that appears in between is not noticed.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
-
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
-use rustix::io::Errno;
+#[cfg(unix)]
+pub(super) use by_handle::{check_path, exists_below, hold_folder, is_link_below, list_names, open_below};
+#[cfg(not(unix))]
+pub(super) use by_path::{check_path, exists_below, hold_folder, is_link_below, list_names, open_below};
 
 use super::{HeldFolder, dangling_link_error, is_dots, outside_path_error};
 
-/// The maximum number of links on one path, as in Linux.
-const MAX_LINKS: usize = 40;
 /// The maximum number of names that suggestions are made from.
 const MAX_NAMES: usize = 1_000;
 
-/// The flags for opening a folder: on Linux without permission to list it, as the system itself does.
-#[cfg(target_os = "linux")]
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::PATH);
-#[cfg(not(target_os = "linux"))]
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+#[cfg(unix)]
+mod by_handle {
+    use std::ffi::{OsStr, OsString};
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::path::{Component, Path, PathBuf};
 
-/// The flags for opening a file: never waiting for a pipe, and never through a link.
-const FILE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY);
+    use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
+    use rustix::io::Errno;
 
-/// How links at the end of a path are handled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LastLink {
-    Followed,
-    Kept,
-}
+    use super::{HeldFolder, MAX_NAMES, dangling_link_error, is_dots, outside_path_error};
 
-/// Opens the path below a folder.
-pub(super) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
-    walk_path(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty())).map(File::from)
-}
+    /// The maximum number of links on one path, as in Linux.
+    const MAX_LINKS: usize = 40;
 
-/// Walks a path without opening its last part.
-pub(super) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
-    walk_path(folder, below, LastLink::Followed, |_, _| Ok(()))
-}
+    /// The flags for opening a folder: on Linux without permission to list it, as the system itself does.
+    #[cfg(target_os = "linux")]
+    const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::PATH);
+    #[cfg(not(target_os = "linux"))]
+    const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
-/// Whether the path below a folder exists.
-pub(super) fn exists_below(folder: &Path, below: &Path) -> bool {
-    let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
-    walk_path(folder, below, LastLink::Followed, stat).is_ok()
-}
+    /// The flags for opening a file: never waiting for a pipe, and never through a link.
+    const FILE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY);
 
-/// Whether the path below a folder is a link.
-pub(super) fn is_link_below(folder: &Path, below: &Path) -> bool {
-    let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
-    let found = walk_path(folder, below, LastLink::Kept, stat);
-    found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
-}
+    /// How links at the end of a path are handled.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum LastLink {
+        Followed,
+        Kept,
+    }
 
-/// The names in a folder below a folder; empty if it cannot be read.
-pub(super) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let listed = walk_path(folder, below, LastLink::Followed, |here, name| {
-        let opened = openat(here, name, flags, Mode::empty())?;
-        Dir::read_from(opened)
-    });
-    let entries = listed.into_iter().flatten().flatten();
-    let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-    names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
-}
+    /// Opens the path below a folder.
+    pub(in crate::campaign_paths) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
+        walk_path(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty()))
+            .map(File::from)
+    }
 
-/// Opens a folder below a folder, and creates it if requested. On Linux, its files are accessed through the open
-/// folder.
-pub(super) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
-    let open = || {
-        let opened = |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-        walk_path(folder, below, LastLink::Followed, opened)
-    };
-    let handle = match open() {
-        Err(error) if create && error.kind() == io::ErrorKind::NotFound && below != Path::new("") => {
-            hold_folder(folder, below.parent().unwrap_or(Path::new("")), true)?;
-            match walk_path(folder, below, LastLink::Kept, |here, name| mkdirat(here, name, Mode::RWXU)) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => open()?,
-            }
-        }
-        opened => opened?,
-    };
-    let path = match cfg!(target_os = "linux") {
-        true => PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())),
-        false => folder.join(below),
-    };
-    Ok(HeldFolder { path, _handle: Some(File::from(handle)) })
-}
+    /// Walks a path without opening its last part.
+    pub(in crate::campaign_paths) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
+        walk_path(folder, below, LastLink::Followed, |_, _| Ok(()))
+    }
 
-/// Walks to the last part of a path and passes it with its folder to `last`.
-fn walk_path<T>(
-    folder: &Path,
-    below: &Path,
-    last_link: LastLink,
-    last: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, Errno>,
-) -> io::Result<T> {
-    let top = rustix::fs::open(folder, FOLDER, Mode::empty())?;
-    let mut folders: Vec<OwnedFd> = Vec::new();
-    let mut ahead = Vec::new();
-    prepend_parts(below, &mut ahead)?;
-    let (mut links, mut hangs) = (0, false);
-    let missing = |hangs: bool, error: Errno| match error {
-        Errno::NOENT if hangs => dangling_link_error(),
-        error => error.into(),
-    };
-    let name = loop {
-        let Some(part) = ahead.pop() else { break OsString::from(".") };
-        if part == ".." {
-            folders.pop().ok_or_else(outside_path_error)?;
-            continue;
-        }
-        let here = folders.last().unwrap_or(&top);
-        if last_link == LastLink::Kept && ahead.is_empty() {
-            break part;
-        }
-        match readlinkat(here, &part, Vec::new()) {
-            Ok(target) => {
-                links += 1;
-                if links > MAX_LINKS {
-                    return Err(Errno::LOOP.into());
+    /// Whether the path below a folder exists.
+    pub(in crate::campaign_paths) fn exists_below(folder: &Path, below: &Path) -> bool {
+        let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
+        walk_path(folder, below, LastLink::Followed, stat).is_ok()
+    }
+
+    /// Whether the path below a folder is a link.
+    pub(in crate::campaign_paths) fn is_link_below(folder: &Path, below: &Path) -> bool {
+        let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = walk_path(folder, below, LastLink::Kept, stat);
+        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
+    }
+
+    /// The names in a folder below a folder; empty if it cannot be read.
+    pub(in crate::campaign_paths) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let listed = walk_path(folder, below, LastLink::Followed, |here, name| {
+            let opened = openat(here, name, flags, Mode::empty())?;
+            Dir::read_from(opened)
+        });
+        let entries = listed.into_iter().flatten().flatten();
+        let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+        names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
+    }
+
+    /// Opens a folder below a folder, and creates it if requested. On Linux, its files are accessed through the open
+    /// folder.
+    pub(in crate::campaign_paths) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
+        let open = || {
+            let opened =
+                |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+            walk_path(folder, below, LastLink::Followed, opened)
+        };
+        let handle = match open() {
+            Err(error) if create && error.kind() == io::ErrorKind::NotFound && below != Path::new("") => {
+                hold_folder(folder, below.parent().unwrap_or(Path::new("")), true)?;
+                match walk_path(folder, below, LastLink::Kept, |here, name| mkdirat(here, name, Mode::RWXU)) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => open()?,
                 }
-                hangs |= ahead.is_empty();
-                let target = Path::new(OsStr::from_bytes(target.as_bytes()));
-                let within = match target.is_absolute() {
-                    true => {
-                        folders.clear();
-                        target.strip_prefix(folder).map_err(|_| outside_path_error())?
+            }
+            opened => opened?,
+        };
+        let path = match cfg!(target_os = "linux") {
+            true => PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())),
+            false => folder.join(below),
+        };
+        Ok(HeldFolder { path, _handle: Some(File::from(handle)) })
+    }
+
+    /// Walks to the last part of a path and passes it with its folder to `last`.
+    fn walk_path<T>(
+        folder: &Path,
+        below: &Path,
+        last_link: LastLink,
+        last: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, Errno>,
+    ) -> io::Result<T> {
+        let top = rustix::fs::open(folder, FOLDER, Mode::empty())?;
+        let mut folders: Vec<OwnedFd> = Vec::new();
+        let mut ahead = Vec::new();
+        prepend_parts(below, &mut ahead)?;
+        let (mut links, mut hangs) = (0, false);
+        let missing = |hangs: bool, error: Errno| match error {
+            Errno::NOENT if hangs => dangling_link_error(),
+            error => error.into(),
+        };
+        let name = loop {
+            let Some(part) = ahead.pop() else { break OsString::from(".") };
+            if part == ".." {
+                folders.pop().ok_or_else(outside_path_error)?;
+                continue;
+            }
+            let here = folders.last().unwrap_or(&top);
+            if last_link == LastLink::Kept && ahead.is_empty() {
+                break part;
+            }
+            match readlinkat(here, &part, Vec::new()) {
+                Ok(target) => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(Errno::LOOP.into());
                     }
-                    false => target,
-                };
-                prepend_parts(within, &mut ahead)?;
+                    hangs |= ahead.is_empty();
+                    let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+                    let within = match target.is_absolute() {
+                        true => {
+                            folders.clear();
+                            target.strip_prefix(folder).map_err(|_| outside_path_error())?
+                        }
+                        false => target,
+                    };
+                    prepend_parts(within, &mut ahead)?;
+                }
+                // This part is not a link.
+                Err(Errno::INVAL) if ahead.is_empty() => break part,
+                Err(Errno::INVAL) => {
+                    let next = openat(here, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+                    folders.push(next.map_err(|error| missing(hangs, error))?);
+                }
+                Err(error) => return Err(missing(hangs, error)),
             }
-            // This part is not a link.
-            Err(Errno::INVAL) if ahead.is_empty() => break part,
-            Err(Errno::INVAL) => {
-                let next = openat(here, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-                folders.push(next.map_err(|error| missing(hangs, error))?);
+        };
+        let here = folders.last().unwrap_or(&top);
+        last(here.as_fd(), &name).map_err(|error| match error {
+            // A link just replaced the file.
+            Errno::LOOP => outside_path_error(),
+            error => missing(hangs, error),
+        })
+    }
+
+    /// Adds the parts of a path before the remaining parts.
+    fn prepend_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
+        for part in path.components().rev() {
+            match part {
+                Component::Normal(name) => ahead.push(name.to_owned()),
+                Component::ParentDir => ahead.push("..".into()),
+                Component::CurDir => {}
+                Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
             }
-            Err(error) => return Err(missing(hangs, error)),
         }
-    };
-    let here = folders.last().unwrap_or(&top);
-    last(here.as_fd(), &name).map_err(|error| match error {
-        // A link just replaced the file.
-        Errno::LOOP => outside_path_error(),
-        error => missing(hangs, error),
-    })
+        Ok(())
+    }
 }
 
-/// Adds the parts of a path before the remaining parts.
-fn prepend_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
-    for part in path.components().rev() {
-        match part {
-            Component::Normal(name) => ahead.push(name.to_owned()),
-            Component::ParentDir => ahead.push("..".into()),
-            Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
+#[cfg(not(unix))]
+mod by_path {
+    use std::fs::{self, File};
+    use std::io::{self, ErrorKind};
+    use std::path::{Path, PathBuf};
+
+    use super::{HeldFolder, MAX_NAMES, dangling_link_error, is_dots, outside_path_error};
+
+    /// Opens the path below a folder.
+    pub(in crate::campaign_paths) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
+        File::open(resolve_real_path(folder, below)?)
+    }
+
+    /// Resolves a path without opening it.
+    pub(in crate::campaign_paths) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
+        resolve_real_path(folder, below).map(drop)
+    }
+
+    /// Resolves a folder below a folder, and creates it if requested.
+    pub(in crate::campaign_paths) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
+        if create {
+            fs::create_dir_all(folder.join(below))?;
+        }
+        Ok(HeldFolder { path: resolve_real_path(folder, below)?, _handle: None })
+    }
+
+    /// Whether the path below a folder exists.
+    pub(in crate::campaign_paths) fn exists_below(folder: &Path, below: &Path) -> bool {
+        resolve_real_path(folder, below).is_ok()
+    }
+
+    /// Whether the path below a folder is a link.
+    pub(in crate::campaign_paths) fn is_link_below(folder: &Path, below: &Path) -> bool {
+        folder.join(below).is_symlink()
+    }
+
+    /// The names in a folder below a folder; empty if it cannot be read.
+    pub(in crate::campaign_paths) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
+        let entries = resolve_real_path(folder, below).and_then(fs::read_dir).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name()).filter(|name| !is_dots(name));
+        names.filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
+    }
+
+    fn resolve_real_path(folder: &Path, below: &Path) -> io::Result<PathBuf> {
+        let path = folder.join(below);
+        match path.canonicalize() {
+            Ok(real) if real.starts_with(folder) => Ok(real),
+            Ok(_) => Err(outside_path_error()),
+            // The target of a link is not revealed, whether it exists or not.
+            Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
+                let target = fs::read_link(&path)?;
+                if target.is_relative() && target.components().all(|part| part.as_os_str() != "..") {
+                    return Err(dangling_link_error());
+                }
+                Err(outside_path_error())
+            }
+            Err(error) => Err(error),
         }
     }
-    Ok(())
 }

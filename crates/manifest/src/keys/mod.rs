@@ -1,28 +1,27 @@
 //! Tables of the keys that files can have, their structure checks and JSON Schemas.
 //!
 //! Only these tables define a key, its form, default and meaning; the keys of channels are derived from the channels'
-//! own tables. The structure check, the hints about misplaced keys and the JSON Schema read them.
+//! own tables, and the keys of `tests` are in `campaign_tests`. The structure check, the hints about misplaced keys and
+//! the JSON Schema read them. For editors, a [`KeyPlace`] says what can be written at a path; it records neither its
+//! file nor its position there.
 
 mod advice;
 #[cfg(test)]
 mod agreement_tests;
 mod list_checks;
-mod places;
 mod schema;
 mod structure;
 mod tables;
-mod test_tables;
 
 pub(crate) use advice::find_meant_key;
 pub(crate) use advice::{is_known, is_text_key};
 pub(crate) use list_checks::{ChannelItem, find_meant_item, has_bare_texts, parse_channel_item};
-pub use places::{KeyPlace, PathStep};
 pub use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};
 pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root, unknown_country_finding};
+use tables::TEXT_FILE;
 pub(crate) use tables::{CAMPAIGN, CHANNELS, CONSENT, HOLDOUT, PROFILE, SUPPRESS_FILE, WINDOW};
 pub(crate) use tables::{DATA_KEYS, VARIANT_KEYS};
-pub(crate) use test_tables::{SMS_TEXT, TEST_KEYS, TESTABLE_REASONS};
 
 /// The key of a price for all countries without their own.
 pub(crate) const OTHER_COUNTRIES: &str = "else";
@@ -156,7 +155,7 @@ impl KeySpec {
         self
     }
 
-    const fn mark_choice(mut self) -> Self {
+    pub(crate) const fn mark_choice(mut self) -> Self {
         self.presence = KeyPresence::Choice;
         self
     }
@@ -170,6 +169,18 @@ impl KeySpec {
     pub(crate) fn format_example_as(&self, name: &str) -> String {
         format!("{name}: {}", self.example)
     }
+
+    /// The place of the key's value.
+    #[must_use]
+    pub fn place(&'static self) -> KeyPlace {
+        KeyPlace { key: Some(self), shape: self.shape }
+    }
+
+    /// Whether its map needs the key, or one of several keys like it.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        matches!(self.presence, KeyPresence::Required | KeyPresence::Choice)
+    }
 }
 
 /// The names of the keys.
@@ -180,4 +191,178 @@ pub(crate) fn key_names(keys: &'static [KeySpec]) -> impl Iterator<Item = &'stat
 /// The key with this name.
 pub(crate) fn find_key(keys: &'static [KeySpec], name: &str) -> Option<&'static KeySpec> {
     keys.iter().find(|key| key.name == name)
+}
+
+/// One step on the way from the top of a file to a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathStep {
+    /// The value of this key.
+    Key(String),
+    /// An item of a list, by its position from 0.
+    Item(usize),
+}
+
+/// A place in a file, with the form of its value.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyPlace {
+    key: Option<&'static KeySpec>,
+    shape: ValueShape,
+}
+
+/// The keys of a secret.
+static SECRET_KEYS: &[KeySpec] = &[
+    KeySpec::new("env", ValueShape::Line, "CAMPAIGN_API_KEY")
+        .with_doc("The environment variable that contains the secret.")
+        .mark_choice(),
+    KeySpec::new("file", ValueShape::Line, "secrets/api-key")
+        .with_doc("The file that contains the secret. The path is relative to this file.")
+        .mark_choice(),
+];
+
+/// One profile of gateways.yaml, under a name that its author chose.
+static NAMED_PROFILE: KeySpec = KeySpec::new(
+    "profile",
+    ValueShape::Map(PROFILE),
+    "{ base_url: https://gateway.example, api_key: { env: CAMPAIGN_API_KEY } }",
+)
+.with_doc("A gateway profile: an account, its limits and its rules.");
+
+impl KeyPlace {
+    /// The top of a file with these keys.
+    #[must_use]
+    pub fn top_of(keys: &'static [KeySpec]) -> Self {
+        Self { key: None, shape: ValueShape::Map(keys) }
+    }
+
+    /// The top of a campaign file.
+    #[must_use]
+    pub fn top_of_campaign() -> Self {
+        Self::top_of(CAMPAIGN)
+    }
+
+    /// The top of gateways.yaml, with profiles by their names.
+    #[must_use]
+    pub fn top_of_gateways() -> Self {
+        Self { key: None, shape: ValueShape::Each(&NAMED_PROFILE) }
+    }
+
+    /// The place at the end of a path; `None` if the path leaves the tables.
+    #[must_use]
+    pub fn follow(self, path: &[PathStep]) -> Option<Self> {
+        path.iter().try_fold(self, |place, step| place.enter(step))
+    }
+
+    fn enter(self, step: &PathStep) -> Option<Self> {
+        let of = |key: &'static KeySpec| Self { key: Some(key), shape: key.shape };
+        let unnamed = |shape| Self { key: None, shape };
+        match (self.shape, step) {
+            (ValueShape::Each(each), PathStep::Key(_)) => Some(of(each)),
+            (ValueShape::Texts | ValueShape::Headers, PathStep::Key(_)) => Some(unnamed(ValueShape::Template)),
+            (ValueShape::Columns, PathStep::Key(_)) => Some(unnamed(ValueShape::Line)),
+            (_, PathStep::Key(name)) => find_key(self.keys(), name).map(of),
+            (ValueShape::List { of: item, .. }, PathStep::Item(_)) => Some(of(item)),
+            (ValueShape::Channels, PathStep::Item(_)) => Some(unnamed(ValueShape::Map(CHANNELS))),
+            // A single value stands for a list of one.
+            (ValueShape::Words(_) | ValueShape::Counts | ValueShape::Secrets | ValueShape::Line, PathStep::Item(_)) => {
+                Some(self)
+            }
+            _ => None,
+        }
+    }
+
+    /// The key whose value is here; `None` at the top of a file and under names that the author chose.
+    #[must_use]
+    pub fn key(&self) -> Option<&'static KeySpec> {
+        self.key
+    }
+
+    /// The keys that a map has here; empty for other values.
+    #[must_use]
+    pub fn keys(&self) -> &'static [KeySpec] {
+        match self.shape {
+            ValueShape::Map(keys) | ValueShape::Or { keys, .. } => keys,
+            ValueShape::Message => TEXT_FILE,
+            ValueShape::Secret | ValueShape::Secrets => SECRET_KEYS,
+            _ => &[],
+        }
+    }
+
+    /// The words that can be written here; empty if the value is free.
+    #[must_use]
+    pub fn words(&self) -> Vec<&'static str> {
+        match self.shape {
+            ValueShape::OneOf(words) | ValueShape::Words(words) => words.to_vec(),
+            ValueShape::Bool => vec!["true", "false"],
+            ValueShape::Channels => CHANNELS.iter().map(|channel| channel.name).collect(),
+            ValueShape::Or { alone, .. } => Self { key: None, shape: alone.shape }.words(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the value here is a map or a list, so that it starts on the next line.
+    #[must_use]
+    pub fn is_nested(&self) -> bool {
+        matches!(
+            self.shape,
+            ValueShape::Map(_)
+                | ValueShape::Each(_)
+                | ValueShape::Texts
+                | ValueShape::Columns
+                | ValueShape::Headers
+                | ValueShape::Properties
+                | ValueShape::Channels
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> Vec<PathStep> {
+        let step = |step: &str| step.parse().map_or_else(|_| PathStep::Key(step.to_owned()), PathStep::Item);
+        text.split('.').filter(|step| !step.is_empty()).map(step).collect()
+    }
+
+    fn names(text: &str) -> Vec<&'static str> {
+        let place = KeyPlace::top_of_campaign().follow(&path(text)).unwrap_or_else(|| panic!("{text}"));
+        place.keys().iter().map(|key| key.name).collect()
+    }
+
+    #[test]
+    fn keys_allowed_at_a_path_match_the_key_tables() {
+        for (text, expected) in [
+            ("", "recipients"),
+            ("recipients", "region"),
+            ("recipients.suppress.0", "phone"),
+            ("channels.0", "sms"),
+            ("channels.0.sms", "signature"),
+            ("channels.1.sms.message", "file"),
+            ("variants.a.channels.0.viber", "signature"),
+            ("notify.url", "env"),
+            ("delivery.window", "days"),
+            ("tests.0.expect.sms", "parts"),
+            ("data.stores", "key"),
+        ] {
+            assert!(names(text).contains(&expected), "{text}: {:?}", names(text));
+        }
+        for text in ["vars.shop", "recipients.file", "edition"] {
+            assert!(names(text).is_empty(), "{text}");
+        }
+        for text in ["nothing", "recipients.file.x", "vars.shop.x", "channels.sms"] {
+            assert!(KeyPlace::top_of_campaign().follow(&path(text)).is_none(), "{text}");
+        }
+        let profile = KeyPlace::top_of_gateways().follow(&path("main")).expect("a profile");
+        assert!(profile.keys().iter().any(|key| key.name == "base_url" && key.is_required()));
+    }
+
+    #[test]
+    fn words_at_a_place_are_the_allowed_values() {
+        let words = |text| KeyPlace::top_of_campaign().follow(&path(text)).map(|place| place.words());
+        assert_eq!(words("purpose"), Some(vec!["marketing", "service"]));
+        assert_eq!(words("mandatory"), Some(vec!["true", "false"]));
+        assert!(words("channels").is_some_and(|words| words.contains(&"sms")));
+        assert!(words("recipients.state.0").is_some_and(|words| words.contains(&"failed")));
+        assert_eq!(words("name"), Some(Vec::new()));
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! The keys of channels and prices are derived from the channels' own tables in the domain.
 
-use super::test_tables::{MAX_TESTS, TEST};
 use super::{KeyPresence, KeySpec, ValueShape};
+use crate::campaign_tests::{MAX_TESTS, TEST};
 use campaign_core::domain::{Card, Channel, ChannelField, FieldKind, FieldRequirement, Language, RowState};
 
 const MAX_COUNT: u32 = u32::MAX;

@@ -18,7 +18,6 @@ use jiff::civil::Date;
 use super::campaign::{
     BreakerSettings, Campaign, CampaignBrief, DeliverySettings, DuplicatePolicy, InDoubtPolicy, default_results_path,
 };
-use super::campaign_day::{CampaignDay, insert_date};
 use super::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile};
 use super::keys::CAMPAIGN;
 use super::recipients::{RecipientSource, is_list_name, read_countries};
@@ -35,7 +34,8 @@ use campaign_core::finding::{Finding, SourceText, quote_for_shell, rules};
 use super::campaign_tests::read_tests;
 pub(super) use super::notify::read_notify;
 pub use texts::missing_text_reason;
-pub use timing::suggest_zone;
+use timing::insert_date;
+pub use timing::{CampaignDay, suggest_zone};
 
 const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "the campaign", keys: CAMPAIGN };
 

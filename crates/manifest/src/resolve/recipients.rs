@@ -7,7 +7,7 @@ use encoding_rs::Encoding;
 use reqwest::Url;
 
 use super::Resolver;
-use crate::campaign_day::{has_placeholder, insert_date, replace_today};
+use super::timing::{has_placeholder, insert_date, replace_today};
 use crate::document::ConfigSection;
 use crate::keys::{CONSENT, DATA_KEYS, PHONE_COLUMN, SUPPRESS_FILE};
 use crate::profile::{SecretSource, is_loopback_host, read_secret_source};

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::Resolver;
-use crate::campaign_day::{CampaignDay, has_placeholder};
+use super::timing::has_placeholder;
+use super::{CampaignDay, Resolver};
 use crate::keys::has_bare_texts;
 use crate::source_map::align_characters;
 use crate::yaml::{MapEntry, Node, Scalar};
