@@ -9,13 +9,13 @@ use super::library::{
     MeteredSource, MeteredText, MeteredTexts, TemplateAnalysis, TemplateLibrary, TextLoader, error_place, template_key,
 };
 use super::names::{NameChecker, NameScope, TemplateNames, TemplateNeeds, check_vars};
-use super::problem::{TextProblem, sort_problems};
 use super::render::{
     CompiledMessages, FilledText, MessagePiece, TemplateCells, TextSegments, failure_problem, fill_template,
     number_texts,
 };
 use super::syntax_errors;
 use super::tokens::is_constant;
+use super::{TextProblem, sort_problems};
 use campaign_core::domain::{MessageContent, NamedTemplate, TextLimit, find_text_violation};
 use campaign_core::finding::rules;
 

@@ -2,11 +2,11 @@
 
 use tera::Context;
 
+use super::TextProblem;
 use super::compile::{Compilation, shared_context};
 use super::inspection::{ConditionCheck, ConditionKind, list_simple_checks, suggest_number_comparison};
 use super::library::template_key;
 use super::names::{NameMeaning, NameScope, TemplateNames};
-use super::problem::TextProblem;
 use super::render::{RenderError, TemplateCells, fill_template, to_render_error_in};
 use super::slips::SyntaxSlips;
 use super::tokens::{TokenKind, tokenize};

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use tera::{Error, ErrorKind, Tera};
 
+use super::TextProblem;
 use super::engine::{FILTERS, FUNCTIONS, KEEP, MAX_STEPS, ROUND, TESTS, WEB_FILTERS};
 use super::names::TemplateNames;
 use super::outline::{Outline, OutlineAction, OutlineEvent, SetValue};
-use super::problem::TextProblem;
 use super::slips::{SyntaxSlip, SyntaxSlips};
 use super::syntax_errors;
 use super::tokens::tokenize;

@@ -1,6 +1,6 @@
 //! Message texts: templates become the text of each recipient.
 //!
-//! [`compile_messages`] finds all problems of the texts before the first message is sent. A [`Renderer`] then fills the
+//! [`compile_messages`] finds every [`TextProblem`] before the first message is sent. A [`Renderer`] then fills the
 //! [`CompiledMessages`] row by row and returns a message that every channel accepts, or the reason why the row has
 //! none.
 //!
@@ -20,7 +20,6 @@ mod markers;
 mod names;
 mod notice;
 mod outline;
-mod problem;
 mod render;
 mod slips;
 mod syntax_errors;
@@ -28,6 +27,11 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod tokens;
+
+use std::ops::Range;
+
+use campaign_core::domain::NamedTemplate;
+use campaign_core::finding::Rule;
 
 pub use compile::{compile_messages, render_constant};
 pub use condition::{Condition, RowFilter, compile_condition};
@@ -40,7 +44,102 @@ pub use inspection::{
 pub use markers::{BranchFinder, MarkedText, Marker};
 pub use names::TemplateNames;
 pub use notice::{Notice, render_notice};
-pub use problem::{TextProblem, problem_at};
 pub use render::{CompiledMessages, FilledMessage, RenderError, Renderer};
 pub use slips::{cyrillic_lookalike, latin_lookalike};
 pub use tables::{LookupTable, load_tables};
+
+/// A problem of one text, found before anything is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextProblem {
+    /// The text's name, as in [`NamedTemplate::name`] or as it is included.
+    pub text: String,
+    /// The line in the text, from 1.
+    pub line: usize,
+    /// The column in that line, from 1, in characters.
+    pub column: usize,
+    /// The number of characters, at least 1 and all in that line.
+    pub length: usize,
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The problem: a lowercase fragment with names in backticks.
+    pub message: String,
+    /// The variable or column that the problem is about, if it is about one.
+    pub subject: Option<String>,
+    /// The remedy.
+    pub help: Option<String>,
+}
+
+impl TextProblem {
+    /// A problem with the bytes `span` of `source`.
+    fn new(text: &str, source: &str, span: Range<usize>, rule: &'static Rule, message: String) -> Self {
+        let start = floor_boundary(source, span.start);
+        let meant = &source[start..floor_boundary(source, span.end).max(start)];
+        let before = &source[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            text: text.to_owned(),
+            line: 1 + before.matches('\n').count(),
+            column: 1 + before[line_start..].chars().count(),
+            length: meant.split('\n').next().unwrap_or("").chars().count().max(1),
+            rule,
+            message,
+            subject: None,
+            help: None,
+        }
+    }
+
+    /// The problem with a remedy, if known.
+    fn with_help(mut self, help: impl Into<Option<String>>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+/// The character boundary at or before `at`.
+fn floor_boundary(source: &str, at: usize) -> usize {
+    (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Sorts problems by text and place, and removes duplicates. Included texts follow those that include them.
+fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Vec<TextProblem> {
+    let position =
+        |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());
+    problems.sort_by_cached_key(|problem| (position(problem), problem.text.clone(), problem.line, problem.column));
+    problems.dedup();
+    problems
+}
+
+/// A problem with some bytes of a text.
+#[must_use]
+pub fn problem_at(
+    text: &NamedTemplate,
+    span: Range<usize>,
+    rule: &'static Rule,
+    message: String,
+    help: &str,
+) -> TextProblem {
+    TextProblem::new(&text.name, &text.source, span, rule, message).with_help(help.to_owned())
+}
+
+#[cfg(test)]
+mod problem_tests {
+    use super::*;
+    use campaign_core::finding::rules;
+
+    #[test]
+    fn place_counts_lines_and_characters() {
+        let source = "Привіт\n{{ ім }} x\ny";
+        let at = |start, end| {
+            let problem = TextProblem::new("t", source, start..end, &rules::TEXT_FAILS, String::new());
+            (problem.line, problem.column, problem.length)
+        };
+        assert_eq!(at(0, 2), (1, 1, 1));
+        assert_eq!(at(13, 15), (2, 1, 2));
+        assert_eq!(at(16, 20), (2, 4, 2));
+        assert_eq!(at(16, source.len()), (2, 4, 7));
+        assert_eq!(at(source.len(), source.len()), (3, 2, 1));
+        // Out-of-range bounds are clamped and never panic.
+        assert_eq!(at(17, 999), (2, 4, 7));
+        assert_eq!(at(999, 5), (3, 2, 1));
+    }
+}

@@ -7,10 +7,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::TextProblem;
 use super::engine::{MAX_BYTES, MAX_STEPS};
 use super::library::{TemplateAnalysis, TemplateLibrary};
 use super::outline::{OutlineAction, OutlineEvent, TableLookup, VariableUse};
-use super::problem::TextProblem;
 use super::tables::LookupTable;
 use campaign_core::domain::Language;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved, is_variable};

@@ -8,11 +8,11 @@ use std::ops::Range;
 use tera::value::Key;
 use tera::{Context, Error, Tera, Value};
 
+use super::TextProblem;
 use super::engine::{CappedWriter, MAX_BYTES, reset_steps};
 use super::failure::{RenderFailure, explain_failure};
 use super::library::{MeteredTexts, error_place};
 use super::names::{NameMeaning, NameScope, TemplateNames, TemplateNeeds, intern_name};
-use super::problem::TextProblem;
 use super::tokens::{TemplateToken, TokenKind, is_constant, tokenize};
 use campaign_core::domain::{
     Channel, ChannelField, MessageContent, NamedTemplate, Row, Stage, TextSource, TextViolation, find_text_violation,

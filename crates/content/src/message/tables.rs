@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tera::value::Key;
 use tera::{Map, Value};
 
-use super::problem::TextProblem;
+use super::TextProblem;
 use campaign_core::finding::rules;
 
 /// Rows by the values of a key column.
