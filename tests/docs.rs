@@ -374,7 +374,7 @@ const CONNECTING: [(&str, &str); 11] = [
     ("src/serve.rs", "| the address of the dashboard |"),
     ("crates/server/src/connector/approval.rs", "| `campaign connector` on this machine |"),
     ("crates/gateway/src/webhook_urls.rs", "| your own `hook: { public_url }` |"),
-    ("crates/gateway/src/json_api/http.rs", "| the gateway: `base_url` |"),
+    ("crates/gateway/src/json_api/mod.rs", "| the gateway: `base_url` |"),
     ("crates/ledger/src/postgres/opening.rs", "| the ledger: `postgres://…` |"),
     ("crates/ledger/src/postgres/transfer.rs", "| the ledger: `postgres://…` |"),
     ("crates/ledger/src/postgres/transaction.rs", "| the ledger: `postgres://…` |"),

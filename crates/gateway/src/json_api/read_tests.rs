@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::http::HttpExchange;
+use super::HttpExchange;
 use super::reply::{AnswerRules, read_reply};
 use crate::{EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
 use campaign_core::domain::{Endpoint, GatewayMessageId, MessageId, OperationKind, OperationOutcome, Phone, Row};

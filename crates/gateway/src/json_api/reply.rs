@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::http::HttpExchange;
+use super::HttpExchange;
 use super::members::{
     AnswerBody, AnswerItem, SuccessFlag, has_key, non_null, read_msg_id, read_text, read_whole_number, truncate_answer,
 };

@@ -12,9 +12,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use serde_json::value::RawValue;
 
-use super::RedactingReader;
-use crate::JsonApi;
-use crate::json_api::http::HttpExchange;
+use super::{HttpExchange, JsonApi, RedactingReader};
 use crate::json_api::members::{AnswerBody, AnswerItem, SuccessFlag, non_null};
 
 pub use account::{

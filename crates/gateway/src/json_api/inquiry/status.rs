@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Inquiry;
 use crate::StatusAnswer;
-use crate::json_api::http::HttpExchange;
+use crate::json_api::HttpExchange;
 use crate::json_api::members::{
     AnswerBody, AnswerItem, RedactingReader, SuccessFlag, read_object, read_record, read_timestamp, read_whole_number,
 };

@@ -8,7 +8,7 @@ mod reference;
 
 use proptest::prelude::*;
 
-use super::http::HttpExchange;
+use super::HttpExchange;
 use super::read_tests::{envelope, outcome_letters, rules, signal_word};
 use super::reply::read_reply;
 use campaign_core::domain::{Endpoint, OperationKind};
