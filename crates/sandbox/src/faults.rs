@@ -6,11 +6,10 @@
 use std::time::Duration;
 
 use crate::platform::{
-    ApiResponse, EnvelopeFacts, GatewayEmulator, MessageFacts, OperationError, OperationOrigin, RandomDraw, ResultData,
-    ResultItem, SendResult,
+    ApiResponse, GatewayEmulator, OperationError, OperationOrigin, ResultData, ResultItem, SendResult,
 };
 use crate::request::{ClientId, ParsedEnvelope, RequestItem};
-use crate::scenario::{FaultEffect, Scenario, ScenarioFault, WebhookFault};
+use crate::scenario::{EnvelopeFacts, FaultEffect, MessageFacts, RandomDraw, Scenario, ScenarioFault, WebhookFault};
 use campaign_core::domain::Endpoint;
 
 /// The first decision number of faults, far from the numbers of message lifecycles.

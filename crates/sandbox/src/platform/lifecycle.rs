@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
 
-use super::{ChannelStage, GatewayEmulator, MessageFacts, RandomDraw, SandboxMessage, messages, msg_id_of};
+use super::{ChannelStage, GatewayEmulator, SandboxMessage, messages, msg_id_of};
 use crate::journal::{ChargeReason, JournalLine, JournalLines};
-use crate::scenario::{Behaviour, Scenario};
+use crate::scenario::{Behaviour, MessageFacts, RandomDraw, Scenario};
 
 /// The progress of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

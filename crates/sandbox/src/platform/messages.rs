@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{LifecycleState, MessageFacts, VirtualTime};
+use super::{LifecycleState, VirtualTime};
 use crate::request::{ClientId, ClientIdKey, MessageInquiry, OperationType};
-use crate::scenario::PartPrices;
+use crate::scenario::{MessageFacts, PartPrices};
 use campaign_core::domain::{Amount, Channel, Endpoint, Phone};
 
 /// The gateway's identifier of the first message; later ones are consecutive.

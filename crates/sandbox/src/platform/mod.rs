@@ -3,12 +3,10 @@
 //! - `operations`: what each operation does; `answer`: the format of results and errors;
 //! - `account`: balance, sender names, rate limit and templates;
 //! - `messages`: accepted messages and their channels;
-//! - `lifecycle`: the states of a message, virtual time, and when each state is due;
-//! - `draw`: random draws and conditions.
+//! - `lifecycle`: the states of a message, virtual time, and when each state is due.
 
 pub(crate) mod account;
 pub(crate) mod answer;
-mod draw;
 mod lifecycle;
 pub(crate) mod messages;
 mod operations;
@@ -33,7 +31,6 @@ pub(crate) use account::SandboxAccount;
 pub(crate) use answer::{
     ApiResponse, BalanceRecord, CodeCall, OperationError, ReplyRecord, ResultData, ResultItem, SendResult, StatusRecord,
 };
-pub(crate) use draw::{EnvelopeFacts, MessageFacts, RandomDraw};
 pub(crate) use lifecycle::{Agenda, DeliveryFailure, LifecycleState, MessageLifecycle, Phase, VirtualTime, WireTime};
 pub(crate) use messages::{ChannelStage, MessageStore, SandboxMessage, StagePlans, msg_id_of};
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    ChannelStage, Charge, CodeCall, GatewayEmulator, ItemOutcome, LifecycleState, MessageFacts, MessageLifecycle,
-    OperationError, OperationOrigin, Phase, RandomDraw, ReplyRecord, ResultData, SandboxMessage, SendResult,
-    StatusRecord, WireTime, messages, msg_id_of,
+    ChannelStage, Charge, CodeCall, GatewayEmulator, ItemOutcome, LifecycleState, MessageLifecycle, OperationError,
+    OperationOrigin, Phase, ReplyRecord, ResultData, SandboxMessage, SendResult, StatusRecord, WireTime, messages,
+    msg_id_of,
 };
 use crate::journal::ChargeReason;
 use crate::request::{ClientId, MessageInquiry, OperationType, RequestItem, SendRequest, TemplateCall};
-use crate::scenario::Blindness;
+use crate::scenario::{Blindness, MessageFacts, RandomDraw};
 use campaign_core::domain::{Amount, Channel, Phone};
 
 /// The decision number for the digits of verification calls.

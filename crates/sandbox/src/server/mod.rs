@@ -1,15 +1,14 @@
 //! The sandbox server: starting and stopping a [`Sandbox`], and its addresses.
 //!
-//! - `port`: the port, which can refuse or close connections;
-//! - `http`: requests and answers, which can be late, truncated or lost;
+//! - `http`: the port, which can refuse or close connections, and requests and answers, which can be late, truncated or
+//!   lost;
 //! - `live`: the platform with its clock and journal;
 //! - `webhook_client`: sending webhooks, only to this machine by default.
 //!
 //! Nothing here knows what an operation is.
 
-mod http;
+pub(super) mod http;
 mod live;
-pub(super) mod port;
 pub(super) mod webhook_client;
 
 use std::io;
@@ -27,9 +26,8 @@ use crate::platform::Counts;
 use crate::request::AccountKeys;
 use crate::scenario::Scenario;
 use campaign_net::connectable_address;
-use http::HttpState;
+use http::{HttpState, SandboxPort, Timeouts};
 use live::LivePlatform;
-use port::{SandboxPort, Timeouts};
 use webhook_client::{RECEIVER_TIMEOUT, WebhookClient};
 
 pub use webhook_client::{LocalReceiver, WebhookPolicy};
@@ -122,7 +120,7 @@ impl Sandbox {
             // When the server ends, the clock stops and no more webhooks are sent.
             let mut ticking = JoinSet::new();
             ticking.spawn(time);
-            port::serve_connections(port, app, timeouts, (orders, stopped)).await;
+            http::serve_connections(port, app, timeouts, (orders, stopped)).await;
         });
         let first = scenario.accounts.first().and_then(|account| account.key.as_deref());
         let key = first.map_or(key, SecretString::from);

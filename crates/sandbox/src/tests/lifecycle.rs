@@ -5,8 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use crate::platform::{ChannelStage, LifecycleState, MessageFacts, MessageLifecycle, Phase, VirtualTime};
-use crate::scenario::{Behaviour, Behaviours, Exception, ReadBehaviour, ReplyBehaviour, Scenario, ScenarioCondition};
+use crate::platform::{ChannelStage, LifecycleState, MessageLifecycle, Phase, VirtualTime};
+use crate::scenario::{
+    Behaviour, Behaviours, Exception, MessageFacts, ReadBehaviour, ReplyBehaviour, Scenario, ScenarioCondition,
+};
 use campaign_core::domain::{Channel, Endpoint, Phone, Status};
 use campaign_manifest::Percentage;
 

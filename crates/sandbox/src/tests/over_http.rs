@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::receiver::TestReceiver;
 use crate::journal::Journal;
 use crate::scenario::{FaultEffect, Scenario, ScenarioCondition, ScenarioFault, WebhookFault};
-use crate::server::port::Timeouts;
+use crate::server::http::Timeouts;
 use crate::server::{Sandbox, SandboxSettings};
 
 /// Far longer than these tests take.
