@@ -5,11 +5,9 @@ use std::ops::Range;
 use campaign_content::message::{FILTERS, filter_arguments};
 use campaign_manifest::{KeyPlace, KeySpec, PathStep, SANDBOX};
 
-use crate::explanation::describe_key;
-use crate::kind::DocumentKind;
-use crate::names::{BUILT_IN, KnownNames, column_expression, describe_column};
-use crate::template_cursor::{TemplateSlot, find_template_cursor, find_word};
-use crate::yaml_outline::{YamlCursor, YamlOutline, YamlSlot};
+use crate::DocumentKind;
+use crate::cursor::{TemplateSlot, YamlCursor, YamlOutline, YamlSlot, find_template_cursor, find_word};
+use crate::explanation::{BUILT_IN, KnownNames, column_expression, describe_column, describe_key};
 
 /// What a completion stands for, which editors show as a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

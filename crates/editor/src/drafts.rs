@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use campaign_core::finding::{Finding, SourceText};
 use campaign_runs::{ColumnsKey, DraftCampaign, ListKey, SampledColumn};
 
-use crate::diagnostics::move_finding;
+use crate::protocol::move_finding;
 
 /// A check of a list, for another thread. It stops once the text changes.
 pub struct ListCheck {

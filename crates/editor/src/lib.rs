@@ -9,16 +9,103 @@
 //! and which stop once the text changes.
 
 mod completion;
-mod diagnostics;
+mod cursor;
 mod drafts;
 mod explanation;
-mod kind;
-mod names;
-mod position;
+mod protocol;
 mod session;
-mod template_cursor;
-mod yaml_outline;
+
+use std::path::Path;
+
+use campaign_core::finding::did_you_mean;
+use campaign_manifest::KeyPlace;
+use campaign_sandbox::top_of_scenario;
 
 pub use drafts::{ListCheck, ListOutcome};
-pub use position::ColumnUnit;
+pub use protocol::ColumnUnit;
 pub use session::EditorSession;
+
+/// The kind of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DocumentKind {
+    /// A campaign file.
+    Campaign,
+    /// A file of gateway profiles.
+    Gateways,
+    /// A scenario of the sandbox.
+    Scenario,
+    /// A text file of campaigns.
+    Template,
+    /// Another file, about which the editor support says nothing.
+    Other,
+}
+
+impl DocumentKind {
+    /// The kind of a document by its name and its keys. An empty YAML file counts as a campaign, because it might
+    /// become one.
+    fn detect(path: &Path, text: &str) -> Self {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("txt") => return Self::Template,
+            Some("yaml" | "yml") => {}
+            _ => return Self::Other,
+        }
+        if path.file_stem().is_some_and(|stem| stem == "gateways") {
+            return Self::Gateways;
+        }
+        let names: Vec<&str> = text.lines().filter_map(top_key).collect();
+        if names.is_empty() {
+            return Self::Campaign;
+        }
+        let known = |place: KeyPlace| {
+            let keys: Vec<&str> = place.keys().iter().map(|key| key.name).collect();
+            names.iter().filter(|name| did_you_mean(name, keys.iter().copied()).is_some()).count()
+        };
+        let (campaign, scenario) = (known(KeyPlace::top_of_campaign()), known(top_of_scenario()));
+        match names.len() {
+            all if scenario > campaign && scenario * 2 > all => Self::Scenario,
+            all if campaign * 2 > all => Self::Campaign,
+            _ if text.lines().any(|line| line.trim_start().starts_with("base_url:")) => Self::Gateways,
+            _ => Self::Other,
+        }
+    }
+
+    /// The top of the file in the tables of keys.
+    fn top(self) -> Option<KeyPlace> {
+        match self {
+            Self::Campaign => Some(KeyPlace::top_of_campaign()),
+            Self::Gateways => Some(KeyPlace::top_of_gateways()),
+            Self::Scenario => Some(top_of_scenario()),
+            Self::Template | Self::Other => None,
+        }
+    }
+}
+
+/// The key at the beginning of a line.
+fn top_key(line: &str) -> Option<&str> {
+    let (name, rest) = line.split_once(':')?;
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '"' | '\''));
+    (is_name && (rest.is_empty() || rest.starts_with([' ', '\r']))).then(|| name.trim_matches(['"', '\'', ' ']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kind_is_inferred_from_the_name_and_the_keys() {
+        for (name, text, expected) in [
+            ("sale.yaml", "", DocumentKind::Campaign),
+            ("sale.yaml", "# new\n\nname: x\n", DocumentKind::Campaign),
+            ("sale.yml", "recipents: { file: a.csv }\nchanels: []\n", DocumentKind::Campaign),
+            ("gateways.yaml", "name: x\n", DocumentKind::Gateways),
+            ("staging.yaml", "main:\n  base_url: https://x.example\n", DocumentKind::Gateways),
+            ("bad-day.yaml", "seed: 7\nspeed: 60\nchannels: {}\n", DocumentKind::Scenario),
+            ("sms.txt", "name: x\n", DocumentKind::Template),
+            ("ci.yaml", "name: CI\non: push\njobs:\n  a: {}\n", DocumentKind::Other),
+            ("compose.yaml", "services:\n  db: {}\nnetworks: {}\n", DocumentKind::Other),
+            ("main.rs", "", DocumentKind::Other),
+        ] {
+            assert_eq!(DocumentKind::detect(Path::new(name), text), expected, "{name}: {text}");
+        }
+    }
+}

@@ -13,15 +13,12 @@ use lsp_types::{
     PublishDiagnosticsParams, TextDocumentPositionParams, TextEdit, Url, WorkspaceEdit,
 };
 
+use crate::DocumentKind;
 use crate::completion::{Completion, CompletionMeaning, complete};
-use crate::diagnostics::{is_shown_in_file, to_anchored_diagnostic, to_diagnostic};
+use crate::cursor::{TemplateSlot, YamlCursor, YamlOutline, YamlSlot, find_template_cursor};
 use crate::drafts::{CheckedDraft, ListCheck, ListOutcome};
-use crate::explanation::{Explanation, explain, explain_rule, find_rule};
-use crate::kind::DocumentKind;
-use crate::names::{KnownNames, find_senders};
-use crate::position::ColumnUnit;
-use crate::template_cursor::{TemplateSlot, find_template_cursor};
-use crate::yaml_outline::{YamlCursor, YamlOutline, YamlSlot};
+use crate::explanation::{Explanation, KnownNames, explain, explain_rule, find_rule, find_senders};
+use crate::protocol::{ColumnUnit, is_shown_in_file, to_anchored_diagnostic, to_diagnostic};
 use campaign_core::finding::{Finding, FixEdit, SourceText};
 use campaign_manifest::{
     CampaignPath, CampaignPaths, GatewaySearch, PathScope, PathStep, UnsavedTexts, load_gateways, read_text_file,
