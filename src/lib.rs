@@ -29,7 +29,6 @@ mod context;
 mod demo;
 mod doctor;
 mod events;
-mod evidence;
 mod exit;
 mod explain;
 mod fix;
@@ -39,18 +38,14 @@ mod hint;
 mod init;
 mod ledger;
 mod lsp;
-mod manual;
 mod numbers;
-mod outcome;
 mod output;
-mod page_file;
 mod personal_data;
 mod plan;
 mod preview;
 mod process;
 mod progress;
 mod prompt;
-mod reconcile;
 mod report;
 mod results;
 mod retry;
@@ -58,12 +53,12 @@ mod run;
 mod sandbox;
 mod schedule;
 mod serve;
+mod settle;
 mod shell;
 mod show;
 mod single;
 mod state_folder;
 mod status;
-mod stop;
 mod suggested;
 mod suppress;
 mod text;
@@ -157,14 +152,14 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Run(args) => run::run_campaign(context, args).await,
         Command::Plan(args) => plan::make_plan(context, &args).await,
         Command::Approve(args) => plan::approve_plan(context, &args).await,
-        Command::Stop(args) => stop::stop_run(context, args).await,
+        Command::Stop(args) => settle::stop_run(context, args).await,
         Command::Status(args) => status::show_status(context, &args).await,
         Command::Results(args) => results::write_results(context, args).await,
         Command::Report(args) => report::write_report(context, args).await,
         Command::Replies(args) => results::show_replies(context, args).await,
-        Command::Outcome(args) => outcome::show_outcome(context, args).await,
-        Command::Reconcile(args) => reconcile::reconcile_run(context, args).await,
-        Command::Resolve(args) => reconcile::resolve_doubt(context, args).await,
+        Command::Outcome(args) => results::show_outcome(context, args).await,
+        Command::Reconcile(args) => settle::reconcile_run(context, args).await,
+        Command::Resolve(args) => settle::resolve_doubt(context, args).await,
         Command::Retry(args) => retry::retry_run(context, args).await,
         Command::Show(args) => show::show_messages(context, args).await,
         Command::Gateway(command) => gateway::run_gateway_command(context, command).await,
@@ -186,6 +181,6 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Completions { shell, .. } => {
             Ok(shell.map_or(exit::SUCCESS, |shell| shell::print_completions(context, shell)))
         }
-        Command::Man { folder } => manual::write_pages(context, &folder),
+        Command::Man { folder } => shell::write_manual_pages(context, &folder),
     }
 }

@@ -1,11 +1,10 @@
 //! The command-line arguments: global options and the list of commands. The options of each command family are in a
 //! file of their own.
 
+mod administration;
 mod automation;
 mod campaign;
-mod gateway;
 mod help;
-mod ledger;
 mod recipients;
 mod results;
 mod sending;
@@ -17,18 +16,17 @@ use std::sync::LazyLock;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use administration::{
+    AddArgs, DoctorArgs, GatewayCommand, GatewayOption, HookArgs, LedgerCommand, LedgerUrl, MessageArgs, SingleArgs,
+    SmsTemplatesCommand, TestArgs, TextArgs, ViberTemplatesCommand,
+};
 pub(super) use automation::{
     ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
 };
 pub(super) use campaign::{
     CheckArgs, DemoArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedCells, PreviewedRows, SandboxArgs,
 };
-pub(super) use gateway::{
-    AddArgs, DoctorArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand,
-    TestArgs, TextArgs, ViberTemplatesCommand,
-};
 pub(super) use help::{build_command, build_command_without_environment};
-pub(super) use ledger::{LedgerCommand, LedgerUrl};
 pub(super) use recipients::{
     EvidenceArgs, FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, ScopeName, SuppressCommand,
     SuppressListArgs, TermsArgs,

@@ -1,17 +1,21 @@
 //! `campaign demo`: writes a campaign, checks it, rehearses it in a sandbox, kills the sending process and resumes it.
 //!
 //! Each step runs this program as a child process, as a person would. The sandbox runs in this process, so that it
-//! outlives the killed one. The demo must not use the user's ledger or gateways: the child processes get their own.
+//! outlives the killed one. Its journal shows what a gateway received, independently of the ledger. The demo must not
+//! use the user's ledger or gateways: the child processes get their own.
 
 mod files;
-mod journal;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::json;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -21,9 +25,9 @@ use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
 use super::output::Output;
-use super::page_file::try_open_page;
 use super::progress;
 use super::prompt::{CANCELLED, read_typed_line};
+use super::report::try_open_page;
 use super::text::{SpanMeaning, StyledLine, StyledText, bad, good, plain, span, strong};
 use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::format_thousands;
@@ -35,7 +39,6 @@ use files::{
     CAMPAIGN_FILE, CHANNELS, DemoFolder, JOURNAL_FILE, KEY, LIST_FILE, MISTAKES, NAME, PlantedMistake, RECIPIENTS,
     REPORT_FILE, SCENARIO_FILE, STATE_FOLDER,
 };
-use journal::{ReceivedMessages, count_messages};
 
 /// The request that is executed but not answered in time: with requests of 1, 5, 20 and then 50 messages, it is the one
 /// after which the gateway has more than half of the messages.
@@ -353,4 +356,60 @@ fn report_end(output: &Output, folder: &DemoFolder, figures: &DemoFigures) -> u8
     text.push(StyledLine::next_step(output.command("init autumn --from LIST")));
     output.print_done(text, code);
     code
+}
+
+/// The messages that a gateway accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ReceivedMessages {
+    /// The number of messages.
+    sent: u64,
+    /// How many of them went to a number that already had one.
+    duplicates: u64,
+}
+
+/// The members of a line that matter here.
+#[derive(Deserialize)]
+struct JournalLine<'l> {
+    event: &'l str,
+    phone: Option<&'l str>,
+    #[serde(default)]
+    success: bool,
+}
+
+/// Counts the messages in a journal.
+///
+/// # Errors
+/// If it cannot be read.
+fn count_messages(journal: &Path) -> io::Result<ReceivedMessages> {
+    let mut by_phone: BTreeMap<String, u64> = BTreeMap::new();
+    for line in BufReader::new(File::open(journal)?).lines() {
+        let line = line?;
+        let JournalLine { event, phone, success } = serde_json::from_str(&line)?;
+        if let ("operation", Some(phone), true) = (event, phone, success) {
+            *by_phone.entry(phone.to_owned()).or_default() += 1;
+        }
+    }
+    let sent = by_phone.values().sum();
+    Ok(ReceivedMessages { sent, duplicates: sent - by_phone.len() as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepted_messages_and_duplicate_numbers_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal.jsonl");
+        let operation = |phone: &str, success: bool| {
+            format!("{{\"event\":\"operation\",\"type\":\"sms\",\"phone\":\"{phone}\",\"success\":{success}}}\n")
+        };
+        let asked = "{\"event\":\"operation\",\"type\":\"status\",\"success\":true}\n".to_owned();
+        let lines = ["{\"event\":\"envelope\",\"operations\":3}\n".to_owned(), asked, operation("380500000001", true)];
+        std::fs::write(&journal, lines.concat() + &operation("380500000002", false)).unwrap();
+        assert_eq!(count_messages(&journal).unwrap(), ReceivedMessages { sent: 1, duplicates: 0 });
+        let text = std::fs::read_to_string(&journal).unwrap() + &operation("380500000001", true);
+        std::fs::write(&journal, text).unwrap();
+        assert_eq!(count_messages(&journal).unwrap(), ReceivedMessages { sent: 2, duplicates: 1 });
+    }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::super::context::{Context, FoundLedger};
 use super::super::exit;
 use super::super::exit::{CommandFailure, Explanation};
-use super::clock::LatestRun;
+use super::machine::LatestRun;
 use super::{CheckResult, CheckStatus};
 use campaign_engine::report::format_count;
 use campaign_ledger::memory::{LedgerContents, MemoryLedger};

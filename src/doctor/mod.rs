@@ -2,7 +2,6 @@
 //!
 //! It sends no messages. It neither creates nor upgrades a ledger.
 
-mod clock;
 mod gateways;
 mod ledger;
 mod machine;
@@ -15,8 +14,8 @@ use super::exit::{CommandFailure, Explanation};
 use super::text::{Span, SpanMeaning, StyledLine, StyledText, bad, caution, dim, good, plain, span, strong};
 use super::{args, exit};
 use campaign_engine::report::format_count;
-use clock::ClockWatch;
 use gateways::ProfileChecks;
+use machine::ClockWatch;
 
 /// The width of the labels, which the texts follow.
 const LABEL_WIDTH: usize = 12;

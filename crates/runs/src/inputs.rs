@@ -8,11 +8,10 @@ use std::sync::atomic::AtomicBool;
 
 use secrecy::SecretString;
 
-use super::countries::EarlierCountries;
 use super::list::DecodedList;
 use super::recipient_consent::read_consents;
 use super::suppress_files::{FileOptOuts, read_suppressed};
-use super::{CampaignList, Error, ListSurvey, Profiles};
+use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table, read_rows,
 };

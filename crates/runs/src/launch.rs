@@ -10,11 +10,10 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::erasure::finish_forgetting;
-use super::ledger_health::{move_signs_aside, refuse_lost_ledger, refuse_stray_copies};
+use super::ledger_health::{move_signs_aside, refuse_backup, refuse_lost_ledger, refuse_stray_copies};
 use super::plan::RequiredPlan;
 use super::ports::ConsentInAdvance;
 use super::profiles::{load_hook, refuse_other_secret};
-use super::restore::refuse_backup;
 use super::retry_rows::RetryPreview;
 use super::{
     Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, current_person,

@@ -8,7 +8,6 @@ mod account;
 mod begin;
 mod campaign_tests;
 mod check_campaign;
-mod countries;
 pub mod draft;
 mod editing;
 mod erasure;
@@ -32,7 +31,6 @@ mod receipts;
 mod recipient_consent;
 mod reconcile;
 mod resolve;
-mod restore;
 mod results;
 mod resume;
 mod retry_rows;
@@ -50,7 +48,6 @@ use begin::refuse_start;
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
 pub use campaign_tests::{compose_made_up, run_campaign_tests};
 pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
-pub use countries::EarlierCountries;
 pub use editing::{ColumnsKey, DraftCampaign, ListKey, SampledColumn};
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
 pub use error::{
@@ -71,8 +68,11 @@ pub use inputs::{Inputs, read_api_key};
 pub use launch::{
     ConfirmedRetry, EndedRun, Launch, NothingLeft, RetryScope, Round, RunOutcome, RunRequest, SelectionNotes,
 };
-pub use ledger_health::{CheckedLedger, LedgerProblem, check_ledger, unfamiliar_ledger_warning};
-pub use list::{CampaignList, ListSurvey, RestOfRun, Sample, survey_list};
+pub use ledger_health::{
+    BackupRefusal, CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger, check_ledger,
+    unfamiliar_ledger_warning,
+};
+pub use list::{CampaignList, EarlierCountries, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
     SkipRecord, SkippedOccurrence, check_schedule, find_occurrence, find_schedule, find_schedule_damage,
     find_unfinished_run, fire_occurrence, has_same_text, list_recent_occurrences, load_occurrence, load_schedule,
@@ -100,7 +100,6 @@ pub use profiles::{
 pub use receipts::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, create_collector};
 pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
-pub use restore::{BackupRefusal, RestoredLedger, accept_restored_ledger};
 pub use results::{ProtectedFiles, StaleResults, update_results_until};
 pub use resume::open_copies;
 pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_ordered_retry};

@@ -1,4 +1,4 @@
-//! The recipient list: its source, form, survey, samples and changes.
+//! The recipient list: its source, form, survey, countries, samples and changes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,13 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
-use super::countries::EarlierCountries;
 use super::guard::find_excluded;
 use super::inputs::Includes;
 use super::launch::Session;
 use super::{Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out, find_sent_recipients, run_blocking};
 use campaign_content::audience::{Chunk, DecodedText, ListPlace, RecipientReader, decode, find_list};
-use campaign_core::domain::{ListFormat, MessageContent, Phone, Region, Row, RowSet};
+use campaign_core::domain::{CountryFinder, CountrySet, ListFormat, MessageContent, Phone, Region, Row, RowSet};
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 use campaign_engine::check::online::Cost;
@@ -25,11 +24,11 @@ use campaign_engine::check::{
     Consents, NIGHT, RunStart, Survey, SurveyExclusions, check_changed_rows, check_consent_dates,
     check_costly_characters, check_differing_duplicates, check_embedded_rows, check_empty_cells, check_inverted_zones,
     check_landlines, check_limits, check_new_countries, check_night, check_opted_out_rows, check_row_anomalies,
-    check_several_zones, check_timing, check_unknown_zones, reader_settings,
+    check_several_zones, check_timing, check_unknown_zones, reader_settings, sum_recipients,
 };
 use campaign_engine::report::{RowPreview, find_unknown_results, format_count, format_thousands, preview_rows};
-use campaign_ledger::{Copies, Ledger, Run};
-use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, RecipientSource, describe_unopened_list};
+use campaign_ledger::{Copies, Ledger, NumberFilter, NumberSet, Run, RunFilter};
+use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, Profile, RecipientSource, describe_unopened_list};
 
 /// The recipient list of a campaign, if it is available.
 #[derive(Clone, Debug)]
@@ -456,4 +455,93 @@ impl ListContent {
             }
         }
     }
+}
+
+/// What the ledger knows about the countries of an account. The default is an account without runs.
+#[derive(Clone, Debug, Default)]
+pub struct EarlierCountries {
+    /// The countries of the list outside `home` that no run reached.
+    pub new: Vec<Region>,
+    /// The number of recipients outside `home` who already have a message of the edition.
+    pub sent_abroad: u64,
+}
+
+impl ListSurvey {
+    /// Adds what the ledger knows about the countries outside `home`; `sent` contains the numbers with a message of the
+    /// edition.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(super) async fn with_earlier_countries(
+        mut self,
+        ledger: Option<&dyn Ledger>,
+        inputs: &Inputs,
+        sent: &NumberSet,
+    ) -> Result<Self, Error> {
+        let profile = inputs.destination.profile();
+        if let Some((profile, home)) = profile.and_then(|profile| Some((profile, profile.home.as_ref()?))) {
+            if profile.abroad_limit.is_some() {
+                self.earlier.sent_abroad = count_abroad(sent.clone(), home.clone()).await?;
+            }
+            if inputs.campaign.brief.watched_home(Some(profile)).is_some() {
+                let abroad = self.survey.countries.count_abroad(home, &self.survey.planned_rows());
+                let abroad = abroad.into_iter().filter_map(|count| count.country).collect();
+                self.earlier.new = match ledger {
+                    Some(ledger) => find_new_countries(ledger, inputs, abroad).await?,
+                    None => abroad,
+                };
+            }
+        }
+        Ok(self)
+    }
+
+    /// The number of recipients outside `home` in the edition: those who have a message, and those who would get one.
+    #[must_use]
+    pub fn count_abroad(&self, profile: &Profile) -> u64 {
+        let Some(home) = &profile.home else { return 0 };
+        let planned = self.survey.countries.count_abroad(home, &self.survey.planned_rows());
+        self.earlier.sent_abroad + sum_recipients(&planned)
+    }
+}
+
+/// Counts the phone numbers outside these countries.
+async fn count_abroad(numbers: NumberSet, home: CountrySet) -> Result<u64, Error> {
+    run_blocking(move || {
+        let mut finder = CountryFinder::default();
+        numbers.phones().filter(|phone| !home.contains(finder.find_country(*phone))).count() as u64
+    })
+    .await
+}
+
+/// Finds which of these countries no run of the account has reached yet. The latest runs are read first.
+async fn find_new_countries(
+    ledger: &dyn Ledger,
+    inputs: &Inputs,
+    mut countries: Vec<Region>,
+) -> Result<Vec<Region>, Error> {
+    if countries.is_empty() {
+        return Ok(countries);
+    }
+    let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    let (account, loopback) = (inputs.destination.account_name(), inputs.destination.is_loopback());
+    let of_account = runs.iter().rev().filter(|run| run.account == account && run.suppression.loopback == loopback);
+    for run in of_account {
+        let numbers = ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?;
+        countries = run_blocking(move || {
+            let (mut finder, mut left) = (CountryFinder::default(), countries);
+            for phone in numbers.phones() {
+                if left.is_empty() {
+                    break;
+                }
+                let country = finder.find_country(phone);
+                left.retain(|new| Some(*new) != country);
+            }
+            left
+        })
+        .await?;
+        if countries.is_empty() {
+            break;
+        }
+    }
+    Ok(countries)
 }

@@ -13,6 +13,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
+use super::ledger_health::refuse_backup;
 use super::plan::check_profile;
 use super::policy::{
     PolicyRefusal, assistant_caps, assistant_hours, build_hours, refuse_closed_window, refuse_opted_out,
@@ -20,7 +21,6 @@ use super::policy::{
 };
 use super::ports::confirm;
 use super::recipient_consent::refuse_message_without_consent;
-use super::restore::refuse_backup;
 use super::send::run_opt_outs;
 use super::test_messages::test_edition;
 use super::{

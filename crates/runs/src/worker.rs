@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::find::reload_run;
 use super::launch::Session;
+use super::ledger_health::refuse_backup;
 use super::plan::check_profile;
 use super::policy::refuse_ignored_opt_outs;
 use super::profiles::refuse_other_reach;
-use super::restore::refuse_backup;
 use super::send::{RunSender, SendJob, open_frozen_list};
 use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
 use campaign_engine::delivery::{

@@ -7,7 +7,6 @@ mod campaign_tests;
 mod column_cells;
 mod compiled_campaign;
 mod consent;
-mod countries;
 mod exclusions;
 mod made_up_recipient;
 pub mod online;
@@ -15,7 +14,6 @@ mod parallel;
 mod row_anomalies;
 pub mod rules;
 mod survey;
-mod text_damage;
 mod timing;
 
 pub use campaign_tests::{TestOutcome, TestResult, TestedCampaign, run_each_test, run_given_test};
@@ -25,7 +23,6 @@ pub use compiled_campaign::{
     find_text_problems, prepare_campaign, reader_settings, render_edition,
 };
 pub use consent::{ConsentFinder, ConsentRegister, Consents};
-pub use countries::{CountryCount, RecipientCountries, describe_abroad, describe_countries, sum_recipients};
 pub use exclusions::{
     ALREADY_SENT, CurrentRow, DUPLICATE, EXCLUDED, EarlierOutcome, EarlierRow, EarlierRun, HOLDOUT, MIGHT_BE_SENT,
     SentRows, SurveyExclusions, TextHash, find_equal_range,
@@ -34,17 +31,17 @@ pub use made_up_recipient::{MadeUpError, MadeUpMessage, MadeUpOutcome, MadeUpRec
 pub use parallel::{count_cores, process_in_order};
 pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, MessageShapes, RowAnomaly};
 pub use rules::{
-    ABROAD_LIMIT, DatabaseValue, NIGHT, check_abroad_limit, check_against_profile, check_campaign_notices,
-    check_changed_rows, check_consent_dates, check_consent_source, check_costly_characters, check_differing_duplicates,
-    check_embedded_rows, check_empty_cells, check_includes, check_invalid_rows, check_inverted_zones, check_landlines,
-    check_limits, check_list_limit, check_message, check_new_countries, check_night, check_no_messages,
-    check_opted_out_rows, check_promised_receipts, check_replicas, check_row_anomalies, check_several_zones,
-    check_texts, check_unknown_zones, check_until_over, collect_notes, list_form_note, missing_zone_column,
+    ABROAD_LIMIT, CountryCount, DatabaseValue, NIGHT, RecipientCountries, TextDamage, check_abroad_limit,
+    check_against_profile, check_campaign_notices, check_changed_rows, check_consent_dates, check_consent_source,
+    check_costly_characters, check_differing_duplicates, check_embedded_rows, check_empty_cells, check_includes,
+    check_invalid_rows, check_inverted_zones, check_landlines, check_limits, check_list_limit, check_message,
+    check_new_countries, check_night, check_no_messages, check_opted_out_rows, check_promised_receipts, check_replicas,
+    check_row_anomalies, check_several_zones, check_texts, check_unknown_zones, check_until_over, collect_notes,
+    describe_abroad, describe_countries, list_form_note, missing_zone_column, sum_recipients,
     unfamiliar_ledger_finding,
 };
 pub(crate) use survey::count_sms_parts;
 pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, Tee, survey_recipients};
-pub use text_damage::TextDamage;
 pub use timing::{LocalZones, RecipientZones, RowClocks, RunStart, check_timing, zone_of_number};
 
 #[cfg(test)]

@@ -18,10 +18,9 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::compiled_campaign::Recipe;
 use super::rules::{
-    DatabaseValue, breaks_link, find_database_value, find_mixed_word, has_empty_greeting, is_code_after_apostrophe,
-    is_insecure_link, may_break_link,
+    DatabaseValue, TextDamage, breaks_link, find_damage, find_database_value, find_mixed_word, has_empty_greeting,
+    is_code_after_apostrophe, is_insecure_link, may_break_link,
 };
-use super::text_damage::{TextDamage, find_damage};
 
 /// Placeholders that programs write for missing values.
 const EMPTY_MARKERS: [&str; 39] = [

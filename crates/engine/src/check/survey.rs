@@ -12,15 +12,14 @@ use sha2::{Digest, Sha256};
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
 use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
 use super::consent::{ConsentFinder, Consents};
-use super::countries::RecipientCountries;
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::parallel::{count_cores, process_in_order};
 use super::row_anomalies::{
     AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, MessageShapes, RepeatedNumbers, add_anomalies,
     hash_message,
 };
-use super::rules;
 use super::timing::{LocalZones, RecipientZones};
+use super::{RecipientCountries, rules};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
 use campaign_core::domain::{

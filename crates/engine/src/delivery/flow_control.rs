@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::breaker::Breaker;
-use super::options::{AfterWait, SendOptions};
 use super::retry_policy::{
     ResendBatch, RetryMoment, RetryPause, RetryPolicy, restore_doubt, split_into_resend_batches,
 };
 use super::sending_hours::format_with_zone;
 use super::tally::{Stop, StopKind, hide_numbers};
+use super::{AfterWait, SendOptions};
 use campaign_core::domain::{MessageId, OperationOutcome, Row, format_count};
 use campaign_gateway::{Envelope, GatewayReply, Signal};
 use campaign_ledger::Bound;

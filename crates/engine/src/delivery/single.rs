@@ -10,8 +10,8 @@ use super::breaker::BreakerLimits;
 use super::engine::send_operations;
 use super::feed::Feed;
 use super::frozen::FrozenInputs;
-use super::options::{RunOptOuts, SendContext, SendOptions};
 use super::tally::{SendEnding, Stop, StopKind};
+use super::{RunOptOuts, SendContext, SendOptions};
 use campaign_core::domain::{
     CallOtp, Endpoint, ExtraProperties, Hlr, MessageContent, OperationKind, OperationOutcome, Purpose, Stage,
 };

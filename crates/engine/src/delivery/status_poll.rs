@@ -9,12 +9,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::Snapshot;
 use super::flow_control::QueuedMessage;
 use super::frozen::FrozenInputs;
-use super::options::SendContext;
 use super::reconcile::StatusTrust;
 use super::submission::Submitter;
+use super::{SendContext, Snapshot};
 use campaign_core::domain::{
     Chain, DeliveryState, FieldValue, GatewayMessageId, MessageContent, MessageId, NamedTemplate, Receipt,
     ReceiptSource, ReportedChannel, Row, Stage, Status,

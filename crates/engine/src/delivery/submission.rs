@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::flow_control::QueuedMessage;
-use super::options::{AfterWait, DeliveryEvent, DeliveryObserver, SendContext, SendOptions};
 use super::rate_gate::RateGate;
+use super::{AfterWait, DeliveryEvent, DeliveryObserver, SendContext, SendOptions};
 use campaign_core::domain::{DeliveryState, OperationOutcome, ReportedChannel, Row, Status};
 use campaign_core::failpoint;
 use campaign_gateway::{Envelope, GatewayReply, MayLeave, Signal};

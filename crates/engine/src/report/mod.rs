@@ -5,15 +5,12 @@
 mod columns;
 mod earlier_messages;
 mod effect;
-mod evidence;
 mod forecast;
 mod format;
-mod gateway_json;
 mod layout;
 mod ledger_loss;
 mod listing;
-mod message_delivery;
-mod message_history;
+mod message;
 mod preview;
 mod progress;
 mod recipients;
@@ -29,29 +26,25 @@ mod workbook;
 
 pub use earlier_messages::EarlierRuns;
 pub use effect::{ArmFigures, CampaignEffect, EffectVerdict, Interval, Proportion, PurchaseFile, Purchases};
-pub use evidence::{EVIDENCE_FORMAT, Evidence, load_evidence};
 pub use forecast::{ChannelForecast, Forecast, LeftOutRows};
 pub use format::{
     counts_json, describe_cost, describe_counts, displayed_counts, format_counts, format_counts_with_partial,
-    format_duration, format_local_minute, format_local_second,
-};
-pub use gateway_json::{
-    message_json, parse_answer_members, rehearsal_json, sender_json, sms_template_json, viber_template_json,
+    format_duration, format_local_minute, format_local_second, message_json, parse_answer_members, rehearsal_json,
+    sender_json, sms_template_json, viber_template_json,
 };
 pub use layout::ResultsFormat;
 pub use ledger_loss::{LossSign, find_stray_runs, find_unknown_results, find_unknown_results_quickly};
 pub use listing::{ListSource, Listing, RowSelection};
-pub use message_delivery::{MessageDelivery, TimeCertainty};
-pub use message_history::{HistoryEntry, HistoryEvent, MessageHistory};
+pub use message::{HistoryEntry, HistoryEvent, MessageDelivery, MessageHistory, TimeCertainty};
 pub use preview::{
     MarkedMessage, RowPreview, describe_sms_size, preview_json, preview_marked_rows, preview_rows,
     render_message_preview, render_preview,
 };
 pub use progress::{Estimate, SendingProgress};
 pub use recipients::{
-    ListColumn, Recipient, RecipientInRun, RecipientKey, RecipientRecord, RecipientsWritten, UnreadableRun,
-    find_numbers, find_recipients, find_recipients_by_row, load_cancelled_numbers, load_copies, load_display_zone,
-    load_run_numbers, read_list_headers, write_run_recipients,
+    EVIDENCE_FORMAT, Evidence, ListColumn, Recipient, RecipientInRun, RecipientKey, RecipientRecord, RecipientsWritten,
+    UnreadableRun, find_numbers, find_recipients, find_recipients_by_row, load_cancelled_numbers, load_copies,
+    load_display_zone, load_evidence, load_run_numbers, read_list_headers, write_run_recipients,
 };
 pub use replies::{
     OPT_OUT_COLUMNS, OptOutExportError, OptOutHistory, UnclearReply, export_opt_outs, find_unclear_replies,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::message_delivery::{GatewayClock, MessageDelivery};
+use super::message::{GatewayClock, MessageDelivery};
 use super::run_figures::{Fold, RequestFigures, RunFigures};
 use campaign_core::domain::{
     Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource, Row, Status,

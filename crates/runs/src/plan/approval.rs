@@ -16,8 +16,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
 use super::enforcement::{find_plan, find_usable_approval, load_approvals};
-use super::planned::{Digest, list_valid_digests, plan_campaign, store_plan, survey_for_plan};
-use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
+use super::{
+    Digest, PlanContent, PlanOptions, PlanRefusal, PlannedCampaign, list_valid_digests, plan_campaign, store_plan,
+    survey_for_plan,
+};
 use crate::begin::freeze_inputs;
 use crate::ports::confirm;
 use crate::schedule::{find_active_schedule, standing_digest};

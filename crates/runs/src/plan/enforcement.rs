@@ -7,8 +7,7 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::approval::verify_token;
-use super::planned::{list_valid_digests, plan_campaign, store_plan};
-use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
+use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign, list_valid_digests, plan_campaign, store_plan};
 use crate::begin::freeze_inputs;
 use crate::launch::Session;
 use crate::{ConsentRefusal, Error, ListSurvey, ProposalKind, RunEvent, RunRequest, list_campaign_runs};

@@ -1,13 +1,12 @@
 //! Plans and approvals: a digest identifies what is reviewed, and only that is sent.
+//!
+//! This file contains plans: content, digest, creation, and differences from the current campaign.
 
 mod account_rule;
 mod approval;
 mod enforcement;
-mod planned;
 #[cfg(test)]
 mod tests;
-
-use super::PlanRefusal;
 
 pub(super) use account_rule::check_profile;
 pub use account_rule::{WeakerRule, find_weaker_rules, record_rule};
@@ -17,5 +16,501 @@ pub use approval::{
     count_approvals, find_occurrence_plan, find_pending, return_approval, review_plan, store_pending, use_approval,
 };
 pub(super) use enforcement::RequiredPlan;
-pub(super) use planned::Digest;
-pub use planned::{CreatedPlan, PlanContent, PlanFigures, PlanOptions, PlannedCampaign, create_plan, short_digest};
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::begin::{TodaysTexts, freeze_inputs};
+use crate::campaign_tests::refuse_failed_tests;
+use crate::check_campaign::check_inputs;
+use crate::schedule::format_addresses;
+use crate::send::{refuse_expired, refuse_unsendable_run};
+use crate::{
+    Adapters, Error, Inputs, ListSurvey, PlanRefusal, ProtectedFiles, Round, RunRequest, find_sent_recipients,
+    refuse_start, run_blocking,
+};
+use campaign_core::domain::{Amount, CountrySet, MessageContent, NamedTemplate};
+use campaign_core::finding::Finding;
+use campaign_engine::check::online::Cost;
+use campaign_engine::check::{ABROAD_LIMIT, RunStart};
+use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::report::Forecast;
+use campaign_ledger::{Plan, PlanRecord, StateCounts};
+use campaign_manifest::{Destination, InDoubtPolicy, Resource, ResourceKind};
+
+/// The domain of campaign digests, so that no other digest equals one.
+const DIGEST_DOMAIN: &str = "campaign plan 1";
+
+/// The length of a short digest. Any unique beginning of a digest identifies its plan.
+const SHORT_LENGTH: usize = 16;
+
+/// The short form of a digest, for display.
+#[must_use]
+pub fn short_digest(digest: &str) -> &str {
+    digest.get(..SHORT_LENGTH).unwrap_or(digest)
+}
+
+/// The content of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanContent {
+    /// A run of a campaign.
+    Campaign(Box<PlannedCampaign>),
+    /// An operation that an assistant requests and that waits in another process.
+    Pending(PendingRequest),
+}
+
+/// A planned run of a campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCampaign {
+    /// The campaign, its texts, and the hash of its list.
+    pub inputs: FrozenInputs,
+    /// The addresses of the gateway.
+    pub addresses: String,
+    /// The account behind it.
+    pub account: String,
+    /// The options the plan was made with.
+    pub options: PlanOptions,
+    /// The number of rows in the list.
+    pub rows: u64,
+    /// The most recipients who get a message.
+    pub messages: u64,
+    /// The rows of the list by their state.
+    pub counts: StateCounts,
+    /// The number of message parts.
+    pub parts: u64,
+    /// The highest cost, if the profile has all prices.
+    pub cost: Option<Amount>,
+    /// The currency of that.
+    pub currency: Option<String>,
+}
+
+/// Options of a plan that determine recipients and hours.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanOptions {
+    /// Only these rows, such as `2-51,60`.
+    pub rows: Option<String>,
+    /// The most rows.
+    pub limit: Option<u64>,
+    /// All recipients again.
+    pub again: bool,
+    /// The occurrence of the schedule: local time and time zone.
+    pub occurrence: Option<(String, String)>,
+    /// The sending hours, in words. `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<String>,
+    /// The recipients of test messages. `None` for a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_to: Option<TestRecipients>,
+    /// SHA-256 of each program, URL and source of the campaign, by its key. Plans of earlier versions have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, String>,
+    /// The policy for rows in doubt, unless they stay in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_in_doubt: Option<InDoubtPolicy>,
+    /// The countries in the policy of the profile. `None` if all are allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub countries: Option<CountrySet>,
+}
+
+impl PlanOptions {
+    /// The options of a request for a campaign.
+    pub(crate) fn from_request(request: &RunRequest, inputs: &Inputs) -> Self {
+        let occurrence = request.occurrence.as_ref();
+        Self {
+            rows: request.rows.as_ref().map(ToString::to_string),
+            limit: request.limit,
+            again: request.round != Round::Same,
+            occurrence: occurrence.map(|occurrence| (occurrence.format_nominal(), occurrence.zone_name().to_owned())),
+            ..Self::default().with_resources_of(inputs)
+        }
+    }
+}
+
+impl PlanContent {
+    /// The content as the ledger records it.
+    fn to_record(&self) -> Result<String, Error> {
+        serde_json::to_string(self).map_err(|error| Error::Storage(format!("cannot store the plan: {error}")))
+    }
+
+    /// The content of a plan.
+    fn from_plan(plan: &Plan) -> Result<Self, Error> {
+        let unknown = |_| Error::Plan(PlanRefusal::OtherVersion { digest: plan.digest.clone() });
+        serde_json::from_str(&plan.record).map_err(unknown)
+    }
+
+    /// The campaign that was planned.
+    fn parse_campaign(plan: &Plan) -> Result<Box<PlannedCampaign>, Error> {
+        match Self::from_plan(plan)? {
+            PlanContent::Campaign(planned) => Ok(planned),
+            PlanContent::Pending(_) => Err(Error::Plan(PlanRefusal::NoCampaign { digest: plan.digest.clone() })),
+        }
+    }
+}
+
+/// The digest of a campaign with its texts, list, destination and options.
+///
+/// It omits the date, opt-outs and earlier messages: they only reduce messages or change values in the same texts.
+fn compute_digest(inputs: &FrozenInputs, destination: &Destination, options: &PlanOptions) -> Result<String, Error> {
+    let json = |what: serde_json::Result<Vec<u8>>| {
+        what.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
+    };
+    let said = Digest::new().with(DIGEST_DOMAIN).with(json(serde_json::to_vec(&inputs.brief))?);
+    // Plans of earlier versions kept spaces around cells.
+    let said = if inputs.trims_cells { said.with("trims_cells") } else { said };
+    let texts = json(serde_json::to_vec(&inputs.includes))?;
+    let there = said.with(texts).with(&inputs.recipients_sha256).with(format_addresses(destination));
+    Ok(there.with(destination.account_name()).with(json(serde_json::to_vec(options))?).finish())
+}
+
+/// Stores a plan and returns its digest.
+async fn store_plan(adapters: &Adapters, planned: PlannedCampaign, destination: &Destination) -> Result<String, Error> {
+    let digest = compute_digest(&planned.inputs, destination, &planned.options)?;
+    let record = PlanContent::Campaign(Box::new(planned)).to_record()?;
+    adapters
+        .ledger
+        .store_record(PlanRecord::Plan(Plan { digest: digest.clone(), record, at: (adapters.clock)() }))
+        .await?;
+    Ok(digest)
+}
+
+impl PlannedCampaign {
+    /// The differences from the plan, in words.
+    pub(crate) fn describe_differences(
+        &self,
+        now: &FrozenInputs,
+        destination: &Destination,
+        options: &PlanOptions,
+    ) -> Vec<String> {
+        let (then, brief) = (&self.inputs.brief, &now.brief);
+        let mut what = Vec::new();
+        let mut note = |differs: bool, words: &str| what.extend(differs.then(|| words.to_owned()));
+        note(then.name != brief.name, "`name`");
+        note(then.title != brief.title, "`title`");
+        note(then.gateway != brief.gateway, "the gateway");
+        let same_gateway = then.gateway == brief.gateway;
+        note(same_gateway && self.addresses != format_addresses(destination), "the gateway's addresses");
+        note(same_gateway && self.account != destination.account_name(), "the gateway's account");
+        note(self.options.rows != options.rows, "the option `--rows`");
+        note(self.options.limit != options.limit, "the option `--limit`");
+        note(self.options.again != options.again, "the option `--again`");
+        note(self.options.occurrence != options.occurrence, "the scheduled time");
+        note(self.options.tests_to != options.tests_to, "the recipients of test messages");
+        note(self.options.hours != options.hours, "the sending hours");
+        note(same_gateway && self.options.countries != options.countries, "`policy.countries` in the profile");
+        note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
+        note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cell values");
+        what.extend(self.resource_differences(options, same_gateway));
+        let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
+        let texts = list_differing_texts(&self.inputs, now);
+        // The names of the differing texts are more specific than `TEXTS_DIFFER`.
+        let named = |words: String| match words.as_str() {
+            TEXTS_DIFFER if !texts.is_empty() => texts.clone(),
+            _ => vec![words],
+        };
+        what.extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(named));
+        if what.is_empty() {
+            what.push("the campaign file".to_owned());
+        }
+        what
+    }
+}
+
+/// The words for a difference that can be a text.
+const TEXTS_DIFFER: &str = "the channels or their messages";
+
+/// The texts that differ. Empty if anything else differs too.
+fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
+    let texts = |inputs: &FrozenInputs| {
+        let mut texts = Vec::new();
+        let kept = inputs.brief.content.try_map_texts(|text: &NamedTemplate| {
+            texts.push((text.name.clone(), text.source.clone()));
+            Ok::<_, ()>(())
+        });
+        texts.extend(inputs.includes.iter().cloned());
+        (kept, texts)
+    };
+    let ((form, before), (other_form, after)): ((Result<MessageContent<()>, ()>, _), _) = (texts(then), texts(now));
+    let names = |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    if form != other_form || names(&before) != names(&after) {
+        return Vec::new();
+    }
+    let differ = before.iter().zip(&after).filter(|(then, now)| then.1 != now.1);
+    let mut found: Vec<String> = differ.map(|((name, _), _)| format!("the text `{name}`")).collect();
+    found.dedup();
+    found
+}
+
+/// A digest under construction.
+pub(crate) struct Digest(Sha256);
+
+impl Digest {
+    /// An empty digest.
+    pub(crate) fn new() -> Self {
+        Self(Sha256::new())
+    }
+
+    /// Adds bytes, with their length first, so that no two lists have the same digest.
+    pub(crate) fn with(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        let bytes = bytes.as_ref();
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+
+    /// The digest in hexadecimal.
+    pub(crate) fn finish(self) -> String {
+        self.0.finalize().iter().fold(String::new(), |mut text, byte| {
+            // Writing into a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
+/// The keys of sources whose content is in the digest of every version.
+const CONTENT_IN_DIGEST: [&str; 2] = ["recipients.file", "recipients.run"];
+
+/// SHA-256 of each current resource of a campaign, by its key.
+fn hash_resources(inputs: &Inputs) -> BTreeMap<String, String> {
+    let resources = inputs.campaign.list_resources(inputs.destination.profile());
+    let hash = |written: &str| Digest::new().with(written).finish();
+    resources.into_iter().map(|resource| (resource.key, hash(&resource.written))).collect()
+}
+
+impl PlanOptions {
+    /// The options with the campaign's current hours, resources and policy for rows in doubt.
+    fn with_resources_of(self, inputs: &Inputs) -> Self {
+        let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
+        Self {
+            hours: inputs.campaign.describe_hours(inputs.destination.profile()),
+            resources: hash_resources(inputs),
+            on_in_doubt: Some(on_in_doubt).filter(|policy| *policy != InDoubtPolicy::Hold),
+            countries: inputs.destination.profile().and_then(|profile| profile.countries.clone()),
+            ..self
+        }
+    }
+
+    /// Whether an earlier version recorded these options. Newer plans always contain at least the source of their list.
+    fn is_of_earlier_version(&self) -> bool {
+        self.resources.is_empty()
+    }
+
+    /// The options as an earlier version recorded them, if its digest still covers everything in the campaign.
+    ///
+    /// It does not if the campaign has a program, a URL or a suppression list. An occurrence is an exception: the
+    /// schedule compares the whole campaign file, and the occurrence could not be planned again.
+    fn to_earlier_version(&self) -> Option<Self> {
+        let is_known = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
+        let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, countries: None, ..self.clone() };
+        (is_known || self.occurrence.is_some()).then(earlier)
+    }
+}
+
+/// Whether an earlier version has the resource in its digest, or the operator wrote it in the profile.
+fn is_covered(key: &str) -> bool {
+    CONTENT_IN_DIGEST.contains(&key) || key.starts_with("data.") || is_of_profile(key)
+}
+
+fn is_of_profile(key: &str) -> bool {
+    key.starts_with("profile.")
+}
+
+/// The valid digests of these inputs: the current one, and that of an earlier version if it is still valid.
+///
+/// A plan of this version never has the digest of an earlier one.
+fn list_valid_digests(
+    inputs: &FrozenInputs,
+    destination: &Destination,
+    options: &PlanOptions,
+) -> Result<Vec<String>, Error> {
+    let all = std::iter::once(options.clone()).chain(options.to_earlier_version());
+    all.map(|options| compute_digest(inputs, destination, &options)).collect()
+}
+
+impl PlannedCampaign {
+    /// Refuses programs, URLs and sources that differ from the plan, before any of them is started, contacted or read.
+    pub(crate) fn refuse_other_resources(&self, digest: &str, inputs: &Inputs) -> Result<(), Error> {
+        let now = self.options.clone().with_resources_of(inputs);
+        let is_same_gateway = self.inputs.brief.gateway == inputs.campaign.brief.gateway;
+        let what = self.resource_differences(&now, is_same_gateway);
+        if what.is_empty() {
+            return Ok(());
+        }
+        let (file, gateway) = (inputs.campaign.file.clone(), inputs.campaign.brief.gateway.clone());
+        Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, what }))
+    }
+
+    /// The programs, URLs and sources that differ from the plan, in words. If the plan is for another gateway, the
+    /// resources of the profile are ignored.
+    fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
+        let (then, now_used) = (&self.options.resources, &now.resources);
+        let words = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());
+        if self.options.is_of_earlier_version() {
+            let unknown = |key: &&String| now.to_earlier_version().is_none() && !is_covered(key);
+            let not_recorded =
+                |key| format!("{} (which an earlier version of campaign did not record in the plan)", words(key));
+            return now_used.keys().filter(unknown).map(not_recorded).collect();
+        }
+        let mut keys: Vec<&String> = then.keys().chain(now_used.keys()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let differs = |key: &&String| then.get(*key) != now_used.get(*key) && (is_same_gateway || !is_of_profile(key));
+        keys.into_iter().filter(differs).map(words).collect()
+    }
+}
+
+/// A new plan.
+#[derive(Debug)]
+pub struct CreatedPlan {
+    /// Its digest.
+    pub digest: String,
+    /// The planned campaign.
+    pub planned: PlannedCampaign,
+    /// The survey of the list.
+    pub list: ListSurvey,
+    /// The forecast.
+    pub forecast: Forecast,
+    /// The cost of the messages, if the profile has prices.
+    pub cost: Option<Cost>,
+    /// Warnings and notes.
+    pub findings: Vec<Finding>,
+    /// The programs, URLs and sources of the campaign.
+    pub resources: Vec<Resource>,
+}
+
+/// The figures of a plan, as `plan --json` prints them.
+#[derive(Debug, serde::Serialize)]
+pub struct PlanFigures {
+    /// The digest of the plan.
+    pub digest: String,
+    /// The rows of the list.
+    pub rows: u64,
+    /// The rows by state.
+    pub counts: serde_json::Value,
+    /// The number of messages.
+    pub messages: u64,
+    /// The number of message parts.
+    pub parts: u64,
+    /// The highest cost, if it is known.
+    pub cost: Option<Amount>,
+    /// The currency of that.
+    pub currency: Option<String>,
+    /// The policy for rows in doubt.
+    pub on_in_doubt: &'static str,
+    /// The programs, URLs and sources of the campaign.
+    pub resources: Vec<serde_json::Value>,
+}
+
+impl CreatedPlan {
+    /// The figures of the plan.
+    #[must_use]
+    pub fn figures(&self) -> PlanFigures {
+        let PlannedCampaign { rows, messages, counts, parts, cost, currency, options, .. } = &self.planned;
+        PlanFigures {
+            digest: self.digest.clone(),
+            rows: *rows,
+            counts: campaign_engine::report::counts_json(counts),
+            messages: *messages,
+            parts: *parts,
+            cost: *cost,
+            currency: currency.clone(),
+            on_in_doubt: options.on_in_doubt.unwrap_or_default().name(),
+            resources: self.resources.iter().map(Resource::to_json).collect(),
+        }
+    }
+}
+
+/// Surveys the list of a campaign, for all recipients with `again`, else for those without a message.
+async fn survey_for_plan(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let edition = TodaysTexts::compile(inputs).await?.edition;
+    let mut sent = find_sent_recipients(ledger, inputs, &edition).await?;
+    if again {
+        sent.begin_round();
+    }
+    let cancelled = sent.find_cancelled(ledger).await?.numbers;
+    let excluded = sent.find_exclusions(ledger, inputs, cancelled, None, &adapters.observer).await?.survey;
+    let listed = Arc::clone(inputs);
+    let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
+    survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await
+}
+
+/// Plans a run as if to send it, and keeps the plan for thirty days.
+///
+/// # Errors
+/// If it could not be sent now.
+pub async fn create_plan(
+    adapters: &Adapters,
+    inputs: &Arc<Inputs>,
+    request: &RunRequest,
+) -> Result<CreatedPlan, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
+    if let Some(finding) = files.check_results_target(inputs) {
+        return Err(Error::Findings(vec![finding]));
+    }
+    let now = (adapters.clock)();
+    // An occurrence is planned when it is due. Any other plan is for a later run, on the scheduled dates if there are
+    // any.
+    let start = match (&request.occurrence, inputs.campaign.next_due_after(now)) {
+        (None, Some(_)) => RunStart::Scheduled(now),
+        (Some(_), _) | (None, None) => RunStart::At(now),
+    };
+    refuse_expired(inputs, now)?;
+    refuse_start(ledger, inputs).await?;
+    if let Some(profile) = inputs.destination.profile() {
+        check_profile(adapters, profile).await?;
+    }
+    let list = survey_for_plan(adapters, inputs, request.round != Round::Same).await?;
+    let survey = &list.survey;
+    refuse_unsendable_run(inputs, survey, start)?;
+    if request.occurrence.is_none() {
+        refuse_failed_tests(inputs, &adapters.observer).await?;
+    }
+    let chosen = request.choose_rows(&survey.planned_rows(), survey.last_row)?;
+    request.check_recipient_count(inputs.destination.profile(), survey.count_planned())?;
+    request.check_abroad(inputs.destination.profile(), &list)?;
+    let (planned, cost) = plan_campaign(inputs, &list, &chosen, request);
+    let digest = store_plan(adapters, planned.clone(), &inputs.destination).await?;
+    let mut findings = check_inputs(inputs, Some(&list), start);
+    // This limit has already been checked, with the number that the request allows.
+    findings.retain(|finding| *finding.rule != ABROAD_LIMIT);
+    let due = inputs.campaign.next_due_after(now);
+    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen, due);
+    let resources = inputs.campaign.list_resources(inputs.destination.profile());
+    Ok(CreatedPlan { digest, planned, list, forecast, cost, findings, resources })
+}
+
+/// The plan of a run to these rows, with its cost if the profile has prices.
+fn plan_campaign(
+    inputs: &Inputs,
+    list: &ListSurvey,
+    chosen: &RoaringBitmap,
+    request: &RunRequest,
+) -> (PlannedCampaign, Option<Cost>) {
+    let (survey, cost) = (&list.survey, list.compute_cost(inputs, chosen));
+    let parts = survey.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.intersection_len(chosen)).sum();
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
+    let planned = PlannedCampaign {
+        inputs: freeze_inputs(inputs, list),
+        addresses: crate::schedule::format_addresses(&inputs.destination),
+        account: inputs.destination.account_name().to_owned(),
+        options: PlanOptions::from_request(request, inputs),
+        rows: survey.recipients,
+        messages: chosen.len(),
+        counts: survey.count_by_state(),
+        parts,
+        cost: match &cost {
+            Some(Cost::AtMost(cost)) => Some(*cost),
+            _ => None,
+        },
+        currency,
+    };
+    (planned, cost)
+}

@@ -1,4 +1,4 @@
-//! Approvals of live runs, with a sandbox in place of the live host.
+//! Approvals of live runs, with a sandbox in place of the live host; and plans of earlier versions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::watch;
 
-use super::planned::store_plan;
 use super::*;
 use crate::tests::{FixedConsent, TestWorld, expect_ended};
 use crate::{
@@ -334,6 +333,33 @@ async fn run_approved_before_an_upgrade_resumes_after_it() {
     office.approve(&earlier).await.unwrap();
     assert_eq!(expect_ended(office.launch(inputs(), some).await).sent, 1);
     assert_eq!(expect_ended(office.launch(inputs(), request).await).sent, 2);
+}
+
+fn options(keys: &[&str]) -> PlanOptions {
+    let resources = keys.iter().map(|key| ((*key).to_owned(), "00".to_owned())).collect();
+    PlanOptions { resources, ..PlanOptions::default() }
+}
+
+#[test]
+fn options_without_resources_serialize_as_in_earlier_versions() {
+    let first = r#"{"rows":null,"limit":null,"again":false,"occurrence":null}"#;
+    assert_eq!(serde_json::to_string(&PlanOptions::default()).unwrap(), first);
+    let read: PlanOptions = serde_json::from_str(first).unwrap();
+    assert!(read.is_of_earlier_version());
+    assert_eq!(options(&["recipients.file"]).to_earlier_version(), Some(read));
+}
+
+#[test]
+fn earlier_digest_is_valid_only_for_resources_that_it_covers() {
+    let known = ["recipients.file", "data.stores", "profile.hook.public_url"];
+    assert!(options(&known).to_earlier_version().is_some());
+    for key in ["notify.command", "notify.url", "recipients.suppress", "recipients.url", "recipients.command"] {
+        assert_eq!(options(&[key]).to_earlier_version(), None, "{key}");
+        let occurrence = Some(("2026-11-26 10:00".to_owned(), "UTC".to_owned()));
+        assert!(PlanOptions { occurrence, ..options(&[key]) }.to_earlier_version().is_some(), "{key}");
+    }
+    let resends = PlanOptions { on_in_doubt: Some(InDoubtPolicy::ResendIfNotFound), ..options(&[]) };
+    assert_eq!(resends.to_earlier_version(), None);
 }
 
 /// The campaign with these keys above its list.

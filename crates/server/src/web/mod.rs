@@ -1,34 +1,30 @@
 //! The dashboard of `campaign serve`, its JSON API, and its monitoring endpoints.
 //!
-//! - `monitoring`: `/healthz`, `/readyz` and `/metrics`;
-//! - `api`: runs and schedules as JSON, with a token;
-//! - `pages`: runs, schedules and decisions, after sign-in;
-//! - `cache`: single-flight cache, and the cached list of runs.
+//! - `endpoints`: runs and schedules as JSON, with a token; `/healthz`, `/readyz` and `/metrics`;
+//! - `pages`: runs, schedules and decisions, after sign-in; the cached list of runs.
 //!
 //! Pages, both served and saved as files:
 //!
 //! - `words`: texts in English and Ukrainian;
-//! - `html`: templates, and messages as phones show them;
+//! - `html`: templates;
 //! - `charts`: geometry of charts;
 //! - `run_page`: the figures and charts of a run, for the report and the dashboard;
-//! - `files`: previews, plans and reports as self-contained files.
+//! - `files`: previews, plans and reports as self-contained files; messages as phones show them.
 //!
 //! This is a router for a listener of `campaign_net`. It must not make decisions about runs.
 
-mod api;
-mod cache;
 pub mod charts;
+mod endpoints;
 pub mod files;
 pub mod html;
-mod monitoring;
 mod pages;
 pub mod run_page;
 pub mod words;
 
-pub use api::{TokenFile, routes as api};
-pub use cache::RunListCache;
-pub use monitoring::{Health, MetricsSource, health_routes as health, metrics_routes as metrics};
-pub use pages::{LINK_LIFETIME, Pages, SignInEntry, TestNumbers, Visitors, is_name, routes as pages};
+pub use endpoints::{
+    Health, MetricsSource, TokenFile, api_routes as api, health_routes as health, metrics_routes as metrics,
+};
+pub use pages::{LINK_LIFETIME, Pages, RunListCache, SignInEntry, TestNumbers, Visitors, is_name, routes as pages};
 
 use std::sync::Arc;
 

@@ -1,12 +1,318 @@
-//! Rules about damaged texts and cells, one for each kind of damage.
+//! Text that a program damaged on its way into a cell or a template: its detection, and a rule for each kind of damage.
+//!
+//! Detection is pure and examines one text. A fast scan of the bytes comes first, because every used cell of a list is
+//! examined.
 
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
 use std::ops::Range;
 
+use encoding_rs::{Encoding, WINDOWS_1251, WINDOWS_1252};
+
 use super::markup;
-use crate::check::text_damage::{TextDamage, find_damage, find_misread_word};
 use campaign_content::message::{TextProblem, constant_parts, problem_at};
 use campaign_core::domain::NamedTemplate;
 use campaign_core::finding::{Finding, Rule, RuleText};
+
+/// A kind of damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TextDamage {
+    /// Letters were replaced by `?` or by U+FFFD.
+    LostLetters,
+    /// The text contains a control character.
+    ControlCharacter,
+    /// The text is UTF-8 that was read in another encoding.
+    MisreadEncoding,
+    /// The text contains an HTML entity, such as `&#039;`.
+    HtmlEntity,
+}
+
+/// The first damage of a text, and the bytes of the damaged word.
+pub(in crate::check) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
+    let (mut foreign, mut questions, mut ampersand, mut control) = (0, false, false, false);
+    for &byte in text.as_bytes() {
+        foreign |= byte & 0x80;
+        questions |= byte == b'?';
+        ampersand |= byte == b'&';
+        control |= byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f;
+    }
+    if foreign != 0 && may_be_damaged(text.as_bytes()) {
+        if let Some(at) = text.find('\u{fffd}') {
+            return Some((TextDamage::LostLetters, find_word(text, at)));
+        }
+        // Misread letters can be control characters, so misread text is checked first.
+        if let Some((word, _)) = find_misread_word(text) {
+            return Some((TextDamage::MisreadEncoding, word));
+        }
+        control |= text.contains(is_c1_control);
+    }
+    if control && let Some(at) = text.find(|c: char| is_c1_control(c) || is_non_whitespace_ascii_control(c)) {
+        return Some((TextDamage::ControlCharacter, find_word(text, at)));
+    }
+    if questions && let Some(word) = find_lost_letters(text) {
+        return Some((TextDamage::LostLetters, word));
+    }
+    if ampersand {
+        return find_html_entities(text).into_iter().next().map(|entity| (TextDamage::HtmlEntity, entity));
+    }
+    None
+}
+
+/// Whether this is an ASCII control character other than white space.
+fn is_non_whitespace_ascii_control(c: char) -> bool {
+    c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
+}
+
+/// Whether this is a control character outside ASCII, which nobody types.
+fn is_c1_control(c: char) -> bool {
+    ('\u{80}'..='\u{9f}').contains(&c)
+}
+
+/// Whether UTF-8 bytes contain U+FFFD, a control character outside ASCII, or a byte pair of misread text.
+fn may_be_damaged(bytes: &[u8]) -> bool {
+    (0..bytes.len()).any(|at| match &bytes[at..] {
+        [0xef, 0xbf, 0xbd, ..] | [0xc2, 0x80..=0x9f, ..] => true,
+        // A UTF-8 lead byte that Windows-1251 shows as a Cyrillic letter, followed by a misread continuation byte.
+        [0xd0, 0x92..=0xa1 | 0xb1 | 0xb2, next @ ..] | [0xd1, 0x80, next @ ..] => {
+            matches!(next, [0xc2 | 0xd2 | 0xe2, ..] | [0xd0, 0x81..=0x8f, ..] | [0xd1, 0x91..=0x9f, ..])
+        }
+        // A UTF-8 lead byte that Windows-1252 shows as a letter from `Â` to `ô`, followed by a misread continuation
+        // byte.
+        [0xc3, 0x82..=0xb4, 0xc2 | 0xc5 | 0xc6 | 0xcb | 0xe2, ..] => true,
+        _ => false,
+    })
+}
+
+/// The word around a position, up to the spaces.
+fn find_word(text: &str, at: usize) -> Range<usize> {
+    let start = text[..at]
+        .rfind(char::is_whitespace)
+        .map_or(0, |blank| blank + text[blank..].chars().next().map_or(1, char::len_utf8));
+    let next = at + text[at..].chars().next().map_or(0, char::len_utf8);
+    let end = text[next..].find(char::is_whitespace).map_or(text.len(), |blank| next + blank);
+    start..end
+}
+
+/// Question marks in place of letters: a word of them before other words, several such words, or a text without any
+/// letters.
+fn find_lost_letters(text: &str) -> Option<Range<usize>> {
+    let is_lost = |word: &str| {
+        let marks = word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '?');
+        marks.len() >= 2 && marks.bytes().all(|byte| byte == b'?' || byte == b'-' || byte == b'\'')
+    };
+    let words = || text.split_whitespace();
+    let lost = words().filter(|word| is_lost(word)).count();
+    let has_letters = text.contains(char::is_alphabetic);
+    let first = words().next()?;
+    // `Really ???` is a question; `??? Smith` has lost a name.
+    let leads = is_lost(first) && first.matches('?').count() >= 3;
+    let found = if has_letters {
+        leads || lost >= 2 && words().any(|word| word.matches('?').count() >= 3 && is_lost(word))
+    } else {
+        lost > 0
+    };
+    let word = words().find(|word| is_lost(word)).filter(|_| found)?;
+    let start = word.as_ptr() as usize - text.as_ptr() as usize;
+    Some(start..start + word.len())
+}
+
+/// A word of UTF-8 that was read as Windows-1251 or Windows-1252, and the original word.
+pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
+    let mut at = 0;
+    while let Some(offset) = text[at..].find(|c: char| !c.is_ascii()) {
+        let start = at + offset;
+        let end = text[start..].find(|c: char| c.is_ascii()).map_or(text.len(), |length| start + length);
+        let is_beside_letter = text[..start].ends_with(|c: char| c.is_ascii_alphabetic())
+            || text[end..].starts_with(|c: char| c.is_ascii_alphabetic());
+        let run = text[start..end].trim_matches('\u{a0}');
+        let run_start = start + (text[start..end].len() - text[start..end].trim_start_matches('\u{a0}').len());
+        for encoding in [WINDOWS_1252, WINDOWS_1251] {
+            if let Some(said) = decode_misread(run, encoding, is_beside_letter) {
+                let word = find_word(text, run_start);
+                let word = word.start..word.end.max(run_start + run.len());
+                let (before, after) = (&text[word.start..run_start], &text[run_start + run.len()..word.end]);
+                return Some((word, format!("{before}{said}{after}")));
+            }
+        }
+        at = end;
+    }
+    None
+}
+
+/// Encodes the characters in `encoding` and decodes the bytes as UTF-8. `None` unless this yields letters and signs
+/// that people write.
+fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
+    let (bytes, _, unmappable) = encoding.encode(run);
+    let Cow::Owned(bytes) = bytes else { return None };
+    if unmappable {
+        return None;
+    }
+    let whole = match std::str::from_utf8(&bytes) {
+        Ok(said) => said,
+        // The last letter might be cut off, so it is ignored.
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    let cyrillic = encoding == WINDOWS_1251;
+    let count = whole.chars().count();
+    let is_sign = whole.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
+    let is_enough = count >= 2 || is_beside_letter || is_sign;
+    (count > 0 && is_enough && whole.chars().all(is_common_char)).then(|| whole.to_owned())
+}
+
+/// Whether this is a letter or sign that is common in messages: European alphabets, typographic signs and emoji.
+fn is_common_char(c: char) -> bool {
+    matches!(c,
+        '\u{a0}'..='\u{17f}'
+        | '\u{218}'..='\u{21b}'
+        | '\u{386}'..='\u{3ce}'
+        | '\u{400}'..='\u{45f}'
+        | '\u{490}'..='\u{491}'
+        | '\u{10d0}'..='\u{10ff}'
+        | '\u{2010}'..='\u{203a}'
+        | '\u{20ac}'
+        | '\u{20b4}'
+        | '\u{2116}'
+        | '\u{2122}'
+        | '\u{2600}'..='\u{27bf}'
+        | '\u{fe0f}'
+        | '\u{1f300}'..='\u{1faff}')
+}
+
+/// The HTML entities of a text.
+pub(super) fn find_html_entities(text: &str) -> Vec<Range<usize>> {
+    const NAMES: [&str; 17] = [
+        "amp", "apos", "bull", "copy", "euro", "gt", "hellip", "laquo", "ldquo", "lt", "mdash", "nbsp", "ndash",
+        "quot", "raquo", "rdquo", "rsquo",
+    ];
+    let entity = |(start, _): (usize, &str)| {
+        let rest = &text[start + 1..];
+        let length = rest.bytes().take(8).position(|byte| byte == b';')?;
+        let name = &rest[..length];
+        let digits =
+            name.strip_prefix('#').map(|digits| digits.strip_prefix(['x', 'X']).map_or((digits, 10), |hex| (hex, 16)));
+        let is_number = digits.is_some_and(|(digits, base)| {
+            u32::from_str_radix(digits, base).is_ok_and(|code| char::from_u32(code).is_some())
+        });
+        // `&copy;` in a link is a mistake too, but `&amp=1` is not an entity, because an entity needs the semicolon.
+        (is_number || NAMES.contains(&name)).then(|| start..start + length + 2)
+    };
+    text.match_indices('&').filter_map(entity).collect()
+}
+
+/// The character of an entity.
+pub(super) fn decode_entity(entity: &str) -> Option<String> {
+    let name = entity.trim_start_matches('&').trim_end_matches(';');
+    if let Some(digits) = name.strip_prefix('#') {
+        let code = match digits.strip_prefix(['x', 'X']) {
+            Some(hex) => u32::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        return code.ok().and_then(char::from_u32).map(String::from);
+    }
+    let typed = match name {
+        "amp" => "&",
+        "apos" | "rsquo" => "'",
+        "quot" | "ldquo" | "rdquo" => "\"",
+        "lt" => "<",
+        "gt" => ">",
+        "nbsp" => " ",
+        "euro" => "€",
+        "laquo" => "«",
+        "raquo" => "»",
+        "mdash" | "ndash" => "-",
+        "hellip" => "...",
+        _ => return None,
+    };
+    Some(typed.to_owned())
+}
+
+/// The HTML tags of a text, such as `<br>` and `</b>`.
+pub(super) fn find_html_tags(text: &str) -> Vec<Range<usize>> {
+    const TAGS: [&str; 15] =
+        ["a", "b", "br", "div", "em", "font", "h1", "h2", "i", "img", "li", "p", "span", "strong", "ul"];
+    let tag = |(start, _): (usize, &str)| {
+        let rest = &text[start + 1..];
+        let end = rest.find('>')?;
+        let inner = rest[..end].trim_start_matches('/');
+        let name = inner.split(|c: char| c.is_whitespace() || c == '/').next()?.to_ascii_lowercase();
+        let attributes = inner[name.len()..].trim().trim_end_matches('/').trim();
+        let is_closed = !attributes.contains('<') && (attributes.is_empty() || attributes.contains('='));
+        (TAGS.contains(&name.as_str()) && is_closed).then(|| start..start + end + 2)
+    };
+    text.match_indices('<').filter_map(tag).collect()
+}
+
+/// URL-escaped line breaks and spaces outside an address.
+pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
+    let escape = |(start, _): (usize, &str)| {
+        let escape = text.get(start..start + 3).filter(|escape| is_escaped_whitespace(escape))?;
+        let word = &text[find_word(text, start).start..start];
+        // `5%20` might be a discount. A word with a slash, `?` or `=` before the percent sign is an address.
+        let is_address = word.contains(['/', '?', '=']);
+        let is_share = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
+        (!is_address && !is_share).then(|| start..start + escape.len())
+    };
+    text.match_indices('%').filter_map(escape).collect()
+}
+
+/// Whether three characters are a URL-escaped line break or space.
+pub(super) fn is_escaped_whitespace(escape: &str) -> bool {
+    ["%0A", "%0D", "%20"].iter().any(|known| known.eq_ignore_ascii_case(escape))
+}
+
+/// Markdown of a text: words in `**` or `__`, which no channel makes bold, and `[words](address)`.
+///
+/// The address can be a template tag, which is replaced by `x` in `masked` and readable in `source`.
+pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = ["**", "__"].into_iter().flat_map(|marks| find_between(masked, marks)).collect();
+    found.extend(masked.match_indices("](").filter_map(|(middle, _)| {
+        let start =
+            masked[..middle].rfind(['[', '\n']).filter(|&at| masked[at..].starts_with('[') && at + 1 < middle)?;
+        let address = middle + 2..middle + 2 + masked[middle + 2..].find(')')?;
+        let shown = &masked[address.clone()];
+        let is_address =
+            shown.contains("://") || shown.starts_with("www.") || source[address.start..].starts_with("{{");
+        (is_address && !shown.contains(char::is_whitespace)).then(|| start..address.end + 1)
+    }));
+    found.sort_by_key(|range| range.start);
+    found
+}
+
+/// The words between two pairs of marks, with the marks.
+fn find_between(text: &str, marks: &str) -> Vec<Range<usize>> {
+    let mark = &marks[..1];
+    let continues = |c: char| c.is_alphanumeric() || mark.contains(c);
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(start) = text[from..].find(marks).map(|at| from + at) {
+        let rest = &text[start + 2..];
+        let Some(length) = rest.find(marks) else { break };
+        let (inner, after) = (&rest[..length], &rest[length + 2..]);
+        let opens =
+            !text[..start].ends_with(continues) && inner.starts_with(|c: char| !c.is_whitespace() && !mark.contains(c));
+        let closes = inner.ends_with(|c: char| !c.is_whitespace()) && !after.starts_with(continues);
+        let is_word = inner.contains(|c: char| c.is_alphabetic() || c == '%') && !inner.contains('\n');
+        let is_one = opens && closes && is_word;
+        found.extend(is_one.then(|| start..start + length + 4));
+        from = if is_one { start + length + 4 } else { start + 2 };
+    }
+    found
+}
+
+/// A `\n` of two characters, which would be sent literally.
+pub(super) fn find_escaped_line_break(text: &str) -> Option<Range<usize>> {
+    text.match_indices("\\n").find_map(|(start, _)| {
+        let before = &text[..start];
+        // `C:\new` is a path.
+        let is_path = before.ends_with(':')
+            && before[..before.len() - 1].ends_with(|c: char| c.is_ascii_alphabetic())
+            && !before[..before.len() - 2].ends_with(|c: char| c.is_alphanumeric());
+        let start = if before.ends_with("\\r") { start - 2 } else { start };
+        (!is_path).then(|| start..start + if text[start..].starts_with("\\r\\n") { 4 } else { 2 })
+    })
+}
 
 /// The first occurrence of each kind of damage in a text.
 pub(super) fn check_damaged_text(text: &NamedTemplate) -> Vec<TextProblem> {

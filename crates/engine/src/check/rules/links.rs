@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::collect_texts;
+use super::damaged_text::is_escaped_whitespace;
 use crate::check::Survey;
 use crate::check::compiled_campaign::to_finding;
-use crate::check::text_damage::is_escaped_whitespace;
 use campaign_content::message::{TextProblem, constant_parts, problem_at};
 use campaign_core::domain::NamedTemplate;
 use campaign_core::finding::{Finding, Rule, RuleText, join_names};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::check::text_damage::{
+use super::damaged_text::{
     decode_entity, find_escaped_line_break, find_html_entities, find_html_tags, find_markdown, find_url_escapes,
 };
 use campaign_content::message::{TextProblem, constant_parts, mask_tags, problem_at};

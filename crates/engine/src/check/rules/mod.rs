@@ -10,11 +10,9 @@ mod countries;
 mod damaged_text;
 mod environment;
 mod expressions;
-mod gateway_profile;
 mod links;
 mod list;
 mod markup;
-mod night;
 mod recipients;
 mod schedule;
 mod skipped_rows;
@@ -36,14 +34,20 @@ use campaign_manifest::{Campaign, MessageVariant, Profile};
 pub(super) use campaign_tests::{TEST_FAILED, TEST_NOT_RUN};
 pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
 pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_after_apostrophe};
-pub use countries::{ABROAD_LIMIT, check_abroad_limit, check_new_countries};
-pub use environment::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_replicas, unfamiliar_ledger_finding};
+pub use countries::{
+    ABROAD_LIMIT, CountryCount, RecipientCountries, check_abroad_limit, check_new_countries, describe_abroad,
+    describe_countries, sum_recipients,
+};
+pub use damaged_text::TextDamage;
+pub(super) use damaged_text::find_damage;
+pub use environment::{
+    KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_campaign_notices, check_promised_receipts, check_replicas,
+    unfamiliar_ledger_finding,
+};
 pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
 pub(super) use expressions::find_failing_comparisons;
-pub use gateway_profile::{check_campaign_notices, check_promised_receipts};
 pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
 pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_form_note, missing_zone_column};
-pub use night::{NIGHT, check_night, check_several_zones};
 pub use recipients::{
     check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
     check_limits, check_list_limit, check_opted_out_rows,
@@ -55,38 +59,38 @@ pub(super) use schedule::{
 };
 pub(super) use skipped_rows::{check_empty_selection, check_failing_texts, check_invalid_share, check_no_text_chosen};
 pub use skipped_rows::{check_invalid_rows, check_no_messages};
-pub use window::check_until_over;
+pub use window::{NIGHT, check_night, check_several_zones, check_until_over};
 pub(super) use window::{check_late_start, check_until_near, check_until_near_on_dates};
 pub use wording::check_costly_characters;
 pub(super) use wording::find_mixed_word;
 
 /// Rules about a campaign and its gateway profile.
 static CAMPAIGN: &[&Rule] = &[
-    &gateway_profile::BATCH_LIMIT,
+    &environment::BATCH_LIMIT,
     &window::CLOSED_WINDOW,
     &window::FALLBACK_OUTSIDE,
     &window::LATE_FALLBACK,
-    &gateway_profile::MANDATORY_FORBIDDEN,
-    &gateway_profile::MISSING_ENDPOINT,
-    &gateway_profile::MISSING_HOOK,
-    &gateway_profile::MISSING_PRICE,
-    &gateway_profile::NOTIFY_TEXT,
-    &gateway_profile::PROMISED_RECEIPTS,
-    &gateway_profile::RATE_LIMIT,
+    &environment::MANDATORY_FORBIDDEN,
+    &environment::MISSING_ENDPOINT,
+    &environment::MISSING_HOOK,
+    &environment::MISSING_PRICE,
+    &environment::NOTIFY_TEXT,
+    &environment::PROMISED_RECEIPTS,
+    &environment::RATE_LIMIT,
     &campaign_tests::TEST_FAILED,
     &campaign_tests::TEST_NOT_RUN,
     &environment::UNCONFIRMED_REPLICA,
     &environment::UNFAMILIAR_LEDGER,
-    &gateway_profile::WHATSAPP_ROUTE,
+    &environment::WHATSAPP_ROUTE,
 ];
 
 /// Rules about the times of sending.
 static TIMING: &[&Rule] = &[
     &window::LATE_START,
     &schedule::NEVER_SENDS,
-    &night::NIGHT,
+    &window::NIGHT,
     &schedule::SCHEDULE_OVER,
-    &night::SEVERAL_ZONES,
+    &window::SEVERAL_ZONES,
     &schedule::SKIPPED_OCCURRENCES,
     &window::UNTIL_NEAR,
 ];
@@ -191,14 +195,14 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
-        gateway_profile::check_batch_limit,
-        gateway_profile::check_rate_limit,
-        gateway_profile::check_mandatory,
-        gateway_profile::check_endpoint,
-        gateway_profile::check_webhook_address,
-        gateway_profile::check_prices,
+        environment::check_batch_limit,
+        environment::check_rate_limit,
+        environment::check_mandatory,
+        environment::check_endpoint,
+        environment::check_webhook_address,
+        environment::check_prices,
         window::check_window,
-        gateway_profile::check_profile_notices,
+        environment::check_profile_notices,
         links::check_example_links,
         ways_out::check_opt_out_instructions,
         ways_out::check_impossible_replies,
@@ -219,7 +223,7 @@ pub fn collect_notes(
     let notes = [
         window::check_late_fallback(campaign),
         window::check_fallback_window(campaign, profile, messages, due),
-        profile.and_then(|profile| gateway_profile::note_whatsapp_route(campaign, profile)),
+        profile.and_then(|profile| environment::note_whatsapp_route(campaign, profile)),
         survey.and_then(|survey| wording::check_constant_message(survey, content.kind)),
         survey.and_then(|survey| links::check_constant_link(survey, &campaign.brief)),
         survey.and_then(|survey| list::check_unused_columns(survey, content.kind)),

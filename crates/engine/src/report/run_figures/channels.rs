@@ -9,7 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-use crate::report::message_delivery::{MessageDelivery, TimeCertainty};
+use crate::report::message::{MessageDelivery, TimeCertainty};
 use crate::report::row_outcomes::RowRecord;
 use crate::report::{counts_json, format_count, format_counts_with_partial, format_duration, format_thousands};
 use campaign_core::domain::Channel;

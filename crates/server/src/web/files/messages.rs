@@ -1,13 +1,20 @@
-//! The first messages of a campaign as they look on a phone, with the findings about their texts.
+//! The first messages of a campaign as they look on a phone, channel by channel, with the findings about their texts.
+//!
+//! The view of a phone is derived from the keys of a channel, so a new channel needs no code here. Images are not
+//! loaded: each is a box with its address. Links cannot be clicked, because they might be personal.
 
+use std::collections::BTreeSet;
 use std::io::Read;
+use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::web::html::{Fallbacks, FindingView, PhoneView};
 use crate::web::words::PageWords;
-use campaign_core::domain::{NamedTemplate, Phone, Row, RowSet, Stage};
-use campaign_core::finding::{Finding, SourceLocation};
+use campaign_content::message::MarkedText;
+use campaign_core::domain::{
+    Card, FieldValue, MessageContent, NamedTemplate, Phone, Row, RowSet, SmsEncoding, Stage, measure_sms, split_sms,
+};
+use campaign_core::finding::{Finding, SourceLocation, severity_word};
 use campaign_engine::check::CompiledCampaign;
 use campaign_engine::report::{MarkedMessage, preview_marked_rows};
 use campaign_ledger::{ExcludedRows, RowState};
@@ -186,4 +193,320 @@ fn is_within_stage(place: &SourceLocation, stage: &Stage<NamedTemplate>, places:
             whole.source.path() == place.source.path() && within
         })
     })
+}
+
+/// A message on one channel.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhoneView {
+    /// The channel's name.
+    channel: &'static str,
+    /// The channel as a class of the stylesheet.
+    class: String,
+    /// The position of the channel in the fallback order, from 1.
+    place: usize,
+    /// The number of channels in the fallback order.
+    of: usize,
+    /// The sender name.
+    sender: Option<TextView>,
+    /// The text.
+    body: Option<TextView>,
+    /// Its image, button and link.
+    attached: Attachments,
+    /// The cards of a carousel.
+    cards: Vec<CardView>,
+    /// Its other texts.
+    others: Vec<TextView>,
+    /// The size that is billed.
+    size: Option<SmsSizeView>,
+    /// Findings about its texts.
+    pub findings: Vec<FindingView>,
+}
+
+/// The attachments of a message.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Attachments {
+    image: Option<TextView>,
+    button: Option<TextView>,
+    link: Option<TextView>,
+}
+
+/// A card of a carousel.
+#[derive(Clone, Debug, Serialize)]
+struct CardView {
+    caption: Option<TextView>,
+    attached: Attachments,
+}
+
+/// The size of an SMS.
+#[derive(Clone, Debug, Serialize)]
+struct SmsSizeView {
+    parts: usize,
+    characters: usize,
+    /// The size in septets or 16-bit units.
+    units: usize,
+    gsm: bool,
+}
+
+/// A message on each of its channels, in the fallback order.
+type Fallbacks = Vec<PhoneView>;
+
+impl PhoneView {
+    /// Builds the views of a message on all its channels; `hide` is the recipient's number if it must be masked.
+    #[must_use]
+    pub fn from_content(content: &MessageContent<MarkedText>, hide: Option<Phone>) -> Fallbacks {
+        let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
+        stages.map(|(index, stage)| Self::from_stage(stage, index + 1, of, hide)).collect()
+    }
+
+    fn from_stage(stage: &Stage<MarkedText>, place: usize, of: usize, hide: Option<Phone>) -> Self {
+        let facts = stage.channel().facts();
+        let channel = stage.channel().name();
+        let mut view = Self {
+            channel,
+            class: channel.replace('/', "-"),
+            place,
+            of,
+            sender: None,
+            body: None,
+            attached: Attachments::default(),
+            cards: Vec::new(),
+            others: Vec::new(),
+            size: None,
+            findings: Vec::new(),
+        };
+        for (field, value) in stage.values() {
+            match value {
+                FieldValue::Text(text) if field.key == "message" && facts.billed_by_part => {
+                    view.size = Some(SmsSizeView::from_text(&text.text));
+                    view.body = Some(split_pieces(text, &part_ends(&text.text), hide));
+                }
+                FieldValue::Text(text) => view.set_text(field.key, split_pieces(text, &[], hide)),
+                FieldValue::Cards(cards) => {
+                    view.cards = cards.into_iter().map(|card| CardView::from_card(card, hide)).collect()
+                }
+                FieldValue::Word(_) | FieldValue::Number(_) | FieldValue::Flag(_) => {}
+            }
+        }
+        view
+    }
+
+    fn set_text(&mut self, key: &str, text: TextView) {
+        match key {
+            "signature" => self.sender = Some(text),
+            "message" => self.body = Some(text),
+            key => {
+                if let Some(other) = self.attached.set_text(key, text) {
+                    self.others.push(other);
+                }
+            }
+        }
+    }
+}
+
+impl Attachments {
+    /// Stores the text of an attachment; returns it if the key does not name an attachment.
+    fn set_text(&mut self, key: &str, text: TextView) -> Option<TextView> {
+        match key {
+            "image" => self.image = Some(text),
+            "button" => self.button = Some(text),
+            "link" | "url" => self.link = Some(text),
+            _ => return Some(text),
+        }
+        None
+    }
+}
+
+impl CardView {
+    fn from_card(card: Card<&MarkedText>, hide: Option<Phone>) -> Self {
+        let (mut caption, mut attached) = (None, Attachments::default());
+        for (field, text) in card.into_texts() {
+            caption = attached.set_text(field.key, split_pieces(text, &[], hide)).or(caption);
+        }
+        Self { caption, attached }
+    }
+}
+
+impl SmsSizeView {
+    fn from_text(text: &str) -> Self {
+        let size = measure_sms(text);
+        let gsm = size.encoding == SmsEncoding::Gsm7;
+        Self { parts: size.parts, characters: text.chars().count(), units: size.units, gsm }
+    }
+}
+
+/// The byte offsets at which the parts of an SMS end, except for the last part.
+fn part_ends(text: &str) -> Vec<usize> {
+    let mut ends: Vec<usize> = split_sms(text)
+        .into_iter()
+        .scan(0, |end, part| {
+            *end += part.len();
+            Some(*end)
+        })
+        .collect();
+    ends.pop();
+    ends
+}
+
+/// A text, piece by piece.
+type TextView = Vec<TextPiece>;
+
+/// A piece of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct TextPiece {
+    /// The text.
+    pub text: String,
+    /// Whether it came from the recipient's row.
+    pub from_row: bool,
+    /// Whether it is a link or a part of one. Pages never make it clickable, because it might be personal.
+    pub link: bool,
+    /// The number of the part of an SMS that begins here, from 2.
+    pub part: Option<usize>,
+}
+
+/// Splits a text into pieces; `parts` are the byte offsets of the ends of SMS parts, and `hide` is a number to mask.
+fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> TextView {
+    let (text, marks) = (text.text.as_str(), &text.from_row);
+    let links = find_links(text);
+    let ends = |ranges: &[Range<usize>]| ranges.iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>();
+    let mut cuts: BTreeSet<usize> = ends(marks).into_iter().chain(ends(&links)).chain(parts.iter().copied()).collect();
+    cuts.insert(text.len());
+    cuts.remove(&0);
+    let (mut pieces, mut begin) = (Vec::with_capacity(cuts.len()), 0);
+    let within = |ranges: &[Range<usize>], at: usize| ranges.iter().any(|range| range.contains(&at));
+    for end in cuts {
+        let piece = &text[begin..end];
+        let piece = match hide {
+            Some(phone) => phone.hide_in_text(piece, &phone.format_masked()).into_owned(),
+            None => piece.to_owned(),
+        };
+        let part = parts.iter().position(|part| *part == begin && begin > 0).map(|index| index + 2);
+        if !piece.is_empty() {
+            pieces.push(TextPiece { text: piece, from_row: within(marks, begin), link: within(&links, begin), part });
+        }
+        begin = end;
+    }
+    pieces
+}
+
+/// Finds the byte ranges of the links in a text, without trailing punctuation.
+fn find_links(text: &str) -> Vec<Range<usize>> {
+    let (mut links, mut from) = (Vec::new(), 0);
+    while let Some(start) = ["https://", "http://"].iter().filter_map(|scheme| text[from..].find(scheme)).min() {
+        let start = from + start;
+        let end = text[start..]
+            .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"'))
+            .map_or(text.len(), |end| start + end);
+        let link = text[start..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '»', '\'']);
+        links.push(start..start + link.len());
+        from = end;
+    }
+    links
+}
+
+/// Builds the view of a finding. Its text is English in every language.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FindingView {
+    severity: &'static str,
+    rule: &'static str,
+    message: Vec<FindingFragment>,
+    help: Option<Vec<FindingFragment>>,
+    /// The file, the line and the column.
+    place: Option<String>,
+}
+
+/// A fragment of a message, which quotes names in backticks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct FindingFragment {
+    text: String,
+    code: bool,
+}
+
+/// Splits a message into text and code. An unpaired backtick is an ordinary character.
+fn split_code(message: &str) -> Vec<FindingFragment> {
+    let backticks = message.matches('`').count() / 2 * 2;
+    let pieces = message.splitn(backticks + 1, '`').enumerate();
+    let fragments = pieces.map(|(index, text)| FindingFragment { text: text.to_owned(), code: index % 2 == 1 });
+    fragments.filter(|fragment| !fragment.text.is_empty()).collect()
+}
+
+/// The rules about single rows, which are also counted as invalid or skipped rows.
+const ROW_RULES: [&str; 1] = ["invalid-row"];
+
+impl FindingView {
+    /// Whether the finding has this severity and does not concern single rows.
+    pub(in crate::web) fn has_severity(&self, severity: &str) -> bool {
+        self.severity == severity && !ROW_RULES.contains(&self.rule)
+    }
+
+    /// A finding.
+    #[must_use]
+    pub fn from_finding(finding: &Finding) -> Self {
+        let place = finding.place.as_ref();
+        Self {
+            severity: severity_word(finding.severity),
+            rule: finding.rule.id,
+            message: split_code(&finding.message),
+            help: finding.help.as_deref().map(split_code),
+            place: place.map(|place| {
+                format!("{}:{}:{}", place.source.path().display(), place.line_number(), place.column_number())
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod pieces_tests {
+    use super::*;
+
+    fn describe_pieces(text: &str, from_row: &[(usize, usize)], parts: &[usize]) -> String {
+        let marked =
+            MarkedText { text: text.to_owned(), from_row: from_row.iter().map(|(start, end)| *start..*end).collect() };
+        let piece = |piece: TextPiece| {
+            let part = piece.part.map(|part| format!("{part}|")).unwrap_or_default();
+            let text = if piece.link { format!("<{}>", piece.text) } else { piece.text };
+            part + &if piece.from_row { format!("[{text}]") } else { text }
+        };
+        split_pieces(&marked, parts, None).into_iter().map(piece).collect()
+    }
+
+    #[test]
+    fn text_is_split_into_pieces() {
+        assert_eq!(describe_pieces("", &[], &[]), "");
+        assert_eq!(describe_pieces("Hi Olia!", &[(3, 7)], &[]), "Hi [Olia]!");
+        assert_eq!(
+            describe_pieces("See https://a.example/?c=7.", &[(25, 26)], &[]),
+            "See <https://a.example/?c=>[<7>]."
+        );
+        assert_eq!(describe_pieces("(http://a.example) https://b", &[], &[]), "(<http://a.example>) <https://b>");
+        assert_eq!(describe_pieces("abcdef", &[(1, 5)], &[2, 4]), "a[b]2|[cd]3|[e]f");
+    }
+
+    #[test]
+    fn phone_number_in_a_text_is_masked() {
+        let phone = Phone::new(380_501_234_567).unwrap();
+        let marked = MarkedText { text: "call 0501234567 now".into(), from_row: std::iter::once(5..15).collect() };
+        let texts: Vec<String> = split_pieces(&marked, &[], Some(phone)).into_iter().map(|piece| piece.text).collect();
+        assert_eq!(texts, ["call ", "0…67", " now"]);
+    }
+}
+
+#[cfg(test)]
+mod findings_tests {
+    use super::*;
+
+    #[test]
+    fn text_in_backticks_is_shown_as_code() {
+        let table = [
+            ("the link `http://a` is", "the link |[http://a]| is"),
+            ("`a` and `b`", "[a]| and |[b]"),
+            ("a ` b", "a ` b"),
+            ("`a` ` b", "[a]| ` b"),
+            ("", ""),
+        ];
+        for (text, expected) in table {
+            let shown =
+                split_code(text).into_iter().map(|part| if part.code { format!("[{}]", part.text) } else { part.text });
+            assert_eq!(shown.collect::<Vec<_>>().join("|"), expected, "{text}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::web::html::{FindingView, PageFormat, embed_json, render};
+use crate::web::html::{PageFormat, embed_json, render};
 use crate::web::run_page::{RunPage, RunPageView};
 use crate::web::words::{PageLanguage, PageWords};
 use campaign_core::domain::{Row, RowSet};
@@ -25,7 +25,7 @@ use campaign_manifest::{CampaignBrief, InDoubtPolicy, Resource};
 use campaign_runs::{CreatedPlan, Error, Inputs, ListSurvey, short_digest};
 use messages::{CampaignMessages, MessageView, SkipReasonView, collect_messages, collect_run_messages};
 
-pub use messages::MessageSelection;
+pub use messages::{FindingView, MessageSelection, PhoneView};
 
 /// The data of a preview.
 pub struct PreviewPage<'c> {

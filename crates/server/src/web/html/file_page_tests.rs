@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::read_html::{Element, Html};
-use super::{PageFormat, PhoneView, render};
+use super::{PageFormat, render};
+use crate::web::files::PhoneView;
 use crate::web::words::PageLanguage;
 use campaign_content::message::MarkedText;
 use campaign_core::domain::{

@@ -1,7 +1,5 @@
 //! Templates of pages and files, compiled once for each language, with their assets.
 //!
-//! - `phone`: messages as they look on a phone, and findings.
-//!
 //! A template is HTML with Tera tags. It extends `frame.html` and fills the blocks `title`, `nav` and `main`; shared
 //! parts are components. Texts come from `say(key=…)`, `count(key=…, n=…)` and `kind(of=…, word=…)`, and numbers from
 //! `number(n=…)`. Every printed value is escaped, including control and bidirectional characters.
@@ -11,7 +9,6 @@
 
 #[cfg(test)]
 mod file_page_tests;
-mod phone;
 #[cfg(test)]
 #[path = "../../../../../tests/support/html.rs"]
 pub(in crate::web) mod read_html;
@@ -31,8 +28,6 @@ use tera::{Context, Kwargs, State, Tera, TeraResult, Value};
 
 use crate::web::words::{PageLanguage, PageWords};
 use campaign_core::finding::escape_controls;
-
-pub use phone::{Fallbacks, FindingView, PhoneView, TextPiece, TextView};
 
 /// The stylesheet of every page.
 pub const STYLE: &str = concat!(include_str!("style.css"), include_str!("run.css"));

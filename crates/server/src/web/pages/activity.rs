@@ -9,11 +9,10 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::Serialize;
 
-use super::caches::ListedFigures;
+use super::caches::{CachePolicy, ListedFigures, SingleFlightCache};
 use super::page_error::PageError;
 use super::request::PageRequest;
 use super::runs::{is_regular, start_of_period};
-use crate::web::cache::{CachePolicy, SingleFlightCache};
 use crate::web::charts::{ColumnChart, ColumnInput, draw_columns};
 use crate::web::words::{PageWords, zone_name};
 use campaign_core::domain::{Amount, Channel};

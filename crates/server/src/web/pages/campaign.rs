@@ -24,9 +24,8 @@ use super::request::{PageRequest, encode_path_segment};
 use super::rows::NumbersLink;
 use super::runs::{RunLine, is_regular, run_path};
 use super::schedules::{schedule_path, schedule_zones};
-use super::test::offers_test;
-use crate::web::files::{FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
-use crate::web::html::FindingView;
+use super::sending::offers_test;
+use crate::web::files::{FindingView, FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
 
 /// How long a page waits for the check of a campaign with its whole list.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(8);

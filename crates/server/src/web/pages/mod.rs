@@ -4,12 +4,12 @@
 //! - `request`: page requests with a session, forms with a CSRF token, and responses; `page_error`: why a page or an
 //!   action failed;
 //! - `overview` with `activity`, `runs`, `schedules`, `opt_outs` (with replies), `campaigns`: the sections;
-//! - `run`, `rows` (with the page of a message), `campaign`: the pages of a run; `export`: downloads of its rows;
-//! - `variants`: the variants of an A/B test;
+//! - `run` (with the variants of an A/B test), `rows` (with the page of a message), `campaign`: the pages of a run;
+//!   `export`: downloads of its rows;
 //! - `search`: finds runs, messages and campaigns from every page;
-//! - `caches`: cached reads of the ledger;
+//! - `caches`: cached reads of the ledger, also for the endpoints;
 //! - `confirm`: pages that say what an action does; `decisions`: actions, each by the rules of its command, and their
-//!   log; `retry`: the preview and the order of a retry; `test`: test messages to the numbers of a file.
+//!   log; `sending`: the preview and the order of a retry or a test message.
 //!
 //! A page cannot do more than a command can. It never approves anything and never fetches a list from elsewhere.
 
@@ -23,15 +23,13 @@ mod opt_outs;
 mod overview;
 mod page_error;
 mod request;
-mod retry;
 mod rows;
 mod run;
 mod runs;
 mod schedules;
 mod search;
+mod sending;
 mod sign_in;
-mod test;
-mod variants;
 
 use std::sync::Arc;
 
@@ -44,7 +42,6 @@ use axum::routing::{any, get, post};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
-use super::RunListCache;
 use crate::web::html::{ASSETS, Asset};
 use activity::ActivityCache;
 use caches::{CampaignTraitsCache, ListedFiguresCache, RowIndexCache, RunWatcher};
@@ -54,8 +51,9 @@ use decisions::OrderLog;
 use opt_outs::OptOutCache;
 use request::PageRequest;
 
+pub use caches::RunListCache;
+pub use sending::TestNumbers;
 pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
-pub use test::TestNumbers;
 
 /// The number of the signal that ends a server.
 const TERMINATED: u8 = 15;
@@ -147,13 +145,13 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .route("/runs/{run}/rows/{row}", get(rows::show_message))
         .route("/runs/{run}/export", get(export::export_rows))
         .route("/runs/{run}/find", post(search::search_run))
-        .route("/runs/{run}/variants", get(variants::show_variants))
+        .route("/runs/{run}/variants", get(run::show_variants))
         .route("/runs/{run}/campaign", get(campaign::show_campaign))
         .route("/runs/{run}/preview", get(campaign::show_run_preview))
         .route("/runs/{run}/stop", get(confirm::confirm_stop).post(decisions::stop_run))
         .route("/runs/{run}/resolve", get(confirm::confirm_resolve).post(decisions::resolve_rows))
-        .route("/runs/{run}/test", get(test::confirm_test).post(test::send_test))
-        .route("/runs/{run}/retry", get(retry::confirm_retry).post(retry::retry_run))
+        .route("/runs/{run}/test", get(sending::confirm_test).post(sending::send_test))
+        .route("/runs/{run}/retry", get(sending::confirm_retry).post(sending::retry_run))
         .route("/runs/{run}/reconcile", get(confirm::confirm_reconcile).post(decisions::reconcile_run))
         .route("/schedules", get(schedules::show_schedules))
         .route("/schedules/{name}/preview", get(campaign::show_schedule_preview))

@@ -10,10 +10,10 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use serde::Serialize;
 
+use super::caches::{CachePolicy, SingleFlightCache};
 use super::page_error::PageError;
 use super::request::{PageRequest, encode_path_segment};
 use super::run::done_message;
-use crate::web::cache::{CachePolicy, SingleFlightCache};
 use crate::web::charts::{Bar, scale_bars};
 use campaign_engine::report::{UnclearReply, find_unclear_replies, load_display_zone};
 use campaign_ledger::{Ledger, LedgerError, Run, RunFilter};

@@ -1,7 +1,11 @@
-//! JSON endpoints `/api/runs`, `/api/runs/NAME` and `/api/schedules`, for clients with the token. Read-only.
+//! Endpoints for programs. All are read-only.
+//!
+//! - `/api/runs`, `/api/runs/NAME` and `/api/schedules`: runs and schedules as JSON, for clients with the token;
+//! - `/healthz` (the process runs), `/readyz` (the ledger can be written) and `/metrics`: monitoring.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
@@ -10,13 +14,18 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTIC
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 
 use super::RunListCache;
 use campaign_engine::report::{JSON_VERSION, RunList, damaged_runs_json, run_entry_json, run_json};
+use campaign_ledger::{Ledger, LedgerError};
 use campaign_manifest::SecretSource;
+use campaign_net::metrics::{AccountUse, LedgerFigures, MEDIA_TYPE, Metrics};
 use campaign_runs::{Adapters, ScheduleView, load_schedule_views};
 
 /// The minimum length of a token, in bytes.
@@ -65,7 +74,7 @@ impl TokenFile {
 }
 
 /// The API's routes, for clients with the token.
-pub fn routes(run_list: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
+pub fn api_routes(run_list: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
     let schedules = Router::new().route("/api/schedules", get(list_schedules)).with_state(adapters);
     Router::new()
         .route("/api/runs", get(list_runs))
@@ -147,4 +156,124 @@ async fn read_runs(run_list: &RunListCache) -> Result<Arc<RunList>, Response> {
 fn json_response(status: StatusCode, mut body: Value) -> Response {
     body["version"] = JSON_VERSION.into();
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+/// The longest duration of a check; a supervisor asks again.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a result is cached, so that frequent requests do not keep the disk busy.
+const CHECK_TTL: Duration = Duration::from_secs(1);
+
+/// Whether the process can do its work.
+pub struct Health {
+    ledger: Arc<dyn Ledger>,
+    /// The time of the last check, and its result.
+    last: Mutex<Option<(Instant, bool)>>,
+    failed: watch::Sender<Option<LedgerError>>,
+}
+
+impl Health {
+    /// Creates the health state of a process with this ledger.
+    pub fn new(ledger: Arc<dyn Ledger>) -> Self {
+        Self { ledger, last: Mutex::default(), failed: watch::Sender::new(None) }
+    }
+
+    /// Waits until the ledger is known to be unwritable, and returns the reason.
+    pub async fn wait_for_failure(&self) -> LedgerError {
+        let mut failed = self.failed.subscribe();
+        // The sender lives as long as `self`.
+        let known = failed.wait_for(Option::is_some).await.ok().and_then(|known| known.clone());
+        known.unwrap_or(LedgerError::Closed)
+    }
+
+    async fn check_ready(&self) -> bool {
+        let mut last = self.last.lock().await;
+        if let Some((at, ready)) = *last
+            && at.elapsed() < CHECK_TTL
+        {
+            return ready;
+        }
+        let ready = match tokio::time::timeout(CHECK_TIMEOUT, self.ledger.check_writable()).await {
+            Ok(Ok(())) => true,
+            Ok(Err(LedgerError::Busy { who, .. })) => {
+                tracing::warn!("the ledger cannot be written at the moment: {who}");
+                false
+            }
+            Ok(Err(error)) => {
+                tracing::error!("the ledger cannot be written: {error}");
+                // After a failure the ledger's writer writes nothing further.
+                self.failed.send_replace(Some(error));
+                false
+            }
+            Err(_) => {
+                tracing::warn!("the ledger could not be written within {} s", CHECK_TIMEOUT.as_secs());
+                false
+            }
+        };
+        *last = Some((Instant::now(), ready));
+        ready
+    }
+}
+
+/// The routes `/healthz` and `/readyz`.
+pub fn health_routes(health: Arc<Health>) -> Router {
+    Router::new().route("/healthz", get(|| async { "alive\n" })).route("/readyz", get(get_readyz)).with_state(health)
+}
+
+async fn get_readyz(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) {
+    match health.check_ready().await {
+        true => (StatusCode::OK, "ready\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the ledger cannot be written\n"),
+    }
+}
+
+/// The sources of the metrics.
+#[derive(Clone)]
+pub struct MetricsSource {
+    /// The counters of the process.
+    pub metrics: Arc<Metrics>,
+    /// The runs.
+    pub run_list: Arc<RunListCache>,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+}
+
+/// The route `/metrics`.
+pub fn metrics_routes(source: MetricsSource) -> Router {
+    Router::new().route("/metrics", get(get_metrics)).with_state(source)
+}
+
+async fn get_metrics(State(source): State<MetricsSource>) -> Response {
+    let text = match read_ledger_figures(&source).await {
+        Ok(Some(figures)) => source.metrics.encode_text(&figures).ok(),
+        Ok(None) => None,
+        Err(error) => {
+            tracing::warn!("the ledger cannot be read for /metrics: {error}");
+            None
+        }
+    };
+    match text {
+        Some(text) => ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
+        None => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+async fn read_ledger_figures(source: &MetricsSource) -> Result<Option<LedgerFigures>, LedgerError> {
+    let Some(runs) = source.run_list.read_latest().await? else { return Ok(None) };
+    let mut figures = LedgerFigures::default();
+    for view in runs.views.iter().filter(|view| view.run.live) {
+        *figures.runs.entry(view.status.as_str()).or_default() += 1;
+        for (state, count) in view.counts.iter() {
+            *figures.messages.entry((view.run.gateway.clone(), state.name())).or_default() += count;
+        }
+    }
+    let now = (source.clock)().as_microsecond();
+    let rate_limits = source.run_list.ledger().list_rate_limits().await?;
+    figures.accounts = rate_limits
+        .into_iter()
+        .filter_map(|(account, limit)| {
+            let taken = u64::try_from(limit.taken).unwrap_or(0);
+            limit.allowed_rate(now).map(|allowed| AccountUse { account, taken, allowed })
+        })
+        .collect();
+    Ok(Some(figures))
 }
