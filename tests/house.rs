@@ -3,9 +3,10 @@
 mod debug_forms;
 mod opened_files;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use campaign_core::domain::{Channel, OperationKind};
 use regex::Regex;
@@ -172,6 +173,36 @@ fn crates_use_only_lower_layers() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     let used = dependencies("sandbox");
     assert!(used.iter().all(|used| SANDBOX_MAY_USE.contains(&used.as_str())), "the sandbox uses {used:?}");
+}
+
+/// The crates that `cargo tree` lists with these arguments, each with the features that it is built with.
+fn features(arguments: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p}|{f}|"]).args(arguments);
+    let output = tree.current_dir(repository()).output().expect("cargo");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut features = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let mut parts = line.split('|');
+        let (name, listed) = (parts.next().expect("a crate"), parts.next().expect("its features"));
+        features.entry(name.replace(" (proc-macro)", "")).or_default().insert(listed.to_owned());
+    }
+    features
+}
+
+#[test]
+fn tests_enable_no_features_that_the_program_lacks() {
+    let program = features(&["--package", "campaign", "--edges", "normal,build"]);
+    let tests = features(&["--workspace", "--edges", "normal,build,dev"]);
+    let is_own = |name: &str| name.starts_with("campaign v");
+    let differ = |name: &&String| !is_own(name) && program[*name] != tests[*name];
+    let differing: Vec<&String> = program.keys().filter(differ).collect();
+    assert!(program.len() > 100, "{program:?}");
+    assert!(
+        differing.is_empty(),
+        "`cargo test` would build these crates, and all that use them, again after `cargo run`; add the features under \
+         `Not used directly` in Cargo.toml: {differing:?}"
+    );
 }
 
 #[test]

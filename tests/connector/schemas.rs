@@ -1,5 +1,6 @@
 //! Tool schemas in `tools/list`: input and output schemas match what the tools accept and return.
 
+use campaign_testing::JsonSchema;
 use serde_json::{Value, json};
 
 use super::campaigns::campaigns_folder;
@@ -39,7 +40,7 @@ fn every_tool_argument_is_described_and_others_are_refused() {
         );
         for schema in ["inputSchema", "outputSchema"] {
             assert_eq!(tool[schema]["type"], "object", "{name}");
-            jsonschema::validator_for(&tool[schema]).expect("a schema");
+            JsonSchema::new(&tool[schema]);
         }
         check_schema(&tool["inputSchema"], name);
         let hint = |hint: &str| tool["annotations"][hint].as_bool().expect("a hint");
@@ -83,7 +84,7 @@ fn account_tools_conform_to_their_schemas() {
     assert_eq!(samples.len(), tools.len(), "a sample of each");
     for (name, sample) in samples {
         let tool = tools.iter().find(|tool| tool["name"] == name).expect("a tool");
-        let schema = |which: &str| jsonschema::validator_for(&tool[which]).expect("a schema");
+        let schema = |which: &str| JsonSchema::new(&tool[which]);
         let confirmable = tool["inputSchema"]["properties"]["confirm"].is_object();
         for confirmed in if confirmable { [false, true].as_slice() } else { &[true] } {
             let mut arguments = sample.clone();
@@ -131,7 +132,7 @@ fn campaign_tools_conform_to_their_schemas() {
             approve(&connector.folder, &digest);
         }
         let tool = tools.iter().find(|tool| tool["name"] == *name).expect("a tool");
-        let schema = |which: &str| jsonschema::validator_for(&tool[which]).expect("a schema");
+        let schema = |which: &str| JsonSchema::new(&tool[which]);
         check_schema(&tool["inputSchema"], name);
         assert!(schema("inputSchema").is_valid(arguments), "{name}: {arguments}");
         let result = connector.call(name, arguments);

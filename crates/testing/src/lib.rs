@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod json_schema;
+
+pub use json_schema::JsonSchema;
+
 use jiff::Timestamp;
 use proptest::prelude::*;
 
