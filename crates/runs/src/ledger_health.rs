@@ -12,8 +12,8 @@ use campaign_engine::check::unfamiliar_ledger_finding;
 use campaign_engine::delivery::FrozenRun;
 use campaign_engine::report::{LossSign, RunView, find_stray_runs, find_unknown_results, is_owned};
 use campaign_ledger::{
-    DamagedRecord, DamagedRun, EnvelopeReader, Ledger, LedgerError, NumberFilter, ReceiptReader, RecordKind, Run,
-    RunFilter, RunProgress, StrayCopies, SuppressionPolicy,
+    DamagedRecord, DamagedRun, EnvelopeReader, IntegrityReport, Ledger, LedgerError, NumberFilter, ReceiptReader,
+    RecordKind, Run, RunFilter, RunProgress, StrayCopies, SuppressionPolicy,
 };
 
 /// The result of checking a whole ledger.
@@ -59,9 +59,10 @@ impl CheckedLedger {
 /// If the check itself fails.
 pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
     let mut checked = CheckedLedger::default();
-    checked.note_result(None, ledger.check_integrity().await);
+    let IntegrityReport { storage, records } = ledger.check_integrity().await;
+    checked.note_result(None, storage);
     checked.note_result(None, ledger.load_suppressed_numbers("", SuppressionPolicy::default()).await.map(drop));
-    match ledger.list_damaged_records().await {
+    match records {
         Ok(damaged) => damaged.into_iter().for_each(|DamagedRecord { what, kind }| {
             checked.add_problem(LedgerProblem { run: None, what, kind: Some(kind) })
         }),
