@@ -537,7 +537,8 @@ async fn find_live_run(path: &Path) -> Result<Option<String>, CommandFailure> {
         return Ok(None);
     }
     let ledger = SqliteLedger::open(path, Timestamp::now).await?.with_patience(LOCK_TIMEOUT);
-    let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::default() }).await;
+    let port: &dyn Ledger = &ledger;
+    let runs = port.list_runs(RunFilter { live: true, ..RunFilter::default() }).await;
     ledger.close().await;
     Ok(runs?.iter().rfind(|run| SingleKind::from_run(run).is_none()).map(Run::name))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use campaign_core::domain::{Endpoint, OperationKind, Row};
 use campaign_ledger::{
-    ExcludedRows, Ledger, NewRun, PostgresAddress, PostgresLedger, Run, RunFilter, ShardDraw, SqliteLedger,
+    ExcludedRows, Ledger, NewRun, PostgresAddress, PostgresLedger, RowUpdate, Run, RunFilter, ShardDraw, SqliteLedger,
     SuppressionPolicy,
 };
 
@@ -108,11 +108,14 @@ async fn create_shared_run(ledger: &dyn Ledger) -> Run {
         began_at: jiff::Timestamp::now(),
         random: 1,
     };
-    let run = ledger.create_run(&new).await.expect("a run");
+    let run = ledger.create_run(&new, None).await.expect("the ledger").expect("a run");
     ledger.open_run(run.key, None, None).await.expect("the run opens");
     let lock =
         ledger.acquire_campaign_lock(&run.campaign, &run.account).await.expect("the ledger").expect("the lock is free");
     let lease = ledger.claim_run(&lock, run.key).await.expect("the run is free").lease;
-    ledger.shard_run(lease, String::new(), true).await.expect("the run is shared");
+    ledger
+        .update_rows(lease, RowUpdate::Sharded { terms: String::new(), proven: true })
+        .await
+        .expect("the run is shared");
     ledger.list_runs(RunFilter::with_key(run.key)).await.expect("the ledger").pop().expect("the run")
 }

@@ -10,8 +10,8 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use campaign_core::domain::{Chain, Endpoint, OperationKind, OperationOutcome, Phone, Row};
 use campaign_ledger::{
-    Allowance, ExcludedRows, Intent, Ledger as _, NewRun, Permit, RunFilter, SentRow, Settlement, SqliteLedger,
-    SuppressionPolicy,
+    Allowance, EnvelopeFilter, ExcludedRows, Intent, Ledger, NewRun, Permit, RunFilter, SentRow, Settlement,
+    SqliteLedger, SuppressionPolicy,
 };
 
 /// A change of the file takes this many bytes: how, where, and the new byte.
@@ -51,14 +51,15 @@ async fn restore(file: &[u8], is_intact: bool) {
     }
     assert_eq!(find_defects(&backup.join("ledger.sqlite")).await.as_deref(), Ok("ok"), "a damaged file is restored");
     let Ok(ledger) = SqliteLedger::open(&path, Timestamp::now).await else { return };
-    let runs = ledger.list_runs(RunFilter::all()).await;
+    let port: &dyn Ledger = &ledger;
+    let runs = port.list_runs(RunFilter::all()).await;
     if is_intact {
         let names: Vec<String> = runs.expect("runs").iter().map(campaign_ledger::Run::name).collect();
         assert_eq!(names, ["sale@1"]);
     } else if let Ok(runs) = runs {
         for run in runs {
             // Damage that SQLite cannot know may be found here.
-            let _ = ledger.load_envelopes(run.key, 1..=10).await;
+            let _ = ledger.load_envelopes(run.key, EnvelopeFilter::Numbers(1..=10)).await;
             let _ = ledger.load_events(run.key).await;
         }
     }
@@ -97,7 +98,7 @@ async fn make_backup() -> Vec<u8> {
         random: 1,
         file: None,
     };
-    let run = ledger.create_run(&new).await.expect("a run");
+    let run = ledger.create_run(&new, None).await.expect("a ledger").expect("a run");
     ledger.open_run(run.key, None, None).await.expect("an open run");
     let lock = ledger.acquire_campaign_lock("sale", "main").await.expect("a ledger").expect("a lock");
     let lease = ledger.claim_run(&lock, run.key).await.expect("a claim").lease;

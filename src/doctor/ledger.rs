@@ -11,7 +11,7 @@ use super::machine::LatestRun;
 use super::{CheckResult, CheckStatus};
 use campaign_engine::report::format_count;
 use campaign_ledger::memory::{LedgerContents, MemoryLedger};
-use campaign_ledger::{Backup, DamagedRun, Ledger, LedgerError, RunFilter};
+use campaign_ledger::{Backup, DamagedRun, IntegrityReport, Ledger, LedgerError, RunFilter};
 
 /// The name of the check.
 const CHECK: &str = "ledger";
@@ -69,13 +69,14 @@ fn closed(result: CheckResult) -> LedgerCheck {
 
 /// Checks the contents of an open ledger, and returns its number of runs and the latest one.
 async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<LatestRun>), CommandFailure> {
-    ledger.check_integrity().await?;
-    if let Some(Backup { made_at, restored_at: None }) = ledger.load_backup().await? {
+    let IntegrityReport { storage, records } = ledger.check_integrity().await;
+    storage?;
+    if let Some(Backup { made_at, restored_at: None }) = ledger.load_risks().await?.backup {
         let at = campaign_engine::report::format_local_minute(made_at);
         return Err(CommandFailure::new(exit::STORAGE, format!("the ledger is a backup from {at} and cannot be used"))
             .with_help(format!("restore it: {}", context.output.command("ledger restore DIR"))));
     }
-    if let Some(damaged) = ledger.list_damaged_records().await?.into_iter().next() {
+    if let Some(damaged) = records?.into_iter().next() {
         return Err(LedgerError::Damaged { what: damaged.what }.into());
     }
     let runs = ledger.list_stored_runs(RunFilter::all()).await?;

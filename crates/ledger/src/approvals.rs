@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{DamagedPlan, LedgerError, LedgerFuture, RunId};
+use super::{DamagedPlan, LedgerFuture, RunId};
 
 /// A plan: something to be reviewed before it is sent, such as a run of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +74,45 @@ pub enum ApprovalFilter<'a> {
     Run(RunId),
 }
 
+/// Selects records about plans.
+#[derive(Clone, Copy, Debug)]
+pub enum PlanFilter<'a> {
+    /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted.
+    Plans(&'a str),
+    /// These approvals, oldest first.
+    Approvals(ApprovalFilter<'a>),
+    /// All approval rules of accounts, oldest first.
+    Rules,
+}
+
+/// A stored record about plans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredPlanRecord {
+    /// A plan.
+    Plan(Plan),
+    /// An approval with its last use.
+    Approval(StoredApproval),
+    /// The approval rule of an account.
+    Rule(StoredApprovalRule),
+}
+
+impl StoredPlanRecord {
+    /// The plan, if it is one.
+    pub(super) fn into_plan(self) -> Option<Plan> {
+        if let Self::Plan(plan) = self { Some(plan) } else { None }
+    }
+
+    /// The approval, if it is one.
+    pub(super) fn into_approval(self) -> Option<StoredApproval> {
+        if let Self::Approval(approval) = self { Some(approval) } else { None }
+    }
+
+    /// The approval rule, if it is one.
+    pub(super) fn into_rule(self) -> Option<StoredApprovalRule> {
+        if let Self::Rule(rule) = self { Some(rule) } else { None }
+    }
+}
+
 /// A record about plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanRecord {
@@ -81,37 +120,29 @@ pub enum PlanRecord {
     Plan(Plan),
     /// An approval.
     Approval(Approval),
+    /// A use of the approval with this token, for a run if there is one.
+    Use {
+        /// The token.
+        token: String,
+        /// The run.
+        run: Option<RunId>,
+    },
     /// The approval rule of an account. Earlier rules remain as history.
     Rule(StoredApprovalRule),
 }
 
 /// Plans, approvals and the approval rules of accounts in a ledger.
 pub trait PlanStore: Send + Sync {
-    /// Stores a record. Returns `false` for an approval whose token is already stored; the stored approval stays
-    /// unchanged.
+    /// Stores a record. Returns `false` and changes nothing for an approval whose token is already stored, and for the
+    /// use of an approval that is not valid. Of several uses at the same time, one succeeds, unless it is a standing
+    /// approval.
     fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool>;
 
-    /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted. A damaged record does
-    /// not hide the others.
-    fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>>;
-
-    /// The matching approvals, oldest first.
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>>;
-
-    /// Uses an approval. Returns whether it was valid. One of several callers succeeds, unless it is a standing
-    /// approval.
-    fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool>;
-
-    /// All approval rules of accounts, oldest first.
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>>;
-}
-
-/// The plans whose digests begin with this prefix, newest first.
-///
-/// # Errors
-/// If the ledger cannot be read, or one of these plans is damaged.
-pub async fn find_plans(ledger: &(impl PlanStore + ?Sized), digest: &str) -> Result<Vec<Plan>, LedgerError> {
-    ledger.list_plans(digest).await?.into_iter().map(|plan| plan.map_err(|damaged| damaged.error)).collect()
+    /// The records that match. Among plans, a damaged record does not hide the others.
+    fn list_records<'a>(
+        &'a self,
+        wanted: PlanFilter<'a>,
+    ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>>;
 }
 
 /// The earliest time at which a plan can have been made without having expired.

@@ -116,12 +116,6 @@ impl ConsentBlockBuilder {
 
 /// Evidence of consent in a ledger.
 pub trait ConsentStore: Send + Sync {
-    /// Whether the ledger can store evidence. Shared tables of the previous version cannot.
-    fn supports_consents(&self) -> bool;
-
-    /// Stores evidence of a run that is not open yet.
-    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()>;
-
     /// The evidence of these rows, in ascending order. Rows without evidence are missing.
     fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>>;
 }

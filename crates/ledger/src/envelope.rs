@@ -1,5 +1,6 @@
 //! Envelopes: intents, permits to send, settlements and stored records.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -132,6 +133,17 @@ pub struct EnvelopeRecord {
     pub costs: Vec<Amount>,
     /// The time of the settlement, and the outcome of each row. `None` for an open intent.
     pub settled: Option<(Timestamp, Vec<OperationOutcome>)>,
+    /// The body of the answer, if it was kept for a manual review.
+    pub evidence: Option<String>,
+}
+
+/// Selects envelopes of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnvelopeFilter {
+    /// The envelopes with these numbers.
+    Numbers(RangeInclusive<u32>),
+    /// The envelopes with this row.
+    Row(Row),
 }
 
 impl EnvelopeRecord {
@@ -183,7 +195,7 @@ impl<'a> EnvelopeReader<'a> {
     pub async fn next_envelope(&mut self) -> Result<Option<EnvelopeRecord>, LedgerError> {
         if self.read.as_slice().is_empty() {
             let numbers = self.next..=self.next.saturating_add(ENVELOPES_PER_READ - 1);
-            self.read = self.ledger.load_envelopes(self.run, numbers).await?.into_iter();
+            self.read = self.ledger.load_envelopes(self.run, EnvelopeFilter::Numbers(numbers)).await?.into_iter();
             self.next = self.read.as_slice().last().map_or(self.next, |last| last.envelope.saturating_add(1));
         }
         Ok(self.read.next())

@@ -270,6 +270,17 @@ pub enum RowUpdate {
         /// The reason.
         reason: &'static str,
     },
+    /// The run is sharded, so that workers can draw its rows. Rows without a worker are drawn again.
+    Sharded {
+        /// The terms for the workers.
+        terms: String,
+        /// Whether the gateway accepted a message of the run.
+        proven: bool,
+    },
+    /// The shards of a worker are complete and not to be drawn again.
+    ShardsFinished,
+    /// A drawn block does not count towards the hourly limit, because the gateway rejected the key.
+    NotCounted,
 }
 
 /// An order to send rows again as new messages.

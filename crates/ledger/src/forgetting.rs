@@ -23,6 +23,19 @@ pub struct ForgetOrder {
     pub opt_out: OptOut,
 }
 
+/// An order to purge a run.
+#[derive(Clone, Debug)]
+pub struct PurgeOrder {
+    /// The run, as it was read to count it.
+    pub counted: Run,
+    /// Its final counts by state.
+    pub counts: StateCounts,
+    /// Its billed parts.
+    pub parts: u64,
+    /// The numbers that `stop --for-good` cancelled. A hash of each is kept, so that later runs skip them.
+    pub cancelled: RoaringTreemap,
+}
+
 /// The part of the ledger that forgets numbers and purges runs.
 pub trait Forgetting: Send + Sync {
     /// Forgets a number in one commit: erases it and the recipient's texts from its rows, skips planned rows, and puts
@@ -36,17 +49,12 @@ pub trait Forgetting: Send + Sync {
     /// run, or if it changed since it was read.
     ///
     /// The run's identifiers and its own record remain. For the guard and for caps, a hash of each number with a
-    /// message remains.
-    fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership>;
+    /// message remains, and of each cancelled number.
+    fn purge_run(&self, order: PurgeOrder) -> LedgerFuture<'_, Ownership>;
 
-    /// Keeps a hash of each number that `stop --for-good` cancelled, before the run and its list are purged.
-    fn keep_cancelled_numbers(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()>;
-
-    /// Overwrites and removes the copies of a purged run, if there are any.
-    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()>;
-
-    /// Overwrites unused storage, so that it contains no forgotten data.
-    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()>;
+    /// Overwrites and removes the copies of purged runs, then overwrites unused storage, so that neither contains
+    /// forgotten data.
+    fn overwrite_remains(&self) -> LedgerFuture<'_, ()>;
 }
 
 /// The replacement for the number in texts.
@@ -62,13 +70,8 @@ pub(crate) struct NumberErasure {
 impl NumberErasure {
     /// Erases the forgotten rows of an envelope, their outcomes, and the number from the kept body of the answer.
     /// Returns whether the envelope has such rows.
-    pub(crate) fn erase_from_envelope(
-        self,
-        envelope: &mut EnvelopeRecord,
-        evidence: &mut Option<String>,
-        forgotten: &RoaringBitmap,
-    ) -> bool {
-        let EnvelopeRecord { envelope: _, kind: _, begun_at: _, rows, costs: _, settled } = envelope;
+    pub(crate) fn erase_from_envelope(self, envelope: &mut EnvelopeRecord, forgotten: &RoaringBitmap) -> bool {
+        let EnvelopeRecord { envelope: _, kind: _, begun_at: _, rows, costs: _, settled, evidence } = envelope;
         let outcomes = settled.as_mut().map_or(&mut [][..], |(_, outcomes)| outcomes);
         let (mut any, mut others) = (false, false);
         for (index, SentRow { row, to, digest, chain: _ }) in rows.iter_mut().enumerate() {
@@ -206,6 +209,9 @@ pub enum NumberFilter<'a> {
     Sent(&'a [RunId]),
     /// The numbers that caps suppress now.
     Capped(CapQuery<'a>),
+    /// The numbers that opted out by replies to the run with this name, or because the gateway rejected its messages.
+    /// Opt-outs that ended do not count.
+    OptedOut(&'a str),
     /// The numbers of a purged run that `stop --for-good` cancelled, as far as they were kept.
     Cancelled(RunId),
 }

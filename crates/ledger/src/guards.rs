@@ -57,10 +57,28 @@ impl RepeatPlace {
 pub enum RepeatCheck {
     /// The message may be sent. Its place is reserved.
     Taken(RepeatPlace),
+    /// The message was not sent recently, and no place is reserved. Never the answer to a reservation.
+    Free,
     /// The same message was sent this long ago.
     Repeated(Duration),
     /// The tables of an earlier version do not support reservations.
     Unavailable,
+}
+
+/// A request to the guard against repeated messages. A message is identified by any bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepeatRequest {
+    /// Only look whether the same message was sent recently.
+    Look(Vec<u8>),
+    /// Reserve the place of a message in one transaction, and delete expired entries.
+    Reserve {
+        /// The message.
+        message: Vec<u8>,
+        /// Whether it may be sent even if the same message was sent recently.
+        again: bool,
+    },
+    /// Release the place of a message that was certainly not sent.
+    Release(RepeatPlace),
 }
 
 /// The latest possible expiry of an entry that is made now.
@@ -87,9 +105,10 @@ pub(crate) fn check_repeat(hash: RepeatHash, known: Option<i64>, again: bool, no
     }
 }
 
-/// How long ago the message with this expiry was sent. `None` if it was not sent recently.
-pub(crate) fn time_since_sent(until: Option<i64>, now: i64) -> Option<Duration> {
-    until.filter(|until| !is_expired(*until, now)).map(|until| entry_age(until, now))
+/// Whether a message with this expiry was sent recently. Reserves nothing.
+pub(crate) fn look_for_repeat(until: Option<i64>, now: i64) -> RepeatCheck {
+    let recent = until.filter(|until| !is_expired(*until, now));
+    recent.map_or(RepeatCheck::Free, |until| RepeatCheck::Repeated(entry_age(until, now)))
 }
 
 /// What the release of a place changes.
@@ -113,27 +132,12 @@ impl RepeatPlace {
     }
 }
 
-/// The guard against repeated single messages. A message is identified by any bytes.
+/// The guard against repeated single messages.
 pub trait RepeatGuard: Send + Sync {
-    /// Reserves the place of a message in one transaction, unless the same message was sent recently and `again` is not
-    /// set.
-    ///
-    /// Also deletes expired entries.
-    fn reserve_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
-        let _ = (message, again);
+    /// Looks for a message, or reserves or releases its place. Says whether it may be sent after that.
+    fn check_repeat(&self, request: RepeatRequest) -> LedgerFuture<'_, RepeatCheck> {
+        let _ = request;
         Box::pin(async { Ok(RepeatCheck::Unavailable) })
-    }
-
-    /// How long ago a message was sent. `None` if it was not sent recently. Reserves nothing.
-    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
-        let _ = message;
-        Box::pin(async { Ok(None) })
-    }
-
-    /// Releases the place of a message that was certainly not sent.
-    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
-        let _ = place;
-        Box::pin(async { Ok(()) })
     }
 }
 

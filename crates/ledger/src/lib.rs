@@ -23,6 +23,7 @@ pub mod memory;
 mod message_state;
 mod notifications;
 mod postgres;
+mod queries;
 mod rate_limit;
 mod receipts;
 mod row_state;
@@ -45,7 +46,7 @@ mod rules {
         check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, takes_slot,
     };
     pub(super) use super::forgetting::{NumberErasure, erase_text_from_change, erase_texts_from_receipt};
-    pub(super) use super::guards::{Guard, PlaceRelease, check_repeat, time_since_sent};
+    pub(super) use super::guards::{Guard, PlaceRelease, check_repeat, look_for_repeat};
     pub(super) use super::run::{check_lock, id_candidates};
     pub(super) use super::schedules::{may_fire, may_skip};
     pub(super) use super::shared_runs::{
@@ -54,26 +55,29 @@ mod rules {
 }
 
 pub use approvals::{
-    Approval, ApprovalFilter, ApprovalUse, Plan, PlanRecord, PlanStore, StoredApproval, StoredApprovalRule, find_plans,
+    Approval, ApprovalFilter, ApprovalUse, Plan, PlanFilter, PlanRecord, PlanStore, StoredApproval, StoredApprovalRule,
+    StoredPlanRecord,
 };
 pub use bounds::{Bound, Bounds, CAPPED, COUNTRY, CapQuery, is_number_capped, share_budget};
 pub use consents::{ConsentBlock, ConsentBlockBuilder, ConsentEvidence, ConsentStore};
 pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
-pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
+pub use envelope::{
+    EnvelopeFilter, EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement,
+};
 pub use error::LedgerError;
 pub use events::{
     AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents, RowUpdate,
 };
-pub use forgetting::{ForgetOrder, Forgetting, NumberFilter, NumberKey, NumberSet};
-pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
+pub use forgetting::{ForgetOrder, Forgetting, NumberFilter, NumberKey, NumberSet, PurgeOrder};
+pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest};
 pub use maintenance::{
-    Backup, CopiedLedger, DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule,
-    LedgerMaintenance, LedgerProperties, RecordKind,
+    Backup, CopiedLedger, DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule, IntegrityReport,
+    LedgerMaintenance, LedgerProperties, LedgerRisks, RecordKind,
 };
-pub use notifications::{NewNotification, Notification, NotificationOutcome, NotificationQueue};
+pub use notifications::{NewNotification, Notification, NotificationOutcome, NotificationQueue, NotificationUpdate};
 pub use postgres::{PostgresAddress, PostgresAddressError, PostgresLedger};
 pub use rate_limit::{
-    AccountRateLimit, Allowance, InquiryPermit, Reservation, SlotWait, WaitReason, halve_share, recover_share,
+    AccountRateLimit, Allowance, RateRequest, Reservation, SlotPermit, SlotWait, WaitReason, halve_share, recover_share,
 };
 pub use receipts::{NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts, StoredReceipt};
 pub use row_state::{Attempt, BilledParts, ExcludedRows, RowActivities, RowStates, RunActivity, StateCounts};
@@ -83,7 +87,7 @@ pub use run::{
 };
 pub use schedules::{
     ActiveSchedule, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, ScheduleOrder, ScheduleStore,
-    SkipCondition, find_occurrence,
+    ScheduleUpdate, ScheduledOccurrence, SkipCondition, find_occurrence,
 };
 pub use shared_runs::{
     BlockIds, BlockRequest, DrawOutcome, DrawRefusal, OwnedBlock, RowBlock, RowSpan, ShardDraw, ShardHolder,
@@ -92,25 +96,20 @@ pub use shared_runs::{
 pub use sqlite::SqliteLedger;
 pub use stop_kind::StopKind;
 pub use suppression::{
-    Additions, EndedOptOut, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope,
-    RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source, rejection_source,
-    reply_source,
+    AdditionMode, Additions, EndedOptOut, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutFilter, OptOutPage, OptOutReach,
+    OptOutRecord, OptOutRemoval, OptOutScope, RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy,
+    import_source, rejection_source, reply_source,
 };
 
 use std::future::Future;
-use std::ops::RangeInclusive;
 use std::pin::Pin;
-use std::time::Duration;
 
-use roaring::RoaringBitmap;
-
-use campaign_core::domain::MessageId;
 pub use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, REPLACED, RowState};
 
 /// The boxed future of a ledger operation. Its indirection costs little compared with the disk.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
 
-/// The port to everything durable that a run needs.
+/// The port to everything durable that a run needs. `queries.rs` has the queries that combine its methods.
 ///
 /// `Ok` means that the change survives a power loss.
 pub trait Ledger:
@@ -125,39 +124,31 @@ pub trait Ledger:
     + ShardStore
     + LedgerMaintenance
 {
-    /// Creates a run with the next number of its campaign, and reserves identifiers for its rows.
+    /// Creates a run with the next number of its campaign, reserves identifiers for its rows, and records it for the
+    /// occurrence that it starts for, in one transaction.
     ///
     /// The run is not open until [`Ledger::open_run`] is called, because its frozen copies are not in place yet.
-    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run>;
+    ///
+    /// `None` if the occurrence is already recorded, unless its run was never opened. Such a run sent nothing, and the
+    /// caller's campaign lock ensures that no process is about to open it.
+    fn create_run<'a>(
+        &'a self,
+        new: &'a NewRun,
+        occurrence: Option<&'a ScheduledOccurrence>,
+    ) -> LedgerFuture<'a, Option<Run>>;
 
     /// Opens a created run, ends the unfinished run that it replaces, and uses the approval with this token for it, in
     /// one transaction. Does nothing and returns `false` if the approval is no longer valid.
     fn open_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, approval: Option<&'a str>)
     -> LedgerFuture<'a, bool>;
 
-    /// Changes the records of these runs in one transaction.
+    /// Changes the records of these runs in one transaction, which is committed even without runs.
     fn update_runs(&self, runs: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()>;
 
     /// The opened runs that match the filter, oldest first. A damaged record does not hide the others.
     ///
-    /// Decisions about sending use [`Ledger::list_runs`], which fails if a record is damaged.
+    /// Decisions about sending use `list_runs`, which fails if a record is damaged.
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
-
-    /// The opened runs that match the filter, oldest first. Fails if one of their records is damaged.
-    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async move {
-            let stored = self.list_stored_runs(wanted).await?;
-            stored.into_iter().map(|run| run.map_err(|damaged| damaged.error)).collect()
-        })
-    }
-
-    /// The run and row of a message identifier. The lookup uses ranges, so nothing is stored per message.
-    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
-        Box::pin(async move {
-            let runs = self.list_runs(RunFilter::with_id(id)).await?;
-            Ok(runs.iter().find_map(|run| Some(MessageOrigin { run: run.key, row: run.find_row(id)? })))
-        })
-    }
 
     /// Locks a campaign of an account, before the guard is read. `None` if another process has the lock.
     fn acquire_campaign_lock<'a>(
@@ -204,14 +195,6 @@ pub trait Ledger:
     /// The blocks of a shared run that processes own, oldest first.
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>>;
 
-    /// The rows of a shared run that processes own.
-    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async move {
-            let rows: Vec<RowSpan> = self.list_owned_blocks(run).await?.iter().map(|block| block.rows).collect();
-            Ok(RowSpan::union(&rows))
-        })
-    }
-
     /// Records the end or pause of a run and releases the lease. Does nothing if the lease was lost.
     fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;
 
@@ -234,27 +217,14 @@ pub trait Ledger:
     /// Whether a stop of a run is requested.
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
 
-    /// Halves the account's rate after the gateway asked to slow down. Nothing is sent before the wait is over.
-    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
-
-    /// Takes slots for `count` inquiries from the account's rate limit, and returns the wait.
-    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait>;
-
-    /// Takes a slot for one inquiry of an assistant, if it can leave within `longest`. While the account sends
-    /// messages, all such inquiries together get a tenth of its rate.
-    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit>;
-
-    /// Excludes a drawn block from the hourly count, because the gateway rejected the key.
-    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()>;
+    /// Takes slots from the account's rate limit, if they become free in time, or slows the account down.
+    fn use_rate_limit<'a>(&'a self, account: &'a Allowance, request: RateRequest) -> LedgerFuture<'a, SlotPermit>;
 
     /// The row ranges of the envelopes of a run, ordered by number.
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
 
-    /// The envelopes of a run with these numbers, in order.
-    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
-
-    /// The body of an envelope's answer, if it was kept for a manual review.
-    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>>;
+    /// The matching envelopes of a run, in the order of their numbers.
+    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
 
     /// The rows of a run that are never sent, with reasons.
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows>;
@@ -262,10 +232,7 @@ pub trait Ledger:
     /// The numbers that match the filter, forgotten or not.
     fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet>;
 
-    /// The rows of a run that have a message. Empty for a purged run.
-    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
-
-    /// Changes what is known or planned about rows, unless the lease was lost.
+    /// Changes what is known or planned about the rows of a lease, unless the lease was lost.
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership>;
 
     /// The events of a run, in the order of their recording.

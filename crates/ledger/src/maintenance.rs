@@ -10,28 +10,16 @@ pub trait LedgerMaintenance: Send + Sync {
     /// What distinguishes this ledger from others, known without a query.
     fn properties(&self) -> LedgerProperties;
 
-    /// Makes a commit without changes, which proves that the ledger is writable.
-    fn check_writable(&self) -> LedgerFuture<'_, ()>;
-
-    /// Checks the whole storage, including indexes. Checksums of records cannot detect missing index entries.
-    fn check_integrity(&self) -> LedgerFuture<'_, ()>;
-
-    /// The damaged records that belong neither to a run nor to the suppression list.
-    fn list_damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
+    /// Checks the whole storage, including indexes, and the records that belong neither to a run nor to the suppression
+    /// list. Both checks are made, even if one of them fails.
+    fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport>;
 
     /// The rate limits of all accounts, by name.
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>>;
 
-    /// The number of replicas that could take over without the latest commits.
-    fn count_unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
-        Box::pin(async { Ok(0) })
-    }
-
-    /// Whether the ledger is a backup or was restored from one.
-    fn load_backup(&self) -> LedgerFuture<'_, Option<Backup>> {
-        Box::pin(async { Ok(None) })
+    /// What threatens the record of sent messages: a backup, or replicas.
+    fn load_risks(&self) -> LedgerFuture<'_, LedgerRisks> {
+        Box::pin(async { Ok(LedgerRisks::default()) })
     }
 
     /// Marks a restored backup as the current ledger.
@@ -53,6 +41,26 @@ pub struct LedgerProperties {
     pub shared: bool,
     /// Whether this machine has no high-water mark of a shared ledger, so that it could not detect an older copy.
     pub lacks_high_water_mark: bool,
+    /// Whether the ledger can store evidence of consent. Shared tables of the previous version cannot.
+    pub stores_consents: bool,
+}
+
+/// The result of checking the storage.
+#[derive(Clone, Debug)]
+pub struct IntegrityReport {
+    /// The storage with its indexes. Checksums of records cannot detect missing index entries.
+    pub storage: Result<(), LedgerError>,
+    /// The damaged records that belong neither to a run nor to the suppression list.
+    pub records: Result<Vec<DamagedRecord>, LedgerError>,
+}
+
+/// Reasons why a ledger might lack messages that were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerRisks {
+    /// The backup that the ledger is, or was restored from.
+    pub backup: Option<Backup>,
+    /// The number of replicas that could take over without the latest commits.
+    pub unconfirmed_replicas: u64,
 }
 
 /// The origin of a ledger that is a backup or was restored from one.

@@ -44,20 +44,28 @@ pub enum NotificationOutcome {
     GivenUp,
 }
 
+/// A change of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotificationUpdate {
+    /// These notifications are queued.
+    Queued(Vec<NewNotification>),
+    /// An attempt at taken notifications has this outcome.
+    Attempted {
+        /// The keys of the notifications.
+        keys: Vec<i64>,
+        /// The outcome.
+        outcome: NotificationOutcome,
+    },
+}
+
 /// The notification queue of a ledger.
 ///
 /// Notifications with the same event and target form a group. A group is taken together, and at the earliest `apart`
 /// after the last one was sent.
 pub trait NotificationQueue: Send + Sync {
-    /// Queues notifications.
-    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()>;
-
-    /// Whether a notification is due.
-    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool>;
-
-    /// Takes all due groups and reserves them for the duration `held`.
+    /// Takes all due groups and reserves them for the duration `held`. If none is due, nothing is written.
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>>;
 
-    /// Records the outcome of taken notifications.
-    fn record_notification_outcome(&self, keys: Vec<i64>, outcome: NotificationOutcome) -> LedgerFuture<'_, ()>;
+    /// Queues notifications, or records the outcome of taken ones.
+    fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()>;
 }

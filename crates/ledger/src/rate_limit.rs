@@ -118,6 +118,11 @@ impl AccountRateLimit {
         }
     }
 
+    /// The rest of the wait that the gateway requested.
+    pub(super) fn requested_wait(self, now: i64) -> Duration {
+        duration_from_micros(self.not_before.saturating_sub(now))
+    }
+
     /// The allowed operations per second at `now`. `None` without a limit.
     #[must_use]
     pub fn allowed_rate(self, now: i64) -> Option<f64> {
@@ -168,17 +173,32 @@ const SENDING_MESSAGES: u32 = 2;
 /// The suffix in the name of an account's inquiries.
 const INQUIRIES_SUFFIX: &str = " (questions)";
 
-/// The answer to an inquiry's request for a slot.
+/// A request to an account's rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InquiryPermit {
-    /// The inquiry has a slot.
+pub enum RateRequest {
+    /// Slots for this many operations, however long they have to wait.
+    Operations(u32),
+    /// A slot for one inquiry of an assistant, if it can leave within `longest`. While the account sends messages, all
+    /// such inquiries together get a tenth of its rate.
+    Inquiry {
+        /// The longest wait.
+        longest: Duration,
+    },
+    /// Halve the rate, because the gateway asked to slow down. Nothing is sent before this wait is over.
+    SlowDown(Option<Duration>),
+}
+
+/// The answer of an account's rate limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotPermit {
+    /// The slots are taken.
     Granted {
         /// The wait for the account's rate limit.
         wait: SlotWait,
         /// The wait of the next inquiry for a slot.
         next: Duration,
     },
-    /// No slot is free, so none was taken. Ask again after this time.
+    /// No slot was taken. One may become free after this time.
     Later(Duration),
 }
 
@@ -206,18 +226,18 @@ impl InquiryRateLimit {
     /// Takes a slot for one inquiry at `now`, if it can leave within `longest`.
     ///
     /// `rate` is the account's rate. With `None`, only waits that the gateway requested apply.
-    pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest: Duration) -> (Self, InquiryPermit) {
+    pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest: Duration) -> (Self, SlotPermit) {
         let sent_at = self.last_message_at().min(now);
         let inquiries = self.inquiries.rebase_to(now);
         if rate.is_some() && inquiries.next_free > now {
-            return (self, InquiryPermit::Later(duration_from_micros(inquiries.next_free - now)));
+            return (self, SlotPermit::Later(duration_from_micros(inquiries.next_free - now)));
         }
         let reservation = self.account.reserve(now, 1, rate);
         if reservation.wait.time > longest {
-            return (self, InquiryPermit::Later(reservation.wait.time));
+            return (self, SlotPermit::Later(reservation.wait.time));
         }
         let Some(rate) = rate else {
-            let turn = InquiryPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
+            let turn = SlotPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
             return (Self { account: reservation.rate_limit, ..self }, turn);
         };
         let rate = rate * self.account.share_at(now);
@@ -233,7 +253,7 @@ impl InquiryRateLimit {
             rate: Some(rate),
             taken: inquiries.taken.saturating_add(1),
         };
-        let turn = InquiryPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
+        let turn = SlotPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
         (Self { account: reservation.rate_limit, inquiries }, turn)
     }
 
@@ -450,7 +470,7 @@ mod inquiry_tests {
         fn try_inquiry(&mut self, now: i64, rate: f64) {
             let (pace, turn) = self.pace.reserve_inquiry(now, Some(rate), LONGEST);
             self.pace = pace;
-            self.inquiries += u32::from(matches!(turn, InquiryPermit::Granted { .. }));
+            self.inquiries += u32::from(matches!(turn, SlotPermit::Granted { .. }));
         }
 
         /// Lets this many seconds pass, with or without messages.
@@ -505,14 +525,14 @@ mod inquiry_tests {
     fn inquiry_above_the_rate_reserves_nothing() {
         let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST).0;
         let (after, turn) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
-        assert_eq!((after, turn), (granted, InquiryPermit::Later(Duration::from_millis(750))));
+        assert_eq!((after, turn), (granted, SlotPermit::Later(Duration::from_millis(750))));
         // A wait that the gateway requested applies to inquiries too, at any rate.
         for rate in [None, Some(10.0)] {
             let asked = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
             let asked = InquiryRateLimit { account: asked, ..InquiryRateLimit::default() };
             assert_eq!(
                 asked.reserve_inquiry(START, rate, LONGEST),
-                (asked, InquiryPermit::Later(Duration::from_secs(60)))
+                (asked, SlotPermit::Later(Duration::from_secs(60)))
             );
         }
     }
@@ -523,7 +543,7 @@ mod inquiry_tests {
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
             let (_, turn) = account.pace.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
-            assert!(matches!(turn, InquiryPermit::Later(wait) if wait <= Duration::from_secs(10)), "{turn:?}");
+            assert!(matches!(turn, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{turn:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::{Ledger, LedgerError, LedgerFuture, OptIn, OptOut, RunId};
-use campaign_core::domain::{Addressee, DeliveryState, Receipt, ReceiptSource, Row};
+use campaign_core::domain::{DeliveryState, Receipt, ReceiptSource, Row};
 
 /// A receipt to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,19 +55,18 @@ pub trait ReceiptStore {
     /// order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
-    /// Stores the check values of the secrets that verify webhooks to an address.
-    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()>;
-
-    /// The check values of the secrets that verify webhooks to an address. Empty if none were stored.
-    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>>;
+    /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those that
+    /// the address has now. Empty if none were ever given.
+    fn remember_secrets<'a>(
+        &'a self,
+        address: &'a str,
+        check_values: Option<Vec<String>>,
+    ) -> LedgerFuture<'a, Vec<String>>;
 
     /// The last stored figures, however old.
     fn load_figures(&self, _run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
         Box::pin(async { Ok(None) })
     }
-
-    /// The addressee of a row. `None` for a row without an envelope.
-    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>>;
 
     /// The receipts of rows in this range, by row and in order of arrival.
     fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>>;

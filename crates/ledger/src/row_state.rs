@@ -707,6 +707,7 @@ mod tests {
                 rows: vec![sent(Row::new(row))],
                 costs: Vec::new(),
                 settled: None,
+                evidence: None,
             };
             let attempt = activities.build_attempt(&record, &record.rows[0], outcome);
             assert_eq!((attempt.envelope, attempt.state), (envelope, expected), "row {row} {outcome:?}");
@@ -728,6 +729,7 @@ mod tests {
                         rows,
                         costs: Vec::new(),
                         settled,
+                        evidence: None,
                     });
                 }
                 let none = ExcludedRows::default();

@@ -4,14 +4,15 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Allowance, AskedRow, BlockIds, ExcludedRows, LedgerError, NewNotification, NewRowEvent, OptOut, RetriedRow,
-    RetryOrder, RowChange, RowSpan, RowStates, Sharding, StateCounts, SuppressionPolicy,
+    Allowance, AskedRow, BlockIds, ConsentBlock, ExcludedRows, LedgerError, NewNotification, NewRowEvent, OptOut,
+    RetriedRow, RetryOrder, RowChange, RowSpan, RowStates, Sharding, StateCounts, SuppressionPolicy,
 };
 use crate::stop_kind::StopKind;
 use campaign_core::domain::{Endpoint, IdRange, MessageId, OperationKind, Row};
@@ -340,6 +341,8 @@ pub enum RunUpdate {
     Proven,
     /// How often rows were asked about. Replaces earlier entries of the same rows.
     Inquiries(Vec<AskedRow>),
+    /// Evidence of the consent of its recipients. The run is not open yet.
+    Consents(Arc<[ConsentBlock]>),
     /// The copies and the results no longer contain forgotten rows.
     RowsErased,
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, NewRun, Run, RunId};
+use super::{DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, RunId};
 
 /// An active schedule, as activated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,15 @@ pub struct OccurrenceKey {
     pub zone: String,
 }
 
+/// An occurrence at its moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduledOccurrence {
+    /// Its identity.
+    pub key: OccurrenceKey,
+    /// Its moment.
+    pub at: Timestamp,
+}
+
 /// The outcome of an occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OccurrenceOutcome {
@@ -60,7 +69,31 @@ pub struct OccurrenceRecord {
     pub outcome: OccurrenceOutcome,
 }
 
-/// A change of an active schedule.
+/// A change of the records of schedules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScheduleUpdate {
+    /// Activates a schedule, in place of one with the same name.
+    Activate(ActiveSchedule),
+    /// Pauses, resumes or removes the active schedule with this name. A removed schedule keeps its occurrences, which
+    /// never fire again.
+    Order {
+        /// The name.
+        name: String,
+        /// The order.
+        order: ScheduleOrder,
+    },
+    /// Records that an occurrence was skipped.
+    Skip {
+        /// The occurrence.
+        occurrence: ScheduledOccurrence,
+        /// The reason, as text.
+        reason: String,
+        /// Which occurrences may be skipped.
+        condition: SkipCondition,
+    },
+}
+
+/// An order about an active schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleOrder {
     /// The schedule does not fire until it is resumed.
@@ -104,38 +137,12 @@ pub enum OccurrenceFilter<'a> {
 
 /// Schedules and occurrences in a ledger.
 pub trait ScheduleStore: Send + Sync {
-    /// Stores an active schedule and replaces one with the same name.
-    fn activate_schedule(&self, schedule: ActiveSchedule) -> LedgerFuture<'_, ()>;
+    /// Makes a change in one transaction. Returns `false` and changes nothing if no active schedule has the name, or if
+    /// the occurrence does not meet the condition.
+    fn update_schedules(&self, change: ScheduleUpdate) -> LedgerFuture<'_, bool>;
 
     /// The active schedules by name. A damaged record does not hide the others.
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>>;
-
-    /// Pauses, resumes or removes a schedule. Returns whether it exists.
-    ///
-    /// A removed schedule keeps its occurrences, which never fire again.
-    fn change_schedule<'a>(&'a self, name: &'a str, order: ScheduleOrder) -> LedgerFuture<'a, bool>;
-
-    /// Creates a run like [`Ledger::create_run`] and records it for this occurrence, in one transaction.
-    ///
-    /// `None` if the occurrence is already recorded, unless its run was never opened. Such a run sent nothing, and the
-    /// caller's campaign lock ensures that no process is about to open it.
-    ///
-    /// [`Ledger::create_run`]: super::Ledger::create_run
-    fn fire_occurrence<'a>(
-        &'a self,
-        new: &'a NewRun,
-        key: &'a OccurrenceKey,
-        at: Timestamp,
-    ) -> LedgerFuture<'a, Option<Run>>;
-
-    /// Records that an occurrence was skipped, if it meets the condition. Returns whether it does.
-    fn skip_occurrence<'a>(
-        &'a self,
-        key: &'a OccurrenceKey,
-        at: Timestamp,
-        reason: &'a str,
-        condition: SkipCondition,
-    ) -> LedgerFuture<'a, bool>;
 
     /// The recorded occurrences that match. Among the latest, a damaged record does not hide the others.
     fn list_occurrences<'a>(

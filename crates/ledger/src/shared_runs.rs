@@ -7,7 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::{Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Ownership, Run, RunProgress, SuppressionPolicy};
+use super::{Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Run, RunProgress, SuppressionPolicy};
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Row};
 
 /// The common properties of single messages. Messages with equal properties go into one run until it is full.
@@ -317,20 +317,14 @@ impl ShardHolder {
 
 /// Sharded runs: several workers send one run, each its own shards.
 ///
-/// After the first sharding, the owner of the whole run can no longer send with its lease.
+/// [`RowUpdate::Sharded`](super::RowUpdate::Sharded) shards a run. After the first sharding, the owner of the whole run can no longer send with its lease.
 pub trait ShardStore: Send + Sync {
-    /// Shards a run, so that workers can draw its rows. Rows without a worker are drawn again.
-    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership>;
-
     /// Registers a worker for a run. `None` if the run is not sharded.
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>>;
 
     /// Draws a shard of at most `rows` rows. With `looks`, it first takes over the shards of ended workers and puts
     /// their open intents in doubt.
     fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw>;
-
-    /// Records that the shards of a worker are complete and not to be drawn again.
-    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()>;
 }
 
 impl ShardWorker {

@@ -238,6 +238,15 @@ pub struct EndedOptOut {
     pub end: OptOutEnd,
 }
 
+/// A recorded opt-out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptOutRecord {
+    /// The opt-out.
+    pub opt_out: OptOut,
+    /// Its end. `None` while it is on the list.
+    pub end: Option<OptOutEnd>,
+}
+
 /// How the suppression list applies to a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuppressionPolicy {
@@ -286,6 +295,15 @@ pub struct SuppressedNumbers {
     pub numbers: NumberSet,
 }
 
+/// Whether opt-outs are added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdditionMode {
+    /// They are added.
+    Add,
+    /// Nothing changes. Existing opt-outs are counted but not returned.
+    Preview,
+}
+
 /// The result of adding opt-outs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
@@ -327,25 +345,45 @@ pub enum RemovalTarget {
     Entries(Vec<OptOut>),
 }
 
-/// A page of the list, in order of addition.
+/// Selects opt-outs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptOutFilter {
+    /// At most `at_most` opt-outs of the list after a cursor.
+    Listed {
+        /// The cursor. `None` for the first page.
+        behind: Option<i64>,
+        /// The maximum number.
+        at_most: u32,
+    },
+    /// The opt-outs of a number on the list, even if the number was forgotten.
+    OfNumber(Phone),
+    /// The opt-outs of a number that are no longer on the list.
+    EndedOfNumber(Phone),
+}
+
+/// A page of opt-outs, in order of addition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OptOutPage {
-    /// The active opt-outs.
-    pub entries: Vec<OptOut>,
+    /// The opt-outs.
+    pub entries: Vec<OptOutRecord>,
     /// The cursor of the next page. `None` at the end.
     pub next: Option<i64>,
 }
 
+impl OptOutPage {
+    /// The opt-outs, ended or not.
+    pub fn into_opt_outs(self) -> impl Iterator<Item = OptOut> {
+        self.entries.into_iter().map(|record| record.opt_out)
+    }
+}
+
 /// The suppression list of a ledger.
 pub trait SuppressionList: Send + Sync {
-    /// Adds all of these opt-outs or none. A change raises the version of the list.
-    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions>;
+    /// Adds all of these opt-outs or none, or says what that would change. A change raises the version of the list.
+    fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, mode: AdditionMode) -> LedgerFuture<'_, Additions>;
 
     /// Removes opt-outs from the list, and returns them. A change raises the version of the list.
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>>;
-
-    /// The result of adding these opt-outs, without a change. Existing ones are counted but not returned.
-    fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions>;
 
     /// The numbers that are suppressed for a campaign under a policy. The version of the policy does not matter.
     fn load_suppressed_numbers<'a>(
@@ -354,16 +392,6 @@ pub trait SuppressionList: Send + Sync {
         policy: SuppressionPolicy,
     ) -> LedgerFuture<'a, SuppressedNumbers>;
 
-    /// The opt-outs of a number, even if the number was forgotten.
-    fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
-
-    /// The opt-outs of a number that are no longer on the list, oldest first.
-    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>>;
-
-    /// How many recipients opted out by replies to a run, or because the gateway rejected its messages. Opt-outs that
-    /// ended do not count.
-    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64>;
-
-    /// A page of at most `at_most` opt-outs after a cursor.
-    fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage>;
+    /// The opt-outs that match, oldest first.
+    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage>;
 }

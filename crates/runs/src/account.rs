@@ -22,7 +22,7 @@ use campaign_gateway::{
     DeleteViberTemplate, FailureCause, GatewayAddress, Inquiry, InquiryFailure, JsonApi, ListViberTemplates,
     SenderName, SmsTemplate, ViberTemplate,
 };
-use campaign_ledger::{Allowance, HostChange, InquiryPermit, Ledger, SlotWait};
+use campaign_ledger::{Allowance, HostChange, Ledger, RateRequest, SlotPermit, SlotWait};
 use campaign_manifest::Profile;
 
 /// The pause before an inquiry is repeated after a refused connection.
@@ -176,7 +176,8 @@ impl GatewayAccount {
             answer = ask().await;
         }
         if let Err(InquiryFailure { cause: FailureCause::SlowDown(wait), .. }) = &answer {
-            self.ledger.slow_account(&allowance.name, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
+            let slower = RateRequest::SlowDown(wait.filter(|wait| *wait <= LONGEST_WAIT));
+            self.ledger.use_rate_limit(&allowance, slower).await?;
         }
         Ok(answer)
     }
@@ -232,15 +233,15 @@ impl InquiryQueue {
         }
         let _first = self.first.lock().await;
         loop {
-            match ledger.reserve_inquiry(account, MAX_WAIT).await? {
-                InquiryPermit::Granted { wait, next } => {
+            match ledger.use_rate_limit(account, RateRequest::Inquiry { longest: MAX_WAIT }).await? {
+                SlotPermit::Granted { wait, next } => {
                     self.apart.store(u64::try_from(next.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
                     return Ok(wait);
                 }
-                InquiryPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
+                SlotPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
                     return Err(Error::TooManyInquiries { wait });
                 }
-                InquiryPermit::Later(wait) => sleep(wait).await,
+                SlotPermit::Later(wait) => sleep(wait).await,
             }
         }
     }
@@ -513,7 +514,6 @@ mod inquiry_queue_tests {
     use jiff::Timestamp;
 
     use super::*;
-    use campaign_ledger::LedgerMaintenance as _;
     use campaign_ledger::memory::{LedgerContents, MemoryLedger};
 
     /// A ledger that uses the clock of the runtime, which a test can pause.
@@ -526,7 +526,7 @@ mod inquiry_queue_tests {
     #[tokio::test(start_paused = true)]
     async fn excess_inquiries_are_refused_and_use_no_rate() {
         let began = Instant::now();
-        let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
+        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
         let clock = tokio::spawn(async move {
             loop {
                 NOW.store(1_800_000_000_000_000 + began.elapsed().as_micros() as i64, Ordering::Relaxed);

@@ -18,13 +18,14 @@ use super::{
     RunEvent, ScheduleRefusal, SentRecipients, fetch_list, find_sent_recipients, list_campaign_runs, occurrence_key,
     run_blocking,
 };
+use campaign_core::calendar::Occurrence;
 use campaign_core::failpoint;
 use campaign_engine::check::RunStart;
 use campaign_engine::delivery::{FrozenInputs, FrozenRun};
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
     CopiesPurpose, Ledger, LedgerError, NewRun, NumberFilter, OccurrenceFilter, OccurrenceOutcome, RowState, Run,
-    RunId, RunProgress, RunUpdate, StopRequest, find_occurrence,
+    RunId, RunProgress, RunUpdate, ScheduledOccurrence, StopRequest, find_occurrence,
 };
 
 impl Session {
@@ -205,9 +206,16 @@ impl Session {
     /// Creates the run together with the record of its occurrence.
     async fn create_run(&self, new: &NewRun) -> Result<Run, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let Some(occurrence) = &self.launch.request.occurrence else { return Ok(ledger.create_run(new).await?) };
-        let fired = ledger.fire_occurrence(new, &occurrence_key(&new.campaign, occurrence), occurrence.at).await?;
-        fired.ok_or_else(|| Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }))
+        let occurrence = self.launch.request.occurrence.as_ref();
+        let scheduled = occurrence.map(|occurrence| ScheduledOccurrence {
+            key: occurrence_key(&new.campaign, occurrence),
+            at: occurrence.at,
+        });
+        let created = ledger.create_run(new, scheduled.as_ref()).await?;
+        created.ok_or_else(|| {
+            let nominal = occurrence.map(Occurrence::format_nominal).unwrap_or_default();
+            Error::Schedule(ScheduleRefusal::Recorded { nominal })
+        })
     }
 
     /// Finds the unfinished run that this call resumes, in any edition: a run that began yesterday keeps its edition

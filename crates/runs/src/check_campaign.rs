@@ -100,7 +100,7 @@ pub(super) async fn check_ledger_for_run(
 ) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     if inputs.destination.is_live() {
-        findings.extend(check_replicas(ledger.count_unconfirmed_replicas().await?));
+        findings.extend(check_replicas(ledger.load_risks().await?.unconfirmed_replicas));
     }
     if inputs.destination.remote_profile().is_some() {
         findings.extend(unfamiliar_ledger_warning(ledger, now).await?);

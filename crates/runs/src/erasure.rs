@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::{Digest as _, Sha256};
 
 use super::find::reload_run;
@@ -31,8 +31,8 @@ use campaign_engine::report::{
     is_owned, load_cancelled_numbers,
 };
 use campaign_ledger::{
-    CampaignLock, CopiesPurpose, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope,
-    Ownership, RowState, Run, RunFilter, RunProgress, RunUpdate,
+    CampaignLock, CopiesPurpose, EnvelopeFilter, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach,
+    OptOutScope, Ownership, PurgeOrder, RowState, Run, RunFilter, RunProgress, RunUpdate,
 };
 
 /// The result of forgetting a person.
@@ -91,7 +91,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     failpoint::pass("forget.recorded");
     erase_pending_rows(adapters, &mut held, None, &mut result).await?;
     // Even a number that is in no run can be on the suppression list, so free space is always overwritten.
-    ledger.overwrite_free_space().await?;
+    ledger.overwrite_remains().await?;
     Ok(result)
 }
 
@@ -155,7 +155,7 @@ async fn erase_pending_rows(
         }
     }
     if !done.is_empty() {
-        ledger.overwrite_free_space().await?;
+        ledger.overwrite_remains().await?;
         failpoint::pass("forget.swept");
         ledger.update_runs(done, RunUpdate::RowsErased).await?;
     }
@@ -407,7 +407,11 @@ impl OldRuns {
 async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, LedgerError> {
     let last = ledger.list_envelope_summaries(run.key).await?.last().map(|last| last.envelope);
     let sent = match last {
-        Some(last) => ledger.load_envelopes(run.key, last..=last).await?.pop().map(|envelope| envelope.begun_at),
+        Some(last) => ledger
+            .load_envelopes(run.key, EnvelopeFilter::Numbers(last..=last))
+            .await?
+            .pop()
+            .map(|envelope| envelope.begun_at),
         None => None,
     };
     Ok([Some(run.began_at), run.ended_at, sent].into_iter().flatten().max().unwrap_or(run.began_at))
@@ -443,11 +447,7 @@ pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(Stri
         }
     }
     // This includes the copies that an earlier call left behind because it ended early.
-    for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_some()) {
-        ledger.discard_copies(run).await?;
-        failpoint::pass("purge.discarded");
-    }
-    ledger.overwrite_free_space().await?;
+    ledger.overwrite_remains().await?;
     Ok(kept)
 }
 
@@ -471,11 +471,13 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
         return Ok(Err(PurgeBlocker::InUse));
     }
     let snapshot = Snapshot::load(ledger, &run, false).await?;
-    if let Err(kept) = store_cancelled(ledger, &run).await? {
-        return Ok(Err(kept));
-    }
+    let cancelled = match find_cancelled(ledger, &run).await? {
+        Ok(cancelled) => cancelled,
+        Err(kept) => return Ok(Err(kept)),
+    };
     let name = run.name();
-    let purged = ledger.purge_run(run, snapshot.counts, snapshot.parts.billed).await?;
+    let order = PurgeOrder { counted: run, counts: snapshot.counts, parts: snapshot.parts.billed, cancelled };
+    let purged = ledger.purge_run(order).await?;
     if purged == Ownership::Lost {
         return Ok(Err(PurgeBlocker::InUse));
     }
@@ -484,21 +486,19 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
     Ok(Ok(()))
 }
 
-/// Stores the cancelled recipients, so that later runs of the edition skip them without the list.
-async fn store_cancelled(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), PurgeBlocker>, Error> {
+/// The cancelled recipients, which later runs of the edition skip even without the list.
+async fn find_cancelled(ledger: &dyn Ledger, run: &Run) -> Result<Result<RoaringTreemap, PurgeBlocker>, Error> {
     if !run.live || run.progress != RunProgress::Cancelled {
-        return Ok(Ok(()));
+        return Ok(Ok(RoaringTreemap::new()));
     }
     match load_cancelled_numbers(ledger, run).await {
-        Ok(numbers) if numbers.is_empty() => {}
-        Ok(numbers) => ledger.keep_cancelled_numbers(run.key, numbers).await?,
-        Err(ResultsError::Ledger(error)) => return Err(error.into()),
+        Ok(numbers) => Ok(Ok(numbers)),
+        Err(ResultsError::Ledger(error)) => Err(error.into()),
         Err(error) => {
             tracing::warn!(run = run.name(), %error, "not purged: its cancelled recipients cannot be read");
-            return Ok(Err(PurgeBlocker::Unreadable));
+            Ok(Err(PurgeBlocker::Unreadable))
         }
     }
-    Ok(Ok(()))
 }
 
 #[cfg(test)]

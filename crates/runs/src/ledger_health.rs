@@ -27,9 +27,10 @@ use campaign_engine::report::{
 };
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
-    Backup, DamagedRecord, DamagedRun, EnvelopeReader, Intent, Lease, Ledger, LedgerError, NumberFilter, Permit,
-    ReceiptReader, RecordKind, Run, RunEnd, RunFilter, RunProgress, RunUpdate, ScheduleOrder, SentRow, ShardWorker,
-    StopKind, StopRequest, StrayCopies, SuppressionPolicy,
+    Backup, DamagedRecord, DamagedRun, EnvelopeReader, IntegrityReport, Intent, Lease, Ledger, LedgerError,
+    NumberFilter, OptOutFilter, Permit, ReceiptReader, RecordKind, RowUpdate, Run, RunEnd, RunFilter, RunProgress,
+    RunUpdate, ScheduleOrder, ScheduleUpdate, SentRow, ShardWorker, StopKind, StopRequest, StrayCopies,
+    SuppressionPolicy,
 };
 
 /// The result of checking a whole ledger.
@@ -75,9 +76,10 @@ impl CheckedLedger {
 /// If the check itself fails.
 pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
     let mut checked = CheckedLedger::default();
-    checked.note_result(None, ledger.check_integrity().await);
+    let IntegrityReport { storage, records } = ledger.check_integrity().await;
+    checked.note_result(None, storage);
     checked.note_result(None, ledger.load_suppressed_numbers("", SuppressionPolicy::default()).await.map(drop));
-    match ledger.list_damaged_records().await {
+    match records {
         Ok(damaged) => damaged.into_iter().for_each(|DamagedRecord { what, kind }| {
             checked.add_problem(LedgerProblem { run: None, what, kind: Some(kind) })
         }),
@@ -318,7 +320,7 @@ fn describe_duplicate_risk(made_at: Timestamp, number: u64, said: Option<u64>) -
 /// If it is not a backup, or cannot be read or written. Then it remains a backup and sends nothing.
 pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedger, Error> {
     let ledger = adapters.ledger.as_ref();
-    let made_at = ledger.load_backup().await?.map(|backup| backup.made_at).unwrap_or_else(adapters.clock);
+    let made_at = ledger.load_risks().await?.backup.map_or_else(adapters.clock, |backup| backup.made_at);
     let mut restored = RestoredLedger {
         made_at,
         runs: 0,
@@ -331,7 +333,8 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
     };
     // A damaged schedule cannot fire, so it does not need to be paused.
     for schedule in ledger.list_schedules().await?.into_iter().flatten().filter(|schedule| !schedule.paused) {
-        if ledger.change_schedule(&schedule.name, ScheduleOrder::Pause).await? {
+        let (name, order) = (schedule.name.clone(), ScheduleOrder::Pause);
+        if ledger.update_schedules(ScheduleUpdate::Order { name, order }).await? {
             restored.paused.push(schedule.name);
         }
     }
@@ -382,8 +385,9 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
     }
     let mut behind = None;
     loop {
-        let listed = ledger.list_opt_outs(behind, OPT_OUTS_PER_PAGE).await?;
-        let numbers = listed.entries.iter().filter_map(|opt_out| opt_out.who.phone());
+        let wanted = OptOutFilter::Listed { behind, at_most: OPT_OUTS_PER_PAGE };
+        let listed = ledger.list_opt_outs(wanted).await?;
+        let numbers = listed.entries.iter().filter_map(|record| record.opt_out.who.phone());
         found.extend(numbers.filter(|phone| forgotten.contains(*phone)).map(Phone::to_u64));
         behind = listed.next;
         if behind.is_none() {
@@ -395,7 +399,7 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
 /// Takes all rows of a shared run.
 async fn take_all_shards(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result<Option<ShardWorker>, Error> {
     let Some(sharing) = &run.sharding else { return Ok(None) };
-    ledger.shard_run(lease, sharing.terms.clone(), true).await?;
+    ledger.update_rows(lease, RowUpdate::Sharded { terms: sharing.terms.clone(), proven: true }).await?;
     let worker = ledger.register_worker(&reload_run(ledger, run.key).await?, "restore".to_owned()).await?;
     if let Some(worker) = &worker {
         ledger.draw_shard(worker, u32::MAX, true).await?;
@@ -471,7 +475,7 @@ async fn record_intent(ledger: &dyn Ledger, run: &Run, lease: Lease, some: &[Enc
 
 /// Refuses to send with a backup that is not restored.
 pub(super) async fn refuse_backup(ledger: &dyn Ledger) -> Result<(), Error> {
-    match ledger.load_backup().await? {
+    match ledger.load_risks().await?.backup {
         Some(backup) if backup.restored_at.is_none() => Err(Error::Backup(BackupRefusal::NotRestored {
             ledger: ledger.properties().location,
             made_at: backup.made_at,
@@ -489,7 +493,7 @@ impl Session {
         if !self.inputs().destination.is_live() || request.occurrence.is_some() || number == 0 {
             return Ok(());
         }
-        let Some(backup) = ledger.load_backup().await? else { return Ok(()) };
+        let Some(backup) = ledger.load_risks().await?.backup else { return Ok(()) };
         let Some(restored_at) = backup.restored_at else { return Ok(()) };
         let runs = list_campaign_runs(ledger, self.inputs()).await?;
         let said = request.accept_duplicates;
@@ -502,7 +506,7 @@ impl Session {
     /// Refuses to retry this many rows of a run in the backup likewise: they might have been retried since.
     pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
         let said = self.launch.request.accept_duplicates;
-        match self.adapters.ledger.load_backup().await? {
+        match self.adapters.ledger.load_risks().await?.backup {
             Some(Backup { made_at, restored_at: Some(at) })
                 if run.live && run.began_at <= at && said != Some(number) =>
             {

@@ -21,7 +21,8 @@ use campaign_core::regular_file;
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::OPT_OUT_COLUMNS;
 use campaign_ledger::{
-    Additions, Ledger, OptOut, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget, Run, RunFilter, import_source,
+    AdditionMode, Additions, Ledger, OptOut, OptOutFilter, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget, Run,
+    RunFilter, import_source,
 };
 use campaign_manifest::{CampaignDay, load_campaign};
 
@@ -34,7 +35,7 @@ pub struct OptOutFile {
     /// How many rows it has.
     pub rows: u64,
     /// Its opt-outs, each once.
-    pub opt_outs: Vec<OptOut>,
+    pub opt_outs: Arc<[OptOut]>,
     /// The columns that mark some recipients as not opted out.
     pub mixed: Vec<MixedColumn>,
     /// The header of the date column, if there is one, and how many of its dates cannot be read.
@@ -72,7 +73,7 @@ impl OptOutFile {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn preview_additions(&self, ledger: &dyn Ledger) -> Result<Additions, Error> {
-        Ok(ledger.preview_additions(&self.opt_outs).await?)
+        Ok(ledger.add_opt_outs(Arc::clone(&self.opt_outs), AdditionMode::Preview).await?)
     }
 
     /// Adds all of these opt-outs to the list.
@@ -80,7 +81,7 @@ impl OptOutFile {
     /// # Errors
     /// If the ledger cannot be written.
     pub async fn import(self, ledger: &dyn Ledger) -> Result<Additions, Error> {
-        Ok(ledger.add_opt_outs(self.opt_outs).await?)
+        Ok(ledger.add_opt_outs(self.opt_outs, AdditionMode::Add).await?)
     }
 
     /// The source by which an import can be undone. `None` if all rows come from an export with their own sources.
@@ -104,7 +105,7 @@ impl OptOutFile {
 pub async fn read_numbers(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
     let terms = OptOutTerms { region, ..OptOutTerms::default() };
     let listed = OptOutFile::read(file, &terms, Timestamp::UNIX_EPOCH).await?;
-    Ok(listed.opt_outs.into_iter().filter_map(|listed| listed.who.phone()).collect())
+    Ok(listed.opt_outs.iter().filter_map(|listed| listed.who.phone()).collect())
 }
 
 /// The file name without its folder.
@@ -156,7 +157,7 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
     opt_outs.retain(|OptOut { who, scope, reach, .. }| seen.insert((who.to_u64(), scope.clone(), *reach)));
     let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
     let dates = date.map(|header| (header.to_owned(), undated));
-    Ok(OptOutFile { rows, opt_outs, mixed, dates, source })
+    Ok(OptOutFile { rows, opt_outs: opt_outs.into(), mixed, dates, source })
 }
 
 /// The columns that mark some recipients as not opted out.
@@ -398,7 +399,7 @@ pub async fn add_opt_out(
         source: terms.by.clone().unwrap_or_else(current_person).into(),
         at: now,
     };
-    let additions = ledger.add_opt_outs(vec![opt_out.clone()]).await?;
+    let additions = ledger.add_opt_outs([opt_out.clone()].into(), AdditionMode::Add).await?;
     Ok((opt_out, additions))
 }
 
@@ -442,8 +443,9 @@ impl ImportedEntries {
     pub async fn find(ledger: &dyn Ledger, source: &str, terms: &OptOutTerms) -> Result<Self, Error> {
         let (name, mut found, mut behind) = (file_name(Path::new(source)), Self::default(), None);
         loop {
-            let part = ledger.list_opt_outs(behind, PAGE_SIZE).await?;
-            for entry in part.entries.into_iter().filter(OptOut::is_imported) {
+            let part = ledger.list_opt_outs(OptOutFilter::Listed { behind, at_most: PAGE_SIZE }).await?;
+            behind = part.next;
+            for entry in part.into_opt_outs().filter(OptOut::is_imported) {
                 let is_meant = entry.is_from_import(source) || entry.is_from_import(&name);
                 found.sources.insert(Arc::clone(&entry.source));
                 match is_meant && terms.includes(&entry) {
@@ -452,9 +454,8 @@ impl ImportedEntries {
                     false => {}
                 }
             }
-            match part.next {
-                Some(next) => behind = Some(next),
-                None => return Ok(found),
+            if behind.is_none() {
+                return Ok(found);
             }
         }
     }

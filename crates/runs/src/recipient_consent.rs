@@ -27,7 +27,7 @@ use campaign_core::failpoint;
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::{CompiledCampaign, ConsentFinder, ConsentRegister, Consents};
 use campaign_engine::delivery::Snapshot;
-use campaign_ledger::{ConsentBlock, ConsentBlockBuilder, Lease, Run};
+use campaign_ledger::{ConsentBlock, ConsentBlockBuilder, Lease, Run, RunUpdate};
 use campaign_manifest::{Campaign, ConsentFile, ConsentSource, Profile, describe_unopened_file};
 
 /// The default header of numbers, if most cells do not reveal it.
@@ -195,7 +195,7 @@ impl Session {
 
     /// Refuses a run whose evidence of consent the ledger cannot keep.
     pub(super) fn refuse_lost_evidence(&self, survey: &ListSurvey) -> Result<(), Error> {
-        if survey.consents.is_none() || self.adapters.ledger.supports_consents() {
+        if survey.consents.is_none() || self.adapters.ledger.properties().stores_consents {
             return Ok(());
         }
         Err(Error::Input(
@@ -240,7 +240,7 @@ impl Session {
         let writing = async move {
             while let Some(blocks) = receiver.recv().await {
                 if !blocks.is_empty() {
-                    ledger.store_consents(run.key, blocks).await?;
+                    ledger.update_runs(vec![run.key], RunUpdate::Consents(blocks.into())).await?;
                 }
             }
             Ok::<_, Error>(())

@@ -26,7 +26,7 @@ use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Finding};
 use campaign_engine::check::{RunStart, TextInputs, find_text_problems};
 pub use campaign_ledger::ScheduleOrder;
-use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleStore};
+use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleStore, ScheduleUpdate};
 use campaign_manifest::{Campaign, CampaignDay, Destination, PathScope, Profile};
 
 /// How many of the next occurrences are shown for the activation.
@@ -133,7 +133,7 @@ impl ScheduleActivation {
             };
             confirm(consent, Proposal::ActivateSchedule { activation: &self, profile, samples: &samples }).await?;
         }
-        adapters.ledger.activate_schedule(self.active.clone()).await?;
+        adapters.ledger.update_schedules(ScheduleUpdate::Activate(self.active.clone())).await?;
         Ok(self.active)
     }
 }
@@ -143,7 +143,7 @@ impl ScheduleActivation {
 /// # Errors
 /// If no active schedule has this name, or the ledger fails.
 pub async fn apply_schedule_order(ledger: &dyn ScheduleStore, name: &str, order: ScheduleOrder) -> Result<(), Error> {
-    if ledger.change_schedule(name, order).await? {
+    if ledger.update_schedules(ScheduleUpdate::Order { name: name.to_owned(), order }).await? {
         return Ok(());
     }
     let names: Vec<String> =

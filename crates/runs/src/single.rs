@@ -35,8 +35,8 @@ use campaign_engine::delivery::{
 };
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
-    BlockRequest, Bounds, DrawOutcome, Lease, RowState, Run, RunActivity, SharedRun, StopKind, SuppressionPolicy,
-    is_number_capped,
+    BlockRequest, Bounds, DrawOutcome, Lease, RowState, RowUpdate, Run, RunActivity, SharedRun, StopKind,
+    SuppressionPolicy, is_number_capped,
 };
 use campaign_manifest::{CampaignBrief, Destination};
 
@@ -330,7 +330,7 @@ impl ConfirmedSingle {
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if stop.as_ref().is_some_and(|stop| stop.kind == StopKind::KeyRefused) {
             // The row is kept, but an operation with a rejected key does not count towards the hourly limit.
-            self.adapters.ledger.exclude_from_hourly_count(lease).await?;
+            self.adapters.ledger.update_rows(lease, RowUpdate::NotCounted).await?;
         }
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;

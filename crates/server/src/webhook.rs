@@ -457,7 +457,8 @@ mod tests {
 
     async fn test_run() -> Run {
         let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
-        let run = ledger.create_run(&new_run(OperationKind::ViberSms, 2, Row::new(3))).await.unwrap();
+        let run =
+            ledger.create_run(&new_run(OperationKind::ViberSms, 2, Row::new(3)), None).await.unwrap().expect("a run");
         Run { live: true, receipts: 1, ..run }
     }
 

@@ -15,8 +15,8 @@ use campaign_core::domain::{
 };
 use campaign_ledger::memory::{LedgerContents, MemoryLedger};
 use campaign_ledger::{
-    Allowance, ExcludedRows, Intent, Ledger as _, NewReceipt, NewRun, Permit, ReceiptStore as _, RowState, Run,
-    RunFilter, SentRow, Settlement, SuppressionPolicy,
+    Allowance, ExcludedRows, Intent, Ledger, NewReceipt, NewRun, Permit, ReceiptStore as _, RowState, Run, RunFilter,
+    SentRow, Settlement, SuppressionPolicy,
 };
 
 /// The outcome of a row.
@@ -83,7 +83,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     }
     let last = rows().last().map_or(Row::FIRST, |(row, _)| row);
     let new = NewRun { excluded, ..new_run(OperationKind::ViberSms, cases.len() as u64, last) };
-    let run = ledger.create_run(&new).await.unwrap();
+    let run = ledger.create_run(&new, None).await.unwrap().expect("a run");
     ledger.open_run(run.key, None, None).await.unwrap();
     let lock = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
     let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
@@ -130,6 +130,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
         };
         ledger.store_receipts(receipts.iter().map(receipt).collect()).await.unwrap();
     }
-    let run = ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();
+    let port: &dyn Ledger = &ledger;
+    let run = port.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();
     (ledger, run)
 }

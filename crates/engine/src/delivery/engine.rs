@@ -19,7 +19,9 @@ use super::tally::{RunTally, SendEnding, Stop, StopKind};
 use super::{AfterWait, DeliveryEvent, Interrupt, SendContext, SendOptions};
 use campaign_core::domain::{OperationOutcome, Row, choose_plural, format_count};
 use campaign_gateway::{Envelope, GatewayReply};
-use campaign_ledger::{Bound, LedgerError, Ownership, Permit, RowState, RunUpdate, StateCounts};
+use campaign_ledger::{
+    Bound, EnvelopeFilter, LedgerError, Ownership, Permit, RateRequest, RowState, RunUpdate, StateCounts,
+};
 
 /// How often the engine checks for the end of a pause and for stop requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -297,8 +299,8 @@ impl Engine {
             FollowUp::Pause { reason, time, next } => self.announce_pause(reason, time, next),
             FollowUp::SlowDown(wait) => {
                 self.submitter.gate.slow_down();
-                let (ledger, account) = (&self.submitter.context.ledger, &self.options.allowance.name);
-                if let Err(error) = ledger.slow_account(account, wait).await {
+                let (ledger, account) = (&self.submitter.context.ledger, &self.options.allowance);
+                if let Err(error) = ledger.use_rate_limit(account, RateRequest::SlowDown(wait)).await {
                     self.stop_sending(ledger_stop(&error));
                 }
             }
@@ -436,7 +438,7 @@ impl Engine {
         }
         if reply.is_in_doubt() && self.control.stop_reason().is_none() {
             let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
-            let in_a_row = count_trailing_doubtful(&ledger.load_envelopes(run, around).await?);
+            let in_a_row = count_trailing_doubtful(&ledger.load_envelopes(run, EnvelopeFilter::Numbers(around)).await?);
             if in_a_row >= self.options.limits.doubtful_envelopes {
                 let (requests, are) =
                     (format_count(in_a_row.into(), "request"), choose_plural(in_a_row.into(), "is", "are"));

@@ -11,8 +11,8 @@ use super::tally::{SendEnding, Stop, StopKind};
 use campaign_core::domain::OperationOutcome;
 use campaign_core::failpoint;
 use campaign_ledger::{
-    Allowance, EnvelopeRecord, Lease, Ledger, LedgerError, Ownership, RowSpan, RowState, Run, RunFilter, RunUpdate,
-    ShardDraw, ShardWorker, StopRequest,
+    Allowance, EnvelopeRecord, Lease, Ledger, LedgerError, Ownership, RowSpan, RowState, RowUpdate, Run, RunFilter,
+    RunUpdate, ShardDraw, ShardWorker, StopRequest,
 };
 
 /// The interval of checks while other workers hold shards.
@@ -105,7 +105,7 @@ impl<S: ShardSender> Participant<'_, S> {
             }
             left = planned;
             let proven = proven || now.has_accepted();
-            match self.ledger.shard_run(lease, terms.to_owned(), proven).await? {
+            match self.ledger.update_rows(lease, RowUpdate::Sharded { terms: terms.to_owned(), proven }).await? {
                 Ownership::Held => {}
                 Ownership::Lost => return Ok(None),
             }
@@ -187,7 +187,7 @@ impl<S: ShardSender> Participant<'_, S> {
             }
             next = shares.take_last_draw();
             if !matches!(next, Some(ShardDraw::NewRows(_) | ShardDraw::TakenOver { .. })) {
-                ledger.finish_shards(&worker).await?;
+                ledger.update_rows(worker.lease, RowUpdate::ShardsFinished).await?;
             }
         }
     }
@@ -440,7 +440,7 @@ mod participant_tests {
     #[tokio::test(start_paused = true)]
     async fn process_that_lost_its_run_does_not_wait_for_others() {
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), clock));
-        let run = ledger.create_run(&new_run()).await.unwrap();
+        let run = ledger.create_run(&new_run(), None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
         let lock = ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
         let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
@@ -461,8 +461,8 @@ mod share_size_tests {
 
     fn envelope(envelope: u32, at: Option<i64>, outcome: OperationOutcome) -> EnvelopeRecord {
         let settled = at.map(|at| (Timestamp::from_second(at).unwrap(), vec![outcome]));
-        let begun_at = Timestamp::UNIX_EPOCH;
-        EnvelopeRecord { envelope, kind: OperationKind::Sms, begun_at, rows: Vec::new(), costs: Vec::new(), settled }
+        let (kind, begun_at) = (OperationKind::Sms, Timestamp::UNIX_EPOCH);
+        EnvelopeRecord { envelope, kind, begun_at, rows: Vec::new(), costs: Vec::new(), settled, evidence: None }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::row_pages::{RowSummary, load_row_summaries};
 use crate::delivery::Snapshot;
 use campaign_core::domain::{Channel, DeliveryState, MessageId, OperationOutcome, Phone, Receipt, Row, Status};
 use campaign_ledger::{
-    AskedRow, EnvelopeRecord, Ledger, LedgerError, RowChange, RowEvents, RowState, Run, StoredReceipt,
+    AskedRow, EnvelopeFilter, EnvelopeRecord, Ledger, LedgerError, RowChange, RowEvents, RowState, Run, StoredReceipt,
 };
 
 /// A message and its history.
@@ -203,19 +203,12 @@ async fn load_attempts(
     events: &RowEvents,
 ) -> Result<Vec<HistoryEntry>, LedgerError> {
     let mut entries = Vec::new();
-    for summary in ledger.list_envelope_summaries(run.key).await? {
-        if row < summary.first || row > summary.last {
-            continue;
-        }
-        for envelope in ledger.load_envelopes(run.key, summary.envelope..=summary.envelope).await? {
-            let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { continue };
-            let id = run.message_id(row, events.find_order(row, envelope.envelope));
-            entries.extend(attempt_entries(&envelope, index, id));
-            if let Some((at, _)) = envelope.settled
-                && let Some(body) = ledger.load_evidence(run.key, envelope.envelope).await?
-            {
-                entries.push(HistoryEntry { at, event: HistoryEvent::Answer { envelope: envelope.envelope, body } });
-            }
+    for envelope in ledger.load_envelopes(run.key, EnvelopeFilter::Row(row)).await? {
+        let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { continue };
+        let id = run.message_id(row, events.find_order(row, envelope.envelope));
+        entries.extend(attempt_entries(&envelope, index, id));
+        if let (Some((at, _)), Some(body)) = (envelope.settled, envelope.evidence) {
+            entries.push(HistoryEntry { at, event: HistoryEvent::Answer { envelope: envelope.envelope, body } });
         }
     }
     Ok(entries)

@@ -9,7 +9,7 @@ use super::layout::escape_formula;
 use super::{ResultsError, RowRecords, is_owned};
 use campaign_core::domain::{FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReportedChannel, Row};
 use campaign_ledger::{
-    EndedOptOut, Ledger, LedgerError, OptOut, OptOutEnd, ReceiptReader, Run, StoredReceipt, reply_source,
+    EndedOptOut, Ledger, LedgerError, OptOut, OptOutEnd, OptOutFilter, ReceiptReader, Run, StoredReceipt, reply_source,
 };
 
 /// The columns.
@@ -212,9 +212,9 @@ pub async fn for_each_opt_out(
 ) -> Result<u64, OptOutExportError> {
     let (mut after, mut count) = (None, 0);
     loop {
-        let page = ledger.list_opt_outs(after, PAGE_SIZE).await?;
+        let page = ledger.list_opt_outs(OptOutFilter::Listed { behind: after, at_most: PAGE_SIZE }).await?;
         let is_selected = |opt_out: &&OptOut| campaign.is_none() || opt_out.scope.campaign() == campaign;
-        for opt_out in page.entries.iter().filter(is_selected) {
+        for opt_out in page.entries.iter().map(|record| &record.opt_out).filter(is_selected) {
             each(opt_out)?;
             count += 1;
         }

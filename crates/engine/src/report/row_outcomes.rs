@@ -15,8 +15,8 @@ use campaign_core::domain::{
     Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource, Row, Status,
 };
 use campaign_ledger::{
-    Attempt, EnvelopeRecord, Judgement, Ledger, LedgerError, RowActivities, RowChange, RowEvents, RowState, Run,
-    RunActivity, RunId, StoredReceipt,
+    Attempt, EnvelopeFilter, EnvelopeRecord, Judgement, Ledger, LedgerError, RowActivities, RowChange, RowEvents,
+    RowState, Run, RunActivity, RunId, StoredReceipt,
 };
 
 /// How many requests are read at once.
@@ -320,7 +320,7 @@ impl<'a> RowRecords<'a> {
     pub(super) async fn read_through(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
         while self.blocks.front().is_some_and(|(first, _)| *first <= last) {
             if let Some((_, numbers)) = self.blocks.pop_front() {
-                for envelope in self.ledger.load_envelopes(self.run, numbers).await? {
+                for envelope in self.ledger.load_envelopes(self.run, EnvelopeFilter::Numbers(numbers)).await? {
                     self.add_envelope(envelope);
                 }
             }
@@ -482,7 +482,7 @@ mod tests {
     async fn row_has_the_kind_of_its_last_attempt() {
         let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
         let new = new_run(OperationKind::Sms, 2, Row::new(3));
-        let run = ledger.create_run(&new).await.unwrap();
+        let run = ledger.create_run(&new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
         let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
         let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;

@@ -2,8 +2,9 @@
 
 use super::scene::*;
 use crate::{
-    BlockRequest, DrawOutcome, DrawRefusal, Lease, Ledger, MessageOrigin, OptOut, OptOutReach, OptOutScope, Permit,
-    RowBlock, RowSpan, RowState, RunFilter, RunProgress, Settlement, SharedRun, SuppressionPolicy,
+    AdditionMode, BlockRequest, DrawOutcome, DrawRefusal, EnvelopeFilter, Lease, Ledger, MessageOrigin, OptOut,
+    OptOutReach, OptOutScope, Ownership, Permit, RowBlock, RowSpan, RowState, RowUpdate, RunFilter, RunProgress,
+    Settlement, SharedRun, SuppressionPolicy,
 };
 use campaign_core::domain::{IdRange, MessageId, OperationOutcome, Purpose, Row};
 
@@ -27,7 +28,7 @@ impl<L: Ledger> Scene<L> {
 
     /// The recorded outcomes of a run's envelopes.
     async fn block_outcome_states(&self, block: &RowBlock) -> Vec<Option<RowState>> {
-        let records = self.ledger.load_envelopes(block.run.key, 1..=100).await.unwrap();
+        let records = self.ledger.load_envelopes(block.run.key, EnvelopeFilter::Numbers(1..=100)).await.unwrap();
         let outcome = |settled: &Option<(jiff::Timestamp, Vec<OperationOutcome>)>| {
             settled.as_ref().map(|(_, outcomes)| RowState::from_outcome(&outcomes[0]))
         };
@@ -53,16 +54,16 @@ pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run<L: Ledger>
 
 pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: Ledger>(scene: Scene<L>) {
     let blocks = [scene.draw_block(3).await, scene.draw_block(1).await, scene.draw_block(2).await];
-    let run = scene.ledger.list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap().remove(0);
+    let run = scene.port().list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap().remove(0);
     let mut given = std::collections::BTreeSet::new();
     for block in &blocks {
         for row in (block.lease.rows.first.get()..=block.lease.rows.last.get()).map(Row::new) {
             let id = run.message_id(row, None).expect("an identifier");
             assert_eq!(block.run.message_id(row, None), Some(id), "the caller knows the identifier");
             assert!(given.insert(id), "given twice");
-            assert_eq!(scene.ledger.find_message(id).await.unwrap(), Some(MessageOrigin { run: run.key, row }));
+            assert_eq!(scene.port().find_message(id).await.unwrap(), Some(MessageOrigin { run: run.key, row }));
             let wanted = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
-            assert_eq!(scene.ledger.list_runs(wanted).await.unwrap().len(), 1);
+            assert_eq!(scene.port().list_runs(wanted).await.unwrap().len(), 1);
         }
     }
     assert_eq!((given.len(), run.message_id(Row::new(8), None), run.message_id(Row::HEADER, None)), (6, None, None));
@@ -72,14 +73,14 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
 
 pub(super) async fn shared_run_is_listed_and_finished_for_unclaimed_rows<L: Ledger>(scene: Scene<L>) {
     let block = scene.draw_block(2).await;
-    let listed = scene.ledger.list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap();
+    let listed = scene.port().list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap();
     let [run] = listed.as_slice() else { panic!("one run") };
     assert_eq!(
         (run.key, run.shared, run.progress, run.name()),
         (block.run.key, true, RunProgress::Finished, "gateway.test@1".into())
     );
     assert!(!scene.run.shared);
-    let in_hand = async || scene.ledger.load_claimed_rows(run.key).await.unwrap().iter().collect::<Vec<_>>();
+    let in_hand = async || scene.port().load_claimed_rows(run.key).await.unwrap().iter().collect::<Vec<_>>();
     assert_eq!(in_hand().await, [2, 3]);
     let another = scene.draw_block(1).await;
     drop(block);
@@ -147,7 +148,7 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
     assert_eq!(scene.block_outcome_states(&living).await, [None, Some(RowState::InDoubt)]);
     scene.record_events(claim.lease, vec![event(3, 2, not_sent_after_all())]).await;
     scene.ledger.end_run(claim.lease, run_end()).await.unwrap();
-    let now = scene.ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().remove(0);
+    let now = scene.port().list_runs(RunFilter::with_key(run.key)).await.unwrap().remove(0);
     assert_eq!((now.counts, now.ended_at, now.epoch), (None, None, None), "other processes continue the run");
     let settled =
         Settlement { opt_outs: Vec::new(), run: run.key, envelope: 1, outcomes: vec![accepted()], evidence: None };
@@ -172,7 +173,7 @@ pub(super) async fn given_identifier_is_used_for_one_message<L: Ledger>(scene: S
     let block = scene.draw_from(&shared_run(), id(77)).await.into_block().expect("a block");
     let row = block.lease.rows.first;
     assert_eq!((block.run.message_id(row, None), block.lease.rows.last), (MessageId::new(77), row));
-    let found = scene.ledger.find_message(MessageId::new(77).unwrap()).await.unwrap();
+    let found = scene.port().find_message(MessageId::new(77).unwrap()).await.unwrap();
     assert_eq!(found, Some(MessageOrigin { run: block.run.key, row }));
     assert!(matches!(scene.draw_from(&shared_run(), id(77)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)));
     drop(block);
@@ -212,7 +213,8 @@ pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
         "each profile has a separate limit"
     );
     let uncounted = scene.draw_block(1).await;
-    scene.ledger.exclude_from_hourly_count(uncounted.lease).await.unwrap();
+    let uncounted = scene.ledger.update_rows(uncounted.lease, RowUpdate::NotCounted).await.unwrap();
+    assert_eq!(uncounted, Ownership::Held);
     let counted = BlockRequest::for_message(None, Some(3));
     assert!(matches!(scene.draw_from(&shared_run(), counted).await, DrawOutcome::Block(_)), "two of three count");
     assert!(matches!(scene.draw_from(&shared_run(), counted).await, DrawOutcome::Refused(DrawRefusal::TooMany(_))));
@@ -228,7 +230,7 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>
         at: jiff::Timestamp::UNIX_EPOCH,
     };
     let listed = vec![opted_out(3, OptOutReach::AllGateways), opted_out(4, OptOutReach::LoopbackGateways)];
-    scene.ledger.add_opt_outs(listed).await.unwrap();
+    scene.ledger.add_opt_outs(listed.into(), AdditionMode::Add).await.unwrap();
     let marketing = SharedRun {
         suppression: SuppressionPolicy { purpose: Purpose::Marketing, ..SuppressionPolicy::SERVICE },
         ..shared_run()

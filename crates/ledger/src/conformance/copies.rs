@@ -46,7 +46,7 @@ fn unknown_run<L>(scene: &Scene<L>) -> Run {
 }
 
 pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: Scene<L>) {
-    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     freeze_copies(&scene, &scene.hold, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
     freeze_copies(&scene, &scene.hold, &next, ["", ""]).await;
     let copies = scene.ledger.load_copies(&scene.run).await.unwrap();
@@ -84,7 +84,7 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
     );
     freeze_copies(&scene, &scene.hold, &scene.run, ["mine", "phone\n"]).await;
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["mine", "phone\n"]);
-    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     theirs.freeze(b"other".to_vec(), &next).await.unwrap();
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["other", "theirs"]);
 }

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
 use crate::{
-    Allowance, EnvelopeReader, EnvelopeRecord, InquiryPermit, Intent, Ledger, Permit, RowState, RunUpdate, Settlement,
-    SlotWait, StopRequest,
+    Allowance, EnvelopeFilter, EnvelopeReader, EnvelopeRecord, Intent, Ledger, Permit, RateRequest, RowState,
+    RunUpdate, Settlement, SlotPermit, SlotWait, StopRequest,
 };
 use campaign_core::domain::{Chain, OperationKind};
 
@@ -60,20 +60,24 @@ pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>
         (1, "account", Some(0.5), 4),
         "two envelopes of two"
     );
-    scene.ledger.slow_account("other", Some(Duration::from_secs(60))).await.unwrap();
-    assert!(scene.ledger.reserve_rate(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
+    let slower = RateRequest::SlowDown(Some(Duration::from_secs(60)));
+    let later = scene.ledger.use_rate_limit(&Allowance::new("other", None), slower).await.unwrap();
+    assert_eq!(later, SlotPermit::Later(Duration::from_secs(60)));
+    assert!(scene.port().reserve_rate(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
 }
 
 pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scene: Scene<L>) {
     let (account, longest) = (Allowance::new("account", Some(0.5)), Duration::from_secs(5));
-    let ask = async |account: &Allowance| scene.ledger.reserve_inquiry(account, longest).await.unwrap();
-    scene.ledger.reserve_rate(&account, 1).await.unwrap();
-    let InquiryPermit::Granted { wait, next } = ask(&account).await else { panic!("no room") };
+    let ask = async |account: &Allowance| {
+        scene.ledger.use_rate_limit(account, RateRequest::Inquiry { longest }).await.unwrap()
+    };
+    scene.port().reserve_rate(&account, 1).await.unwrap();
+    let SlotPermit::Granted { wait, next } = ask(&account).await else { panic!("no room") };
     assert!(wait.time <= Duration::from_secs(2), "{wait:?} after one message");
     assert_eq!(next, Duration::from_secs(20), "a tenth of 0.5/s");
-    let InquiryPermit::Later(wait) = ask(&account).await else { panic!("a second inquiry") };
+    let SlotPermit::Later(wait) = ask(&account).await else { panic!("a second inquiry") };
     assert!(wait > Duration::from_secs(10) && wait <= next, "{wait:?}");
-    assert!(scene.ledger.reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4), "after one inquiry");
+    assert!(scene.port().reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4), "after one inquiry");
     let reported = scene.ledger.list_rate_limits().await.unwrap();
     assert_eq!(
         (reported.len(), reported[0].0.as_str(), reported[0].1.taken),
@@ -82,8 +86,8 @@ pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scen
     );
     let idle = Allowance::new("idle", Some(1_000.0));
     let turn = ask(&idle).await;
-    assert!(matches!(turn, InquiryPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
-    assert!(matches!(ask(&Allowance::new("other", None)).await, InquiryPermit::Granted { .. }));
+    assert!(matches!(turn, SlotPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
+    assert!(matches!(ask(&Allowance::new("other", None)).await, SlotPermit::Granted { .. }));
 }
 
 pub(super) async fn envelope_reader_returns_each_envelope_once_in_order<L: Ledger>(scene: Scene<L>) {
@@ -97,7 +101,7 @@ pub(super) async fn envelope_reader_returns_each_envelope_once_in_order<L: Ledge
 }
 
 pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(scene: Scene<L>) {
-    let evidence = async || scene.ledger.load_evidence(scene.run.key, 1).await.unwrap();
+    let evidence = async || load_all_envelopes(&scene).await.remove(0).evidence;
     let settle = async |evidence: Option<&str>| {
         let evidence = evidence.map(str::to_owned);
         let settlement = Settlement {
@@ -155,7 +159,7 @@ pub(super) async fn envelope_keeps_its_operation_kind<L: Ledger>(scene: Scene<L>
     for (envelope, kind) in (1..).zip(kinds) {
         scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(envelope, scene.mine) }).await.unwrap();
     }
-    let kept = scene.ledger.load_envelopes(scene.run.key, 1..=9).await.unwrap();
+    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
     assert_eq!(kept.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
 }
 
@@ -169,7 +173,7 @@ pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scen
     }
     let kind = OperationKind::ViberSms;
     scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(4, scene.mine) }).await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, 1..=9).await.unwrap();
+    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
     let kept: Vec<Vec<Chain>> =
         kept.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
     assert_eq!(kept[3], [one, one], "the operation type names the channels");
@@ -260,8 +264,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
             })
             .collect();
         assert_eq!(states.collect::<Vec<_>>(), expected, "envelope {number}");
-        let evidence = scene.ledger.load_evidence(scene.run.key, number).await.unwrap();
-        assert_eq!(evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
+        assert_eq!(record.evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
     }
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
     let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
@@ -269,5 +272,5 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
 }
 
 async fn load_all_envelopes<L: Ledger>(scene: &Scene<L>) -> Vec<EnvelopeRecord> {
-    scene.ledger.load_envelopes(scene.run.key, 1..=u32::MAX).await.unwrap()
+    scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=u32::MAX)).await.unwrap()
 }

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
-    BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, ForgetOrder, Intent, Ledger, LedgerError,
-    NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit,
-    ReceiptOutcome, RemovalTarget, RowSpan, RowState, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate,
-    Settlement, StateCounts, SuppressionPolicy,
+    AdditionMode, BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, EnvelopeFilter, ForgetOrder,
+    Intent, Ledger, LedgerError, NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutFilter, OptOutReach, OptOutRemoval,
+    OptOutScope, Ownership, Permit, PurgeOrder, ReceiptOutcome, RemovalTarget, RowSpan, RowState, Run, RunEnd,
+    RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts, SuppressionPolicy,
 };
 use campaign_core::domain::{
     Addressee, Budget, ConsentCells, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource,
@@ -69,21 +69,21 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key), reply_receipt(3, scene.run.key)]).await.unwrap();
     let states = scene.row_states().await;
     forget_row(&scene, 2).await;
-    let envelopes = scene.ledger.load_envelopes(scene.run.key, 1..=2).await.unwrap();
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=2)).await.unwrap();
     let [gone, kept] = envelopes[0].rows.as_slice() else { panic!("two rows") };
     assert!(matches!(gone.to, Addressee::Forgotten(_)) && gone.digest == [0; 8], "{gone:?}");
     assert_eq!((kept.to, kept.digest), (phone(3).into(), [3; 8]));
     let (_, outcomes) = envelopes[0].settled.clone().unwrap();
     let taken = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
     assert_eq!(outcomes, [taken, OperationOutcome::Rejected { error: reported(3) }]);
-    let evidence = scene.ledger.load_evidence(scene.run.key, 1).await.unwrap().unwrap();
+    let evidence = envelopes[0].evidence.clone().unwrap();
     assert!(!evidence.contains(&phone(2).to_string()) && evidence.contains(&phone(3).to_string()), "{evidence}");
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..4).await.unwrap();
     let reported: Vec<_> = receipts.iter().map(|(_, kept)| &kept[0].receipt).collect();
     assert!(reported[0].replies.is_empty() && reported[0].digit.is_none() && reported[0].error.is_none());
     assert_eq!((reported[0].status.clone(), reported[1].replies.len()), (Status::Delivered, 1));
     assert_eq!(scene.row_states().await, states, "other outcomes are unchanged");
-    assert_eq!(scene.ledger.find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(gone.to));
+    assert_eq!(scene.port().find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(gone.to));
     // Later receipts are stored without texts, too.
     let mut later = reply_receipt(2, scene.run.key);
     later.receipt.status = Status::Read;
@@ -100,11 +100,11 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
     let held = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
     assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
-    let listed = scene.ledger.find_opt_outs(phone(2)).await.unwrap();
+    let listed = scene.port().find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert!(matches!(listed[0].who, Addressee::Forgotten(_)), "{listed:?}");
     // Adding the number again finds the forgotten entry and does not store the number.
-    let again = scene.ledger.add_opt_outs(vec![opt_out(phone(2))]).await.unwrap();
+    let again = scene.ledger.add_opt_outs(vec![opt_out(phone(2))].into(), AdditionMode::Add).await.unwrap();
     assert_eq!((again.added, again.known), (0, listed.clone()));
     let removal =
         OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
@@ -123,9 +123,10 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
 
 pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash<L: Ledger>(scene: Scene<L>) {
     let reported = OptOut { reason: format!("{} called", phone(2)).into(), ..opt_out(phone(2)) };
-    scene.ledger.add_opt_outs(vec![reported.clone(), opt_out(phone(3))]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![reported.clone(), opt_out(phone(3))].into(), AdditionMode::Add).await.unwrap();
     scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
-    let listed = scene.ledger.list_opt_outs(None, 9).await.unwrap().entries;
+    let listed = scene.ledger.list_opt_outs(OptOutFilter::Listed { behind: None, at_most: 9 }).await.unwrap();
+    let listed: Vec<OptOut> = listed.into_opt_outs().collect();
     assert_eq!((listed.len(), &listed[1]), (2, &opt_out(phone(3))));
     assert!(listed[0].who.phone().is_none() && !listed[0].reason.contains(&phone(2).to_string()), "{listed:?}");
     assert_eq!(listed[0].at, reported.at);
@@ -148,7 +149,7 @@ pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded<L:
     forget_row(&scene, 5).await;
     let waiting = vec![(scene.run.key, RoaringBitmap::from([3, 5]))];
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), waiting);
-    scene.ledger.overwrite_free_space().await.unwrap();
+    scene.ledger.overwrite_remains().await.unwrap();
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::RowsErased).await.unwrap();
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), []);
     forget_row(&scene, 6).await;
@@ -163,8 +164,8 @@ fn final_counts() -> StateCounts {
     counts
 }
 
-/// Ends and purges the scene's run, after two envelopes for rows 2 to 5 with one rejection (row 3).
-async fn purge_run<L: Ledger>(scene: &Scene<L>) -> Run {
+/// Ends and purges the scene's run with these cancelled numbers, after two envelopes for rows 2 to 5 with one rejection (row 3).
+async fn purge_run<L: Ledger>(scene: &Scene<L>, cancelled: RoaringTreemap) -> Run {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     scene.begin_envelope(2, scene.mine).await;
@@ -173,15 +174,16 @@ async fn purge_run<L: Ledger>(scene: &Scene<L>) -> Run {
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
     scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
     let counted = scene.reload_run().await;
-    assert_eq!(scene.ledger.purge_run(counted.clone(), final_counts(), 7).await.unwrap(), Ownership::Held);
+    let order = PurgeOrder { cancelled, ..purge_order(counted.clone(), final_counts(), 7) };
+    assert_eq!(scene.ledger.purge_run(order).await.unwrap(), Ownership::Held);
     counted
 }
 
 pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Scene<L>) {
-    let before = purge_run(&scene).await;
-    let (ledger, key) = (&scene.ledger, scene.run.key);
+    let before = purge_run(&scene, RoaringTreemap::new()).await;
+    let (ledger, key) = (scene.port(), scene.run.key);
     assert!(ledger.list_envelope_summaries(key).await.unwrap().is_empty());
-    assert!(ledger.load_envelopes(key, 1..=9).await.unwrap().is_empty());
+    assert!(ledger.load_envelopes(key, EnvelopeFilter::Numbers(1..=9)).await.unwrap().is_empty());
     assert!(ledger.load_events(key).await.unwrap().is_empty());
     assert!(ledger.load_receipts(key, 0..99).await.unwrap().is_empty());
     assert!(ledger.load_excluded_rows(key).await.unwrap().rows().is_empty());
@@ -203,7 +205,7 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Sc
 
 pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(scene: Scene<L>) {
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
-    purge_run(&scene).await;
+    purge_run(&scene, RoaringTreemap::new()).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
     let held = scene
         .ledger
@@ -227,8 +229,7 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
 
 pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledger>(scene: Scene<L>) {
     let numbers = [phone(8), phone(9)].map(|phone| phone.to_u64()).into_iter().collect();
-    scene.ledger.keep_cancelled_numbers(scene.run.key, numbers).await.unwrap();
-    purge_run(&scene).await;
+    purge_run(&scene, numbers).await;
     let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
     assert_eq!([4, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "they have no message");
@@ -239,8 +240,8 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let refused = async |counted: Run| {
-        assert_eq!(scene.ledger.purge_run(counted, final_counts(), 7).await.unwrap(), Ownership::Lost);
-        assert_eq!(scene.ledger.load_envelopes(scene.run.key, 1..=9).await.unwrap().len(), 1);
+        assert_eq!(scene.ledger.purge_run(purge_order(counted, final_counts(), 7)).await.unwrap(), Ownership::Lost);
+        assert_eq!(scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap().len(), 1);
     };
     refused(scene.reload_run().await).await;
     let paused = RunEnd { progress: RunProgress::Open, ..run_end() };
@@ -252,13 +253,17 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
     refused(counted).await;
     let counted = scene.reload_run().await;
-    assert_eq!(scene.ledger.purge_run(counted.clone(), final_counts(), 7).await.unwrap(), Ownership::Held);
-    assert_eq!(scene.ledger.purge_run(counted, final_counts(), 9).await.unwrap(), Ownership::Lost, "once is enough");
+    assert_eq!(scene.ledger.purge_run(purge_order(counted.clone(), final_counts(), 7)).await.unwrap(), Ownership::Held);
+    assert_eq!(
+        scene.ledger.purge_run(purge_order(counted, final_counts(), 9)).await.unwrap(),
+        Ownership::Lost,
+        "once is enough"
+    );
     assert_eq!(scene.reload_run().await.counts, Some((final_counts(), 7)));
 }
 
 pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene: Scene<L>) {
-    purge_run(&scene).await;
+    purge_run(&scene, RoaringTreemap::new()).await;
     let taken = scene.ledger.claim_run(&scene.hold, scene.run.key).await;
     assert!(matches!(taken, Err(LedgerError::Purged { .. })), "{taken:?}");
     let drawn = || async {
@@ -267,15 +272,15 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
     };
     let shared = drawn().await;
     assert_eq!(drawn().await.key, shared.key);
-    let now = scene.ledger.list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
-    assert_eq!(scene.ledger.purge_run(now, StateCounts::default(), 0).await.unwrap(), Ownership::Held);
+    let now = scene.port().list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
+    assert_eq!(scene.ledger.purge_run(purge_order(now, StateCounts::default(), 0)).await.unwrap(), Ownership::Held);
     assert_ne!(drawn().await.key, shared.key);
 }
 
 /// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns whether the ledger can store it.
 async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
     // The tables of the previous version cannot store this evidence.
-    if !scene.ledger.supports_consents() {
+    if !scene.ledger.properties().stores_consents {
         return false;
     }
     let blocks = [&[2, 3, 4][..], &[7]].map(|rows| {
@@ -287,7 +292,7 @@ async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
         }
         block.build()
     });
-    scene.ledger.store_consents(scene.run.key, blocks.to_vec()).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Consents(blocks.into())).await.unwrap();
     true
 }
 
@@ -316,7 +321,7 @@ pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger
 
 pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene: Scene<L>) {
     if store_consents(&scene).await {
-        purge_run(&scene).await;
+        purge_run(&scene, RoaringTreemap::new()).await;
         assert_eq!(consent_sources(&scene, 2, 9).await, []);
     }
 }

@@ -1,7 +1,10 @@
 //! The guard: it skips every number that has or might have a message.
 
 use super::scene::*;
-use crate::{Ledger, NumberFilter, RepeatCheck, RepeatPlace, RetriedRow, RetryOrder, RowUpdate, SentRow, Settlement};
+use crate::{
+    Ledger, NumberFilter, RepeatCheck, RepeatPlace, RepeatRequest, RetriedRow, RetryOrder, RowUpdate, SentRow,
+    Settlement,
+};
 use campaign_core::domain::{Chain, Row};
 
 pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>(scene: Scene<L>) {
@@ -13,7 +16,7 @@ pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>
     let numbers = scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await.unwrap();
     let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row))).collect();
     assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
-    let rows = scene.ledger.load_sent_rows(scene.run.key).await.unwrap();
+    let rows = scene.port().load_sent_rows(scene.run.key).await.unwrap();
     assert_eq!(rows.iter().collect::<Vec<_>>(), guarded, "the rows that have them");
 }
 
@@ -27,7 +30,7 @@ pub(super) async fn guard_follows_events_and_decisions<L: Ledger>(scene: Scene<L
     assert_eq!(scene.guarded_rows().await, [2, 3], "proof wins over a decision");
     scene.record_events(scene.mine, vec![event(3, 1, send_again())]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "an order to send again does not remove doubt");
-    let rows = scene.ledger.load_sent_rows(scene.run.key).await.unwrap();
+    let rows = scene.port().load_sent_rows(scene.run.key).await.unwrap();
     assert_eq!(rows.iter().collect::<Vec<_>>(), [2, 3]);
     scene.begin_envelope(2, scene.mine).await;
     scene.settle_envelope(2, [rejected(), not_sent()]).await;
@@ -41,7 +44,7 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
     // The answer reaches the previous owner.
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     assert_eq!(scene.guarded_rows().await, [2]);
-    let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    let other = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     scene.ledger.open_run(other.key, None, None).await.unwrap();
     let lease = scene.ledger.claim_run(&scene.hold, other.key).await.unwrap().lease;
     let intent = scene.new_intent(2, lease);
@@ -74,15 +77,18 @@ pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene
 
 /// Reserves the place of a message. `None` if the tables do not support it.
 async fn reserve_place<L: Ledger>(scene: &Scene<L>, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
-    match scene.ledger.reserve_repeat_place(message.as_bytes().to_vec(), again).await.unwrap() {
+    let request = RepeatRequest::Reserve { message: message.as_bytes().to_vec(), again };
+    match scene.ledger.check_repeat(request).await.unwrap() {
         RepeatCheck::Taken(place) => Some(Ok(place)),
         RepeatCheck::Repeated(ago) => Some(Err(ago.as_secs())),
         RepeatCheck::Unavailable => None,
+        RepeatCheck::Free => panic!("a reservation takes the place or is refused"),
     }
 }
 
 async fn was_sent<L: Ledger>(scene: &Scene<L>, message: &str) -> bool {
-    scene.ledger.find_time_since_sent(message.as_bytes().to_vec()).await.unwrap().is_some()
+    let found = scene.ledger.check_repeat(RepeatRequest::Look(message.as_bytes().to_vec())).await.unwrap();
+    matches!(found, RepeatCheck::Repeated(_))
 }
 
 pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger>(scene: Scene<L>) {
@@ -95,14 +101,14 @@ pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger
     assert!(matches!(reserve_place(&scene, "381 Hi", false).await, Some(Ok(_))));
     // Releasing a second message does not release the first.
     let again = reserve_place(&scene, "380 Hi", true).await.unwrap().unwrap();
-    scene.ledger.release_repeat_place(again.clone()).await.unwrap();
+    scene.ledger.check_repeat(RepeatRequest::Release(again.clone())).await.unwrap();
     assert!(was_sent(&scene, "380 Hi").await);
     if again.until != first.until {
         // The place of the second message was already released.
-        scene.ledger.release_repeat_place(again).await.unwrap();
+        scene.ledger.check_repeat(RepeatRequest::Release(again)).await.unwrap();
         assert!(was_sent(&scene, "380 Hi").await);
     }
-    scene.ledger.release_repeat_place(first).await.unwrap();
+    scene.ledger.check_repeat(RepeatRequest::Release(first)).await.unwrap();
     assert!(!was_sent(&scene, "380 Hi").await);
     assert!(matches!(reserve_place(&scene, "380 Hi", false).await, Some(Ok(_))));
 }

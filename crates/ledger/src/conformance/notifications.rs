@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::scene::*;
-use crate::{Ledger, NewNotification, Notification, NotificationOutcome, RunEnd};
+use crate::{Ledger, NewNotification, Notification, NotificationOutcome, NotificationUpdate, RunEnd};
 use campaign_core::domain::NotificationEvent;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -18,49 +18,55 @@ fn texts(taken: &[Notification]) -> Vec<(&str, u32)> {
     taken.iter().map(|one| (one.content.notice.as_str(), one.attempts)).collect()
 }
 
+async fn queue(ledger: &dyn Ledger, new: Vec<NewNotification>) {
+    ledger.update_notifications(NotificationUpdate::Queued(new)).await.unwrap();
+}
+
+async fn attempt(ledger: &dyn Ledger, keys: Vec<i64>, outcome: NotificationOutcome) {
+    ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await.unwrap();
+}
+
 fn keys(taken: &[Notification]) -> Vec<i64> {
     taken.iter().map(|one| one.key).collect()
 }
 
 pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
-    assert!(!ledger.has_due_notifications(LONG).await.unwrap());
-    ledger.queue_notifications(vec![new_notification("a", "one"), new_notification("b", "two")]).await.unwrap();
-    assert!(ledger.has_due_notifications(LONG).await.unwrap());
+    let ledger = scene.port();
+    assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
+    queue(ledger, vec![new_notification("a", "one"), new_notification("b", "two")]).await;
     let taken = ledger.take_notifications(LONG, LONG).await.unwrap();
     assert_eq!(texts(&taken), [("one", 1), ("two", 1)]);
     assert_eq!(taken[0].content, new_notification("a", "one"));
-    assert!(!ledger.has_due_notifications(LONG).await.unwrap(), "they are taken");
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
-    ledger.record_notification_outcome(keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await.unwrap();
-    ledger.record_notification_outcome(keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await.unwrap();
+    attempt(ledger, keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await;
+    attempt(ledger, keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await;
     // The notifications are held for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
     assert_eq!(texts(&again), [("one", 2)]);
     let again = ledger.take_notifications(LONG, LONG).await.unwrap();
     assert_eq!(texts(&again), [("one", 3)]);
-    ledger.record_notification_outcome(keys(&again), NotificationOutcome::GivenUp).await.unwrap();
-    assert!(!ledger.has_due_notifications(NOW).await.unwrap());
+    attempt(ledger, keys(&again), NotificationOutcome::GivenUp).await;
+    assert!(ledger.take_notifications(NOW, LONG).await.unwrap().is_empty());
 }
 
 pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
-    ledger.queue_notifications(vec![new_notification("a", "one")]).await.unwrap();
+    let ledger = scene.port();
+    queue(ledger, vec![new_notification("a", "one")]).await;
     let first = ledger.take_notifications(LONG, LONG).await.unwrap();
-    ledger.record_notification_outcome(keys(&first), NotificationOutcome::RetryAfter(LONG)).await.unwrap();
-    ledger.queue_notifications(vec![new_notification("a", "two"), new_notification("b", "other")]).await.unwrap();
+    attempt(ledger, keys(&first), NotificationOutcome::RetryAfter(LONG)).await;
+    queue(ledger, vec![new_notification("a", "two"), new_notification("b", "other")]).await;
     let together = ledger.take_notifications(LONG, LONG).await.unwrap();
     assert_eq!(
         texts(&together),
         [("one", 2), ("two", 1), ("other", 1)],
         "notifications that wait for a retry are included"
     );
-    ledger.record_notification_outcome(keys(&together), NotificationOutcome::Sent).await.unwrap();
+    attempt(ledger, keys(&together), NotificationOutcome::Sent).await;
     let stopped = NewNotification { occasion: NotificationEvent::Stopped, ..new_notification("a", "stopped") };
-    ledger.queue_notifications(vec![new_notification("a", "three"), stopped]).await.unwrap();
+    queue(ledger, vec![new_notification("a", "three"), stopped]).await;
     let soon = ledger.take_notifications(LONG, LONG).await.unwrap();
     assert_eq!(texts(&soon), [("stopped", 1)], "another event does not wait");
-    assert!(!ledger.has_due_notifications(LONG).await.unwrap() && ledger.has_due_notifications(NOW).await.unwrap());
+    assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
     let last = ledger.take_notifications(NOW, LONG).await.unwrap();
     assert_eq!(texts(&last), [("three", 1)]);
 }
@@ -68,7 +74,8 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledge
 pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scene: Scene<L>) {
     let end = RunEnd { notifications: vec![new_notification("a", "the end")], ..run_end() };
     scene.ledger.end_run(scene.forged_lease(), end.clone()).await.unwrap();
-    assert!(!scene.ledger.has_due_notifications(NOW).await.unwrap(), "a lost lease queues no notifications");
+    let none = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
+    assert!(none.is_empty(), "a lost lease queues no notifications");
     scene.ledger.end_run(scene.mine, end).await.unwrap();
     let taken = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
     assert_eq!(texts(&taken), [("the end", 1)]);

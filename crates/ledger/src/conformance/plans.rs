@@ -4,7 +4,7 @@ use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
-use crate::{Approval, ApprovalFilter, Ledger, Plan, PlanRecord, RunFilter, RunProgress, find_plans};
+use crate::{Approval, ApprovalFilter, Ledger, Plan, PlanRecord, RunFilter, RunProgress};
 
 fn days_ago(days: i64) -> Timestamp {
     let now = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).unwrap();
@@ -26,22 +26,22 @@ fn digests(plans: &[Plan]) -> Vec<&str> {
 }
 
 pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
+    let ledger = scene.port();
     for (digest, days) in [("ab01", 29), ("ab02", 1), ("ab03", 31), ("cd04", 0)] {
         ledger.store_record(PlanRecord::Plan(plan(digest, days_ago(days)))).await.unwrap();
     }
-    assert_eq!(digests(&find_plans(ledger, "ab").await.unwrap()), ["ab02", "ab01"]);
-    assert_eq!(digests(&find_plans(ledger, "cd04").await.unwrap()), ["cd04"]);
+    assert_eq!(digests(&ledger.find_plans("ab").await.unwrap()), ["ab02", "ab01"]);
+    assert_eq!(digests(&ledger.find_plans("cd04").await.unwrap()), ["cd04"]);
     for none in ["ab03", "cd045", "b0", "_", "%"] {
-        assert!(find_plans(ledger, none).await.unwrap().is_empty(), "{none}");
+        assert!(ledger.find_plans(none).await.unwrap().is_empty(), "{none}");
     }
     let again = Plan { record: "again".to_owned(), ..plan("ab01", days_ago(0)) };
     ledger.store_record(PlanRecord::Plan(again.clone())).await.unwrap();
-    assert_eq!(find_plans(ledger, "ab01").await.unwrap(), [again]);
+    assert_eq!(ledger.find_plans("ab01").await.unwrap(), [again]);
 }
 
 pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
+    let ledger = scene.port();
     assert!(ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap());
     let (one, other) = join(ledger.use_approval("t1", None), ledger.use_approval("t1", None)).await;
     assert_ne!(one.unwrap(), other.unwrap());
@@ -65,7 +65,7 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene
 }
 
 pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
+    let ledger = scene.port();
     for (token, until) in [("over", days_ago(1)), ("on", days_ago(-1))] {
         let standing = Approval { until, standing: true, ..approval(token, "ab01") };
         ledger.store_record(PlanRecord::Approval(standing)).await.unwrap();
@@ -78,10 +78,12 @@ pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(s
 }
 
 pub(super) async fn run_is_opened_together_with_its_approval<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
+    let ledger = scene.port();
     ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap();
-    let (first, second) =
-        (ledger.create_run(&new_run(2)).await.unwrap(), ledger.create_run(&new_run(3)).await.unwrap());
+    let (first, second) = (
+        ledger.create_run(&new_run(2), None).await.unwrap().expect("a run"),
+        ledger.create_run(&new_run(3), None).await.unwrap().expect("a run"),
+    );
     assert!(ledger.open_run(first.key, Some(scene.run.key), Some("t1")).await.unwrap());
     assert!(!ledger.open_run(second.key, Some(first.key), Some("t1")).await.unwrap());
     let runs = ledger.list_runs(RunFilter::for_campaign("sale")).await.unwrap();

@@ -98,7 +98,7 @@ pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Led
         let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
         scene.ledger.store_receipts(vec![new]).await.unwrap()[0]
     };
-    let listed = async || scene.ledger.find_opt_outs(phone(2)).await.unwrap().len();
+    let listed = async || scene.port().find_opt_outs(phone(2)).await.unwrap().len();
     for second in 0..64 {
         receive(replied(second), None).await;
     }
@@ -216,7 +216,7 @@ pub(super) async fn run_with_rows_to_send_again_is_open<L: Ledger>(scene: Scene<
         scene.ledger.end_run(mine, end).await.unwrap();
         mine = scene.claim_again().await;
         scene.record_events(mine, vec![event(2, 1, change)]).await;
-        let progress = scene.ledger.list_runs(RunFilter::all()).await.unwrap()[0].progress;
+        let progress = scene.port().list_runs(RunFilter::all()).await.unwrap()[0].progress;
         assert_eq!(progress == RunProgress::Open, open);
     }
 }
@@ -233,7 +233,7 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
     for _ in 0..2 {
         assert_eq!(scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order(1))).await.unwrap(), Ownership::Held);
     }
-    let run = scene.ledger.list_runs(RunFilter::all()).await.unwrap().remove(0);
+    let run = scene.port().list_runs(RunFilter::all()).await.unwrap().remove(0);
     let [first, second] = run.orders.as_slice() else { panic!("two orders") };
     assert!(!first.overlaps(run.ids) && !second.overlaps(run.ids) && !first.overlaps(*second));
     assert_eq!(run.message_id(Row::new(2), Some(2)), second.id_for_row(Row::new(2)));

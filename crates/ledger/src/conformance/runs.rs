@@ -25,12 +25,12 @@ pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Led
     let mut ranges = vec![scene.run.ids];
     for number in 2..=20 {
         // The same random number each time, so the ledger has to find other ranges.
-        let run = scene.ledger.create_run(&new_run(1)).await.unwrap();
+        let run = scene.ledger.create_run(&new_run(1), None).await.unwrap().expect("a run");
         assert_eq!(run.name(), format!("sale@{number}"));
         assert!(ranges.iter().all(|range| !range.overlaps(run.ids)), "{ranges:?} {:?}", run.ids);
         ranges.push(run.ids);
     }
-    assert_eq!(scene.ledger.list_runs(RunFilter::all()).await.unwrap().len(), 1, "an unopened run is not listed");
+    assert_eq!(scene.port().list_runs(RunFilter::all()).await.unwrap().len(), 1, "an unopened run is not listed");
 }
 
 pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
@@ -40,12 +40,12 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
     let end = RunEnd { counts: counts.clone(), ..run_end() };
     scene.ledger.end_run(scene.forged_lease(), end.clone()).await.unwrap();
     assert_eq!(
-        scene.ledger.list_runs(RunFilter::all()).await.unwrap()[0].progress,
+        scene.port().list_runs(RunFilter::all()).await.unwrap()[0].progress,
         RunProgress::Open,
         "only the lease holder ends a run"
     );
     scene.ledger.end_run(scene.mine, end).await.unwrap();
-    let run = &scene.ledger.list_runs(RunFilter::all()).await.unwrap()[0];
+    let run = &scene.port().list_runs(RunFilter::all()).await.unwrap()[0];
     assert_eq!(
         (run.progress, run.stop, run.epoch, &run.counts),
         (RunProgress::Finished, Some(StopKind::Interrupted(15)), None, &Some((counts, 12)))
@@ -55,14 +55,14 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
 }
 
 pub(super) async fn run_belongs_to_the_file_it_was_moved_to<L: Ledger>(scene: Scene<L>) {
-    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     scene.ledger.open_run(next.key, None, None).await.unwrap();
     scene
         .ledger
         .update_runs(vec![scene.run.key], RunUpdate::CampaignFile("/elsewhere/sale.yaml".into()))
         .await
         .unwrap();
-    let files = scene.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.file.unwrap());
+    let files = scene.port().list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.file.unwrap());
     assert_eq!(files.collect::<Vec<_>>(), ["/elsewhere/sale.yaml", "/campaigns/sale.yaml"]);
 }
 
@@ -78,10 +78,10 @@ pub(super) async fn profile_keeps_loopback_from_its_first_run<L: Ledger>(scene: 
     assert_eq!(known(LOOPBACK).await, LOOPBACK);
     let policy = SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() };
     let new = NewRun { gateway: "local".into(), live: true, suppression: policy, ..new_run(2) };
-    scene.ledger.create_run(&new).await.unwrap();
+    scene.ledger.create_run(&new, None).await.unwrap().expect("a run");
     assert_eq!(known("a.example").await, LOOPBACK);
     scene.ledger.remember_host("local", "a.example", HostChange::Replace).await.unwrap();
-    scene.ledger.create_run(&NewRun { random: 3, ..new }).await.unwrap();
+    scene.ledger.create_run(&NewRun { random: 3, ..new }, None).await.unwrap().expect("a run");
     assert_eq!(known(LOOPBACK).await, "a.example");
 }
 
@@ -98,20 +98,20 @@ pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) 
     for rule in &rules {
         scene.ledger.store_record(PlanRecord::Rule(rule.clone())).await.unwrap();
     }
-    let found = scene.ledger.list_approval_rules().await.unwrap();
+    let found = scene.port().list_approval_rules().await.unwrap();
     // Tables of the previous version have no place for rules.
     assert!(found.is_empty() || found == rules, "{found:?}");
 }
 
 pub(super) async fn replacement_run_ends_the_replaced_run<L: Ledger>(scene: Scene<L>) {
-    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     assert_eq!(scene.reload_run().await.progress, RunProgress::Open, "until the next one is open");
     scene.ledger.open_run(next.key, Some(scene.run.key), None).await.unwrap();
     let before = scene.reload_run().await;
     assert_eq!((before.progress, before.epoch, before.ended_at.is_some()), (RunProgress::Replaced, None, true));
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::Lost);
     scene.ledger.update_runs(vec![next.key], RunUpdate::Retired).await.unwrap();
-    let runs = scene.ledger.list_runs(RunFilter::all()).await.unwrap();
+    let runs = scene.port().list_runs(RunFilter::all()).await.unwrap();
     assert!(runs.iter().all(|run| run.progress == RunProgress::Replaced) && runs.len() == 2);
 }
 
@@ -130,8 +130,8 @@ pub(super) async fn claim_clears_the_previous_end_of_a_run<L: Ledger>(scene: Sce
 }
 
 pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene: Scene<L>) {
-    let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
-    let find = async |id: Option<MessageId>| scene.ledger.find_message(id.unwrap()).await.unwrap();
+    let other = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
+    let find = async |id: Option<MessageId>| scene.port().find_message(id.unwrap()).await.unwrap();
     assert_eq!(find(other.ids.id_for_row(Row::new(2))).await, None, "an unopened run is not found");
     scene.ledger.open_run(other.key, None, None).await.unwrap();
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
@@ -172,12 +172,12 @@ pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(s
 }
 
 pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: Scene<L>) {
-    let (ledger, first) = (&scene.ledger, scene.run.key);
+    let (ledger, first) = (scene.port(), scene.run.key);
     let sent = RunEnd { progress: RunProgress::Finished, results: Some("here.csv".into()), ..run_end() };
     ledger.end_run(scene.mine, sent).await.unwrap();
     let mut others = Vec::new();
     for new in [NewRun { live: false, ..new_run(2) }, NewRun { campaign: "other".into(), ..new_run(3) }] {
-        let run = ledger.create_run(&new).await.unwrap();
+        let run = ledger.create_run(&new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
         others.push(run);
     }

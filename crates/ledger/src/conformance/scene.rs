@@ -1,12 +1,13 @@
 //! A test scene: a ledger with one open run, and operations on it.
 
 use jiff::Timestamp;
+use roaring::RoaringTreemap;
 
 use crate::{
-    Allowance, Author, CampaignLock, Epoch, ExcludedRows, Intent, Lease, Ledger, NewReceipt, NewRowEvent, NewRun,
-    NumberFilter, Ownership, Permit, ReceiptOutcome, RowChange, RowEvent, RowEvents, RowState, RowStates, RowUpdate,
-    Run, RunActivity, RunEnd, RunFilter, RunProgress, SentRow, Settlement, SharedRun, SlotWait, StateCounts, StopKind,
-    SuppressionPolicy,
+    Allowance, Author, CampaignLock, EnvelopeFilter, Epoch, ExcludedRows, Intent, Lease, Ledger, NewReceipt,
+    NewRowEvent, NewRun, NumberFilter, Ownership, Permit, PurgeOrder, ReceiptOutcome, RowChange, RowEvent, RowEvents,
+    RowState, RowStates, RowUpdate, Run, RunActivity, RunEnd, RunFilter, RunProgress, SentRow, Settlement, SharedRun,
+    SlotWait, StateCounts, StopKind, SuppressionPolicy,
 };
 use campaign_core::domain::{
     Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Receipt, ReceiptSource, Row, Status,
@@ -21,6 +22,16 @@ pub(crate) struct Scene<L> {
     pub(crate) mine: Lease,
 }
 
+/// A ledger as its callers use it.
+pub(crate) fn as_port(ledger: &impl Ledger) -> &dyn Ledger {
+    ledger
+}
+
+/// The order to purge a run without cancelled numbers.
+pub(crate) fn purge_order(counted: Run, counts: StateCounts, parts: u64) -> PurgeOrder {
+    PurgeOrder { counted, counts, parts, cancelled: RoaringTreemap::new() }
+}
+
 impl<L: Ledger> Scene<L> {
     /// A scene on an empty ledger.
     pub(crate) async fn new(ledger: L) -> Self {
@@ -29,7 +40,7 @@ impl<L: Ledger> Scene<L> {
 
     /// A scene with another run of a ledger.
     pub(crate) async fn with_run(ledger: L, new: &NewRun) -> Self {
-        let run = ledger.create_run(new).await.unwrap();
+        let run = ledger.create_run(new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
         let hold = ledger
             .acquire_campaign_lock(&run.campaign, &run.account)
@@ -38,6 +49,11 @@ impl<L: Ledger> Scene<L> {
             .expect("the campaign is not locked");
         let mine = ledger.claim_run(&hold, run.key).await.unwrap().lease;
         Self { ledger, run, hold, mine }
+    }
+
+    /// The ledger as its callers use it.
+    pub(crate) fn port(&self) -> &dyn Ledger {
+        as_port(&self.ledger)
     }
 
     /// Claims the run again, which ends the earlier lease.
@@ -72,7 +88,8 @@ impl<L: Ledger> Scene<L> {
     }
 
     pub(crate) async fn outcome_states(&self, envelope: u32) -> Vec<RowState> {
-        let records = self.ledger.load_envelopes(self.run.key, envelope..=envelope).await.unwrap();
+        let records =
+            self.ledger.load_envelopes(self.run.key, EnvelopeFilter::Numbers(envelope..=envelope)).await.unwrap();
         let settled = records[0].settled.as_ref();
         settled.map_or_else(Vec::new, |(_, outcomes)| outcomes.iter().map(RowState::from_outcome).collect())
     }
@@ -95,7 +112,7 @@ impl<L: Ledger> Scene<L> {
 
     /// The current record of the run.
     pub(crate) async fn reload_run(&self) -> Run {
-        self.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
+        self.port().list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
     }
 
     /// The states of rows 2 to 5.
@@ -119,7 +136,7 @@ impl<L: Ledger> Scene<L> {
         let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
         let events = RowEvents::new(self.load_events().await, self.run.endpoint).with_excluded_rows(&excluded);
         let mut states = RowStates::new(RunActivity::Idle, events);
-        for envelope in self.ledger.load_envelopes(self.run.key, 1..=10).await.unwrap() {
+        for envelope in self.ledger.load_envelopes(self.run.key, EnvelopeFilter::Numbers(1..=10)).await.unwrap() {
             states.add_envelope(&envelope);
         }
         for (row, receipts) in self.ledger.load_receipts(self.run.key, 0..10).await.unwrap() {

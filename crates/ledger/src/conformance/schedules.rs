@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
 use crate::{
-    ActiveSchedule, Ledger, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId,
-    RunUpdate, ScheduleOrder, SkipCondition, find_occurrence,
+    ActiveSchedule, Ledger, NewRun, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Run,
+    RunFilter, RunId, RunUpdate, ScheduleOrder, ScheduleUpdate, ScheduledOccurrence, SkipCondition, find_occurrence,
 };
 
 fn active_schedule(name: &str) -> ActiveSchedule {
@@ -24,28 +24,47 @@ fn active_schedule(name: &str) -> ActiveSchedule {
     }
 }
 
-async fn list_active(ledger: &impl Ledger) -> Vec<ActiveSchedule> {
+async fn list_active(ledger: &dyn Ledger) -> Vec<ActiveSchedule> {
     ledger.list_schedules().await.unwrap().into_iter().map(|stored| stored.expect("an intact record")).collect()
 }
 
-async fn list_latest(ledger: &impl Ledger, (schedule, until): (&str, Timestamp), most: u32) -> Vec<OccurrenceRecord> {
+async fn list_latest(ledger: &dyn Ledger, (schedule, until): (&str, Timestamp), most: u32) -> Vec<OccurrenceRecord> {
     let stored = ledger.list_occurrences(OccurrenceFilter::Latest { schedule, until, most }).await.unwrap();
     stored.into_iter().map(|stored| stored.expect("an intact record")).collect()
 }
 
-async fn change(ledger: &impl Ledger, schedule: &str, order: ScheduleOrder) -> bool {
-    ledger.change_schedule(schedule, order).await.unwrap()
+async fn change(ledger: &dyn Ledger, schedule: &str, order: ScheduleOrder) -> bool {
+    ledger.update_schedules(ScheduleUpdate::Order { name: schedule.to_owned(), order }).await.unwrap()
 }
 
-async fn skip(ledger: &impl Ledger, key: &OccurrenceKey, at: Timestamp, reason: &str) -> bool {
-    ledger.skip_occurrence(key, at, reason, SkipCondition::NotRecorded).await.unwrap()
+async fn activate(ledger: &dyn Ledger, schedule: ActiveSchedule) {
+    assert!(ledger.update_schedules(ScheduleUpdate::Activate(schedule)).await.unwrap());
 }
 
-async fn find_outcome(ledger: &impl Ledger, key: &OccurrenceKey) -> Option<OccurrenceOutcome> {
+async fn fire(ledger: &dyn Ledger, new: &NewRun, key: &OccurrenceKey, at: Timestamp) -> Option<Run> {
+    ledger.create_run(new, Some(&ScheduledOccurrence { key: key.clone(), at })).await.unwrap()
+}
+
+async fn skip(ledger: &dyn Ledger, key: &OccurrenceKey, at: Timestamp, reason: &str) -> bool {
+    skip_if(ledger, key, at, (reason, SkipCondition::NotRecorded)).await
+}
+
+async fn skip_if(
+    ledger: &dyn Ledger,
+    key: &OccurrenceKey,
+    at: Timestamp,
+    (reason, condition): (&str, SkipCondition),
+) -> bool {
+    let occurrence = ScheduledOccurrence { key: key.clone(), at };
+    let skip = ScheduleUpdate::Skip { occurrence, reason: reason.to_owned(), condition };
+    ledger.update_schedules(skip).await.unwrap()
+}
+
+async fn find_outcome(ledger: &dyn Ledger, key: &OccurrenceKey) -> Option<OccurrenceOutcome> {
     find_occurrence(ledger, OccurrenceFilter::Key(key)).await.unwrap().map(|record| record.outcome)
 }
 
-async fn find_key(ledger: &impl Ledger, run: RunId) -> Option<OccurrenceKey> {
+async fn find_key(ledger: &dyn Ledger, run: RunId) -> Option<OccurrenceKey> {
     find_occurrence(ledger, OccurrenceFilter::Run(run)).await.unwrap().map(|record| record.key)
 }
 
@@ -60,12 +79,12 @@ fn moment(day: u32) -> Timestamp {
 }
 
 pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
-    ledger.activate_schedule(active_schedule("sale")).await.unwrap();
-    ledger.activate_schedule(active_schedule("daily")).await.unwrap();
+    let ledger = scene.port();
+    activate(ledger, active_schedule("sale")).await;
+    activate(ledger, active_schedule("daily")).await;
     assert_eq!(list_active(ledger).await, [active_schedule("daily"), active_schedule("sale")]);
     let again = ActiveSchedule { digest: "11".to_owned(), ..active_schedule("sale") };
-    ledger.activate_schedule(again.clone()).await.unwrap();
+    activate(ledger, again.clone()).await;
     assert!(change(ledger, "daily", ScheduleOrder::Pause).await && !change(ledger, "none", ScheduleOrder::Pause).await);
     let paused = ActiveSchedule { paused: true, ..active_schedule("daily") };
     assert_eq!(list_active(ledger).await, [paused, again.clone()]);
@@ -82,57 +101,51 @@ pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name<L: Ledge
 }
 
 pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
-    let (ledger, first) = (&scene.ledger, key("sale", 1));
-    ledger.activate_schedule(active_schedule("sale")).await.unwrap();
+    let (ledger, first) = (scene.port(), key("sale", 1));
+    activate(ledger, active_schedule("sale")).await;
     assert_eq!(find_outcome(ledger, &first).await, None);
-    let run = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
+    let run = fire(ledger, &new_run(2), &first, moment(1)).await.expect("it is not recorded");
     ledger.open_run(run.key, None, None).await.unwrap();
     assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Fired(run.key)));
     assert_eq!(find_key(ledger, run.key).await, Some(first.clone()));
     assert_eq!(find_key(ledger, scene.run.key).await, None, "a manual run");
-    assert!(ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().is_none());
+    assert!(fire(ledger, &new_run(3), &first, moment(1)).await.is_none());
     assert!(!skip(ledger, &first, moment(1), "too late").await);
     ledger.update_runs(vec![run.key], RunUpdate::Retired).await.unwrap();
     change(ledger, "sale", ScheduleOrder::Remove).await;
-    ledger.activate_schedule(active_schedule("sale")).await.unwrap();
-    assert!(
-        ledger.fire_occurrence(&new_run(4), &first, moment(1)).await.unwrap().is_none(),
-        "neither replaced nor activated again"
-    );
+    activate(ledger, active_schedule("sale")).await;
+    assert!(fire(ledger, &new_run(4), &first, moment(1)).await.is_none(), "neither replaced nor activated again");
     assert_eq!(ledger.list_runs(RunFilter::all()).await.unwrap().len(), 2, "no run was left behind");
     for other in [key("sale", 2), key("daily", 1), OccurrenceKey { zone: "UTC".to_owned(), ..first }] {
-        assert!(
-            ledger.fire_occurrence(&new_run(5), &other, moment(1)).await.unwrap().is_some(),
-            "{other:?} is another occurrence"
-        );
+        assert!(fire(ledger, &new_run(5), &other, moment(1)).await.is_some(), "{other:?} is another occurrence");
     }
 }
 
 pub(super) async fn skipped_occurrence_never_fires<L: Ledger>(scene: Scene<L>) {
-    let (ledger, first) = (&scene.ledger, key("sale", 1));
+    let (ledger, first) = (scene.port(), key("sale", 1));
     assert!(skip(ledger, &first, moment(1), "too late").await);
     assert!(!skip(ledger, &first, moment(1), "another reason").await);
-    assert!(ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().is_none());
+    assert!(fire(ledger, &new_run(2), &first, moment(1)).await.is_none());
     assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Skipped("too late".to_owned())));
 }
 
 pub(super) async fn occurrence_with_an_unopened_run_may_fire_again<L: Ledger>(scene: Scene<L>) {
-    let (ledger, first) = (&scene.ledger, key("sale", 1));
+    let (ledger, first) = (scene.port(), key("sale", 1));
     // The process died before the copies were in place, so the run sent nothing.
-    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
-    let run = ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().expect("the run sent nothing");
+    let lost = fire(ledger, &new_run(2), &first, moment(1)).await.expect("it is not recorded");
+    let run = fire(ledger, &new_run(3), &first, moment(1)).await.expect("the run sent nothing");
     assert_ne!(lost.key, run.key);
     assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Fired(run.key)));
 }
 
 pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledger>(scene: Scene<L>) {
-    let (ledger, [first, second, third]) = (&scene.ledger, [1, 2, 3].map(|day| key("sale", day)));
-    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
-    let sent = ledger.fire_occurrence(&new_run(3), &second, moment(2)).await.unwrap().expect("it is not recorded");
+    let (ledger, [first, second, third]) = (scene.port(), [1, 2, 3].map(|day| key("sale", day)));
+    let lost = fire(ledger, &new_run(2), &first, moment(1)).await.expect("it is not recorded");
+    let sent = fire(ledger, &new_run(3), &second, moment(2)).await.expect("it is not recorded");
     ledger.open_run(sent.key, None, None).await.unwrap();
     for (key, day, given_up) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
         assert_eq!(
-            ledger.skip_occurrence(key, moment(day), "missed", SkipCondition::RunNotOpened).await.unwrap(),
+            skip_if(ledger, key, moment(day), ("missed", SkipCondition::RunNotOpened)).await,
             given_up,
             "{key:?}"
         );
@@ -144,13 +157,13 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
     };
     assert_eq!(list_latest(ledger, ("sale", moment(1)), 5).await, [skipped]);
     assert_eq!(find_key(ledger, lost.key).await, None);
-    assert!(ledger.fire_occurrence(&new_run(4), &first, moment(1)).await.unwrap().is_none());
+    assert!(fire(ledger, &new_run(4), &first, moment(1)).await.is_none());
     assert_eq!(find_outcome(ledger, &second).await, Some(OccurrenceOutcome::Fired(sent.key)));
     assert_eq!(find_outcome(ledger, &third).await, None);
 }
 
 pub(super) async fn latest_occurrences_are_listed_until_a_moment<L: Ledger>(scene: Scene<L>) {
-    let ledger = &scene.ledger;
+    let ledger = scene.port();
     for day in [3, 1, 2, 9] {
         skip(ledger, &key("sale", day), moment(day), "reported").await;
     }

@@ -4,8 +4,8 @@ use futures_util::future::join_all;
 
 use super::scene::*;
 use crate::{
-    Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RunEnd, RunFilter, RunProgress, RunUpdate, Settlement,
-    ShardDraw, ShardHolder, ShardWorker, StopKind, StopRequest,
+    Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RowUpdate, RunEnd, RunFilter, RunProgress, RunUpdate,
+    Settlement, ShardDraw, ShardHolder, ShardWorker, StopKind, StopRequest,
 };
 use campaign_core::domain::Row;
 
@@ -20,7 +20,8 @@ fn new_rows(first: u32, last: u32) -> ShardDraw {
 impl<L: Ledger> Scene<L> {
     /// Shards the run, before or after the gateway accepted a message.
     async fn shard_run(&self, lease: Lease, proven: bool) {
-        let shared = self.ledger.shard_run(lease, "terms".into(), proven).await.unwrap();
+        let shared =
+            self.ledger.update_rows(lease, RowUpdate::Sharded { terms: "terms".into(), proven }).await.unwrap();
         assert_eq!(shared, Ownership::Held);
     }
 
@@ -40,7 +41,7 @@ impl<L: Ledger> Scene<L> {
     }
 
     async fn claimed_rows(&self) -> Vec<u32> {
-        self.ledger.load_claimed_rows(self.run.key).await.unwrap().iter().collect()
+        self.port().load_claimed_rows(self.run.key).await.unwrap().iter().collect()
     }
 }
 
@@ -53,15 +54,15 @@ pub(super) async fn shards_are_drawn_in_order_and_no_row_twice<L: Ledger>(scene:
     assert_eq!(scene.draw_shard(&one, 4).await, new_rows(10, 11), "the remaining rows");
     assert_eq!(scene.draw_shard(&two, 4).await, ShardDraw::Unavailable);
     assert_eq!(scene.claimed_rows().await, (2..=11).collect::<Vec<_>>());
-    scene.ledger.finish_shards(&one).await.unwrap();
+    scene.ledger.update_rows(one.lease, RowUpdate::ShardsFinished).await.unwrap();
     assert_eq!(scene.claimed_rows().await, [6, 7, 8, 9]);
     assert_eq!(scene.draw_shard(&two, 4).await, ShardDraw::Exhausted, "no other worker has rows");
     assert_eq!(scene.draw_shard(&one, 4).await, ShardDraw::Unavailable);
     drop(one);
-    scene.ledger.finish_shards(&two).await.unwrap();
+    scene.ledger.update_rows(two.lease, RowUpdate::ShardsFinished).await.unwrap();
     assert_eq!(scene.draw_shard(&two, 4).await, ShardDraw::Exhausted);
     let found = scene
-        .ledger
+        .port()
         .find_message(scene.run.ids.id_for_row(Row::new(7)).unwrap())
         .await
         .unwrap()
@@ -143,7 +144,7 @@ pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(
     let learnt = vec![event(6, 1, not_sent_after_all())];
     assert_eq!(scene.record_events(two.lease, learnt.clone()).await, Ownership::Lost);
     assert_eq!(scene.record_events(one.lease, learnt).await, Ownership::Held, "the worker with the row sees it");
-    scene.ledger.finish_shards(&one).await.unwrap();
+    scene.ledger.update_rows(one.lease, RowUpdate::ShardsFinished).await.unwrap();
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost, "its shards are complete");
 }
 
@@ -158,8 +159,8 @@ pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_and_draws_none<L:
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, granted(1), "it sends its own rows");
     let two = scene.register_worker("two").await;
     assert_eq!(scene.draw_shard(&two, 2).await, new_rows(4, 5), "no other worker does");
-    scene.ledger.finish_shards(&one).await.unwrap();
-    scene.ledger.finish_shards(&two).await.unwrap();
+    scene.ledger.update_rows(one.lease, RowUpdate::ShardsFinished).await.unwrap();
+    scene.ledger.update_rows(two.lease, RowUpdate::ShardsFinished).await.unwrap();
     scene.shard_run(next, true).await;
     assert_eq!(scene.draw_shard(&two, 2).await, ShardDraw::Ended, "each sharding has a new number");
     assert_eq!(scene.draw_shard(&scene.register_worker("three").await, 2).await, new_rows(2, 3));
@@ -190,7 +191,7 @@ pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene:
             .unwrap();
     }
     assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
-    let run = scene.ledger.list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
+    let run = scene.port().list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
     assert_eq!(
         (run.stop, run.stop_reason.as_deref()),
         (Some(StopKind::Breaker), Some("three in doubt")),
@@ -221,7 +222,7 @@ pub(super) async fn shard_holders_are_listed_while_they_are_alive<L: Ledger>(sce
     assert_eq!(holders().await, [("host two".to_owned(), 2), (hostile.to_owned(), 4)]);
     drop(one);
     assert_eq!(holders().await, [("host two".to_owned(), 2)]);
-    scene.ledger.finish_shards(&two).await.unwrap();
+    scene.ledger.update_rows(two.lease, RowUpdate::ShardsFinished).await.unwrap();
     assert!(holders().await.is_empty());
 }
 

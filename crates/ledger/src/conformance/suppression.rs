@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::{
-    Additions, EXPIRED, EndedOptOut, Ledger, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptIn, OptOut, OptOutEnd,
-    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, RemovalTarget, RowState, RowUpdate, StateCounts,
-    SuppressionPolicy, import_source,
+    AdditionMode, Additions, EXPIRED, EndedOptOut, Ledger, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptIn, OptOut,
+    OptOutEnd, OptOutFilter, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, RemovalTarget, RowState,
+    RowUpdate, StateCounts, SuppressionPolicy, import_source,
 };
 use campaign_core::domain::{Purpose, Receipt, ReceiptSource, Row, Status};
 
@@ -44,7 +44,8 @@ fn removal(row: u32, scope: Option<OptOutScope>) -> OptOutRemoval {
 }
 
 async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
-    scene.ledger.list_opt_outs(None, 100).await.unwrap().entries
+    let page = scene.ledger.list_opt_outs(OptOutFilter::Listed { behind: None, at_most: 100 }).await.unwrap();
+    page.into_opt_outs().collect()
 }
 
 /// Those of rows 2 to 5 that are suppressed, and the version of the list.
@@ -71,21 +72,23 @@ async fn with_policy<L: Ledger>(scene: Scene<L>, policy: SuppressionPolicy) -> S
 
 pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger>(scene: Scene<L>) {
     let first = vec![opt_out(2), for_campaign(2, "sale"), on_loopback(3)];
-    let added = scene.ledger.add_opt_outs(first.clone()).await.unwrap();
+    let added = scene.ledger.add_opt_outs(first.clone().into(), AdditionMode::Add).await.unwrap();
     assert_eq!(added, Additions { added: 3, ..Additions::default() });
     let again = OptOut { reason: "a complaint".into(), at: Timestamp::now(), ..opt_out(2) };
-    let added = scene.ledger.add_opt_outs(vec![again, opt_out(4)]).await.unwrap();
+    let added = scene.ledger.add_opt_outs(vec![again, opt_out(4)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(added, Additions { added: 1, already: 1, known: vec![opt_out(2)] }, "the entry is unchanged");
     assert_eq!(list_entries(&scene).await, [first, vec![opt_out(4)]].concat());
-    let part = scene.ledger.list_opt_outs(None, 3).await.unwrap();
+    let part = scene.ledger.list_opt_outs(OptOutFilter::Listed { behind: None, at_most: 3 }).await.unwrap();
     assert_eq!((part.entries.len(), part.next.is_some()), (3, true));
-    let rest = scene.ledger.list_opt_outs(part.next, 3).await.unwrap();
-    assert_eq!((rest.entries, rest.next), (vec![opt_out(4)], None));
+    let rest = OptOutFilter::Listed { behind: part.next, at_most: 3 };
+    let rest = scene.ledger.list_opt_outs(rest).await.unwrap();
+    assert_eq!(rest.next, None);
+    assert_eq!(rest.into_opt_outs().collect::<Vec<_>>(), [opt_out(4)]);
 }
 
 pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>) {
     let many: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
-    let added = scene.ledger.add_opt_outs(many).await.unwrap();
+    let added = scene.ledger.add_opt_outs(many.into(), AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already, added.known.len()), (9_000, 1_000, 0));
     assert_eq!(
         scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers.len(),
@@ -96,9 +99,9 @@ pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>
 pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: Ledger>(scene: Scene<L>) {
     let version = async || suppressed_rows(&scene, "sale", false).await.1;
     let mut seen = vec![version().await];
-    scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(2, "sale")]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(2, "sale")].into(), AdditionMode::Add).await.unwrap();
     seen.push(version().await);
-    scene.ledger.add_opt_outs(vec![opt_out(2)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(version().await, seen[1], "nothing changed");
     let removed = scene.ledger.remove_opt_outs(removal(2, Some(OptOutScope::Marketing))).await.unwrap();
     assert_eq!(removed, [opt_out(2)]);
@@ -108,14 +111,18 @@ pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: 
     seen.push(version().await);
     assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), []);
     assert_eq!(version().await, seen[3], "nothing changed");
-    scene.ledger.add_opt_outs(vec![opt_out(2)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
     seen.push(version().await);
     assert_eq!(list_entries(&scene).await, [opt_out(2)]);
     assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
 }
 
 pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(scene: Scene<L>) {
-    scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(3, "sale"), on_loopback(4)]).await.unwrap();
+    scene
+        .ledger
+        .add_opt_outs(vec![opt_out(2), for_campaign(3, "sale"), on_loopback(4)].into(), AdditionMode::Add)
+        .await
+        .unwrap();
     for (campaign, loopback, expected) in [
         ("sale", false, vec![2, 3]),
         ("sale", true, vec![2, 3, 4]),
@@ -128,7 +135,7 @@ pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(sc
 
 pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
-    scene.ledger.add_opt_outs(vec![opt_out(3), opt_out(4)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(3), opt_out(4)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost, "a lost lease skips no rows");
     assert_eq!(scene.excluded_rows().await, [9]);
     assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]));
@@ -140,7 +147,7 @@ pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Sc
     rest.rows.retain(|sent| sent.row != Row::new(4));
     assert_eq!(scene.ledger.begin_envelope(rest).await.unwrap(), granted(2));
     assert_eq!(scene.begin_envelope(3, scene.mine).await, granted(3), "the list changed, but not for this envelope");
-    scene.ledger.add_opt_outs(vec![opt_out(13)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(13)].into(), AdditionMode::Add).await.unwrap();
     let at_once = join_all((4..=9).map(|n| scene.ledger.begin_envelope(scene.new_intent(n, scene.mine)))).await;
     let expected = [granted(4), granted(5), Permit::OptedOut(vec![Row::new(13)]), granted(6), granted(7), granted(8)];
     assert_eq!(at_once.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
@@ -177,7 +184,11 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
 }
 
 pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene<L>) {
-    scene.ledger.add_opt_outs(vec![opt_out(2), on_loopback(3), for_campaign(4, "sale")]).await.unwrap();
+    scene
+        .ledger
+        .add_opt_outs(vec![opt_out(2), on_loopback(3), for_campaign(4, "sale")].into(), AdditionMode::Add)
+        .await
+        .unwrap();
     let remote = SuppressionPolicy::default();
     let out = |rows: &[u32]| Permit::OptedOut(rows.iter().copied().map(Row::new).collect());
     let scene = with_policy(scene, remote).await;
@@ -193,7 +204,9 @@ pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene
 
 pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledger>(scene: Scene<L>) {
     let listed = vec![opt_out(2), for_all_messages(3), for_campaign(4, "other")];
-    if let Err(LedgerError::NotUpgraded { .. }) = scene.ledger.add_opt_outs(listed.clone()).await {
+    if let Err(LedgerError::NotUpgraded { .. }) =
+        scene.ledger.add_opt_outs(listed.clone().into(), AdditionMode::Add).await
+    {
         assert_eq!(list_entries(&scene).await, [], "the previous version would ignore one of them");
         return;
     }
@@ -212,7 +225,7 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledge
     assert_eq!(removed, [], "the opt-out from all messages stays");
     let scene = with_policy(scene, service).await;
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(3)]));
-    scene.ledger.add_opt_outs(vec![for_all_messages(4)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![for_all_messages(4)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
     let scene = with_policy(scene, mandatory).await;
     assert_eq!(scene.reload_run().await.suppression, mandatory);
@@ -237,7 +250,7 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     let others = [at(3, 10), OptOut { at: second(10), ..for_campaign(2, "other") }, on_loopback(2), at(2, 30)];
     let imported = OptOut { source: imported(2, "a.csv").source, at: second(10), ..for_campaign(2, "sale") };
     let listed = [others.to_vec(), vec![imported.clone()]].concat();
-    scene.ledger.add_opt_outs(listed).await.unwrap();
+    scene.ledger.add_opt_outs(listed.into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
     let start = |seconds, purpose| OptIn {
         who: phone(2).into(),
@@ -260,22 +273,22 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
     let (by, why) = ("reply to sale@1, row 2".to_owned(), "answered START".to_owned());
     let end = OptOutEnd { at: second(20), by, why };
-    let ended = scene.ledger.find_ended_opt_outs(phone(2)).await.unwrap();
+    let ended = scene.port().find_ended_opt_outs(phone(2)).await.unwrap();
     assert_eq!(ended, [EndedOptOut { opt_out: imported, end }]);
     // A repeated webhook does not end a later opt-out.
     store(None, Some(start(20, Purpose::Marketing))).await;
     assert_eq!(list_entries(&scene).await, others);
-    assert_eq!(scene.ledger.find_ended_opt_outs(phone(3)).await.unwrap(), []);
+    assert_eq!(scene.port().find_ended_opt_outs(phone(3)).await.unwrap(), []);
 }
 
 pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Ledger>(scene: Scene<L>) {
-    scene.ledger.add_opt_outs(vec![opt_out(2)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
     let (_, version) = suppressed_rows(&scene, "other", false).await;
     let scene = with_policy(scene, SuppressionPolicy { version, ..SuppressionPolicy::default() }).await;
     assert_eq!(scene.reload_run().await.suppression.version, version);
     // The plan skipped them, so an envelope with one of them shows that the list is not read again.
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
-    scene.ledger.add_opt_outs(vec![opt_out(9)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(9)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2)]));
 }
 
@@ -286,7 +299,7 @@ pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt<L: Le
     scene.settle_envelope(2, [in_doubt(), accepted()]).await;
     let events = [3, 4].map(|row| event(row, row / 2, send_again()));
     scene.record_events(scene.mine, events.to_vec()).await;
-    scene.ledger.add_opt_outs((2..=5).map(opt_out).collect()).await.unwrap();
+    scene.ledger.add_opt_outs((2..=5).map(opt_out).collect::<Vec<_>>().into(), AdditionMode::Add).await.unwrap();
     let mut intent = scene.new_intent(1, scene.mine);
     intent.rows.extend(scene.new_intent(2, scene.mine).rows.drain(..1));
     assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), Permit::OptedOut([2, 3, 4].map(Row::new).to_vec()));
@@ -310,17 +323,18 @@ fn imported(row: u32, file: &str) -> OptOut {
 
 pub(super) async fn own_opt_out_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
     let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
-    scene.ledger.add_opt_outs(import.clone()).await.unwrap();
+    scene.ledger.add_opt_outs(import.clone().into(), AdditionMode::Add).await.unwrap();
     let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
-    let news = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)];
+    let news: Arc<[OptOut]> = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)].into();
     let expected = Additions { added: 2, already: 2, known: Vec::new() };
-    assert_eq!(scene.ledger.preview_additions(&news).await.unwrap(), expected);
+    let preview = scene.ledger.add_opt_outs(news.clone(), AdditionMode::Preview).await.unwrap();
+    assert_eq!(preview, expected);
     assert_eq!(list_entries(&scene).await, import, "the preview changes nothing");
-    let added = scene.ledger.add_opt_outs(news.to_vec()).await.unwrap();
+    let added = scene.ledger.add_opt_outs(news, AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already), (2, 2));
     assert_eq!(list_entries(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
     // From here on, the reply is the older opt-out. An import does not replace it.
-    scene.ledger.add_opt_outs(vec![imported(2, "b.csv")]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![imported(2, "b.csv")].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(suppressed_rows(&scene, "sale", false).await.0, [2, 3, 4, 5]);
 }
 
@@ -328,10 +342,13 @@ pub(super) async fn only_unchanged_entries_are_removed<L: Ledger>(scene: Scene<L
     let of_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
     scene
         .ledger
-        .add_opt_outs(vec![imported(2, "a.csv"), of_sale.clone(), imported(3, "a.csv"), opt_out(4)])
+        .add_opt_outs(
+            vec![imported(2, "a.csv"), of_sale.clone(), imported(3, "a.csv"), opt_out(4)].into(),
+            AdditionMode::Add,
+        )
         .await
         .unwrap();
-    scene.ledger.add_opt_outs(vec![opt_out(3)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(3)].into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
     let entries = vec![imported(2, "a.csv"), of_sale, imported(3, "a.csv"), imported(5, "a.csv")];
     let target = RemovalTarget::Entries(entries.clone());

@@ -8,17 +8,16 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use roaring::RoaringBitmap;
 
 use super::contents::LedgerContents;
 use super::copies::CopyStore;
 use crate::{
     AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, CampaignLockInfo, Claim, Copies, CopiesPurpose,
-    DamagedRun, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, HostChange, InquiryPermit,
-    Intent, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification,
-    NewRun, Notification, NotificationOutcome, NotificationQueue, NumberFilter, NumberSet, OwnedBlock, Ownership,
-    Permit, RowBlock, RowEvent, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, Settlement, SharedRun, SlotWait,
-    StrayCopies, run,
+    DamagedRun, DrawOutcome, DrawRefusal, EnvelopeFilter, EnvelopeRecord, EnvelopeSummary, ExcludedRows, HostChange,
+    IntegrityReport, Intent, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies,
+    NewRun, Notification, NotificationQueue, NotificationUpdate, NumberFilter, NumberSet, OwnedBlock, Ownership,
+    Permit, RateRequest, RowBlock, RowEvent, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, ScheduledOccurrence,
+    Settlement, SharedRun, SlotPermit, StrayCopies, run,
 };
 use campaign_core::domain::LOOPBACK;
 
@@ -77,6 +76,10 @@ impl MemoryLedger {
         &self.copies
     }
 
+    pub(super) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
     fn lock_contents(&self) -> MutexGuard<'_, LedgerContents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +95,7 @@ impl MemoryLedger {
                     who: "another process is using the ledger".into(),
                 });
             }
-            change(&mut self.lock_contents(), (self.clock)().as_microsecond())
+            change(&mut self.lock_contents(), self.now().as_microsecond())
         })
     }
 
@@ -118,15 +121,11 @@ impl Drop for HeldName {
 
 impl LedgerMaintenance for MemoryLedger {
     fn properties(&self) -> LedgerProperties {
-        LedgerProperties { location: "memory".to_owned(), ..LedgerProperties::default() }
+        LedgerProperties { location: "memory".to_owned(), stores_consents: true, ..LedgerProperties::default() }
     }
 
-    fn check_writable(&self) -> LedgerFuture<'_, ()> {
-        self.read_contents(|_| ())
-    }
-
-    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
-        self.read_contents(|_| ())
+    fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport> {
+        Box::pin(std::future::ready(IntegrityReport { storage: Ok(()), records: Ok(Vec::new()) }))
     }
 
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
@@ -139,26 +138,25 @@ impl LedgerMaintenance for MemoryLedger {
 }
 
 impl NotificationQueue for MemoryLedger {
-    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, now| contents.queue_notifications(now, new))
-    }
-
-    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
-        self.write_contents(move |contents, now| Ok(!contents.list_due_groups(now, apart)?.is_empty()))
-    }
-
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
         self.write_contents(move |contents, now| contents.take_notifications(now, apart, held))
     }
 
-    fn record_notification_outcome(&self, keys: Vec<i64>, outcome: NotificationOutcome) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, now| contents.record_notification_outcome(now, &keys, outcome))
+    fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.update_notifications(now, update))
     }
 }
 
 impl Ledger for MemoryLedger {
-    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
-        self.write_contents(|contents, _| contents.create_run(new))
+    fn create_run<'a>(
+        &'a self,
+        new: &'a NewRun,
+        occurrence: Option<&'a ScheduledOccurrence>,
+    ) -> LedgerFuture<'a, Option<Run>> {
+        self.write_contents(move |contents, _| match occurrence {
+            Some(occurrence) => contents.fire_occurrence(new, occurrence),
+            None => contents.create_run(new).map(Some),
+        })
     }
 
     fn open_run<'a>(
@@ -278,20 +276,8 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, _| contents.stored_run(run).map(|stored| stored.run.stop_requested))
     }
 
-    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        self.write_contents(move |contents, now| contents.slow_account(now, account, wait))
-    }
-
-    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
-        self.write_contents(move |contents, now| Ok(contents.reserve_rate(now, account, count)))
-    }
-
-    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
-        self.write_contents(move |contents, now| Ok(contents.reserve_inquiry(now, account, longest)))
-    }
-
-    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.uncount_block(lease))
+    fn use_rate_limit<'a>(&'a self, account: &'a Allowance, request: RateRequest) -> LedgerFuture<'a, SlotPermit> {
+        self.write_contents(move |contents, now| Ok(contents.use_rate_limit(now, account, request)))
     }
 
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
@@ -300,15 +286,11 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
-        self.read_contents(move |contents| contents.load_envelopes(run, numbers))
-    }
-
-    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
-        self.read_contents(move |contents| {
-            contents.stored_run(run).ok().and_then(|stored| stored.evidence.get(&envelope).cloned())
-        })
+    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        if let EnvelopeFilter::Numbers(numbers) = &wanted {
+            self.read.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
+        }
+        self.read_contents(move |contents| contents.load_envelopes(run, &wanted))
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
@@ -318,14 +300,8 @@ impl Ledger for MemoryLedger {
     }
 
     fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
-        let now = (self.clock)().as_microsecond();
+        let now = self.now().as_microsecond();
         self.read_contents(move |contents| contents.load_numbers(now, wanted))
-    }
-
-    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        self.read_contents(move |contents| {
-            contents.stored_run(run).map(|stored| stored.sent_rows()).unwrap_or_default()
-        })
     }
 
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,9 +21,10 @@ use crate::rules::{
 };
 use crate::{
     AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, COUNTRY, CampaignLock, CapQuery, Claim, DrawRefusal,
-    EnvelopeRecord, Epoch, InquiryPermit, Intent, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberFilter,
-    NumberSet, OPTED_OUT, Ownership, Permit, RetryOrder, RowSpan, RowState, RowUpdate, Run, RunEnd, RunFilter, RunId,
-    RunProgress, RunUpdate, Settlement, SharedRun, SlotWait, StoredApprovalRule, share_budget,
+    EnvelopeFilter, EnvelopeRecord, Epoch, Intent, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun,
+    NumberFilter, NumberSet, OPTED_OUT, Ownership, Permit, RateRequest, RetryOrder, RowSpan, RowState, RowUpdate, Run,
+    RunEnd, RunFilter, RunId, RunProgress, RunUpdate, Settlement, SharedRun, SlotPermit, SlotWait, StoredApprovalRule,
+    share_budget,
 };
 use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageId, Row, Spending};
 
@@ -43,7 +43,7 @@ pub struct LedgerContents {
     /// Cached figures of runs.
     pub(super) figures: BTreeMap<RunId, Vec<u8>>,
     /// The check values of webhook secrets, by address.
-    pub webhook_secrets: BTreeMap<String, Vec<String>>,
+    pub(super) webhook_secrets: BTreeMap<String, Vec<String>>,
     pub(super) notifications: Vec<QueuedNotification>,
     /// The seed of fencing tokens.
     seed: u64,
@@ -148,6 +148,7 @@ impl LedgerContents {
             RunUpdate::Inquiries(inquiries) => {
                 stored.inquiries.extend(inquiries.into_iter().map(|inquiry| (inquiry.row, inquiry)));
             }
+            RunUpdate::Consents(blocks) => self.keep_consents(run, &blocks)?,
             RunUpdate::RowsErased => stored.rows_to_forget.clear(),
         }
         Ok(true)
@@ -159,6 +160,9 @@ impl LedgerContents {
             RowUpdate::Events(events) => self.record_events(now, lease, events),
             RowUpdate::Retry(order) => self.retry_rows(now, lease, order),
             RowUpdate::Skipped { rows, reason } => self.skip_rows(lease, &rows, reason),
+            RowUpdate::Sharded { terms, proven } => self.shard_run(lease, terms, proven),
+            RowUpdate::ShardsFinished => self.finish_shards(lease),
+            RowUpdate::NotCounted => self.uncount_block(lease),
         }
     }
 
@@ -167,6 +171,7 @@ impl LedgerContents {
         match wanted {
             NumberFilter::Sent(runs) => self.load_sent_numbers(runs),
             NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
+            NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_of(run),
             NumberFilter::Cancelled(run) => {
                 let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
                 NumberSet::new(kept, self.opt_outs.key())
@@ -230,13 +235,16 @@ impl LedgerContents {
     }
 
     /// Excludes a block from the hourly count.
-    pub fn uncount_block(&mut self, lease: Lease) -> Result<(), LedgerError> {
+    fn uncount_block(&mut self, lease: Lease) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
+        if !stored.blocks.values().any(|block| *block == lease) {
+            return Ok(Ownership::Lost);
+        }
         let block = stored.run.blocks.iter().position(|block| block.rows == lease.rows);
         if let Some(drawn_at) = block.and_then(|block| stored.drawn_at.get_mut(block)) {
             *drawn_at = i64::MIN;
         }
-        Ok(())
+        Ok(Ownership::Held)
     }
 
     /// All reasons to refuse a draw now. A used identifier comes first.
@@ -371,9 +379,17 @@ impl LedgerContents {
         Ok(Ownership::Held)
     }
 
-    pub fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> Vec<EnvelopeRecord> {
-        let within = self.stored_run(run).into_iter().flat_map(|stored| stored.envelopes.range(numbers.clone()));
-        within.map(|(_, record)| record.clone()).collect()
+    pub fn load_envelopes(&self, run: RunId, wanted: &EnvelopeFilter) -> Vec<EnvelopeRecord> {
+        let Ok(stored) = self.stored_run(run) else { return Vec::new() };
+        match wanted {
+            EnvelopeFilter::Numbers(numbers) => {
+                stored.envelopes.range(numbers.clone()).map(|(_, record)| record.clone()).collect()
+            }
+            EnvelopeFilter::Row(row) => {
+                let has_row = |record: &&EnvelopeRecord| record.rows.iter().any(|sent| sent.row == *row);
+                stored.envelopes.values().filter(has_row).cloned().collect()
+            }
+        }
     }
 
     pub fn find_message(&self, id: MessageId) -> Option<MessageOrigin> {
@@ -475,10 +491,20 @@ impl LedgerContents {
 }
 
 impl LedgerContents {
-    pub fn slow_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> Result<(), LedgerError> {
+    fn slow_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> SlotPermit {
         let pace = self.paces.entry(account.to_owned()).or_default();
         *pace = pace.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
-        Ok(())
+        SlotPermit::Later(pace.requested_wait(now))
+    }
+
+    pub fn use_rate_limit(&mut self, now: i64, account: &Allowance, request: RateRequest) -> SlotPermit {
+        match request {
+            RateRequest::Operations(count) => {
+                SlotPermit::Granted { wait: self.reserve_rate(now, account, count), next: Duration::ZERO }
+            }
+            RateRequest::Inquiry { longest } => self.reserve_inquiry(now, account, longest),
+            RateRequest::SlowDown(wait) => self.slow_account(now, &account.name, wait),
+        }
     }
 
     pub fn reserve_rate(&mut self, now: i64, account: &Allowance, count: u32) -> SlotWait {
@@ -488,7 +514,7 @@ impl LedgerContents {
         reservation.wait
     }
 
-    pub fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest: Duration) -> InquiryPermit {
+    fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest: Duration) -> SlotPermit {
         let inquiries = inquiry_account_name(&account.name);
         let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
         let before = InquiryRateLimit { account: pace(&account.name), inquiries: pace(&inquiries) };

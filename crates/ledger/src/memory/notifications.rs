@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::contents::{LedgerContents, parse_instant};
 use crate::rules::NumberErasure;
-use crate::{LedgerError, NewNotification, Notification, NotificationOutcome};
+use crate::{LedgerError, NewNotification, Notification, NotificationOutcome, NotificationUpdate};
 use campaign_core::domain::NotificationEvent;
 
 /// A queued notification.
@@ -36,7 +36,14 @@ impl QueuedNotification {
 }
 
 impl LedgerContents {
-    pub fn queue_notifications(&mut self, now: i64, new: Vec<NewNotification>) -> Result<(), LedgerError> {
+    pub fn update_notifications(&mut self, now: i64, update: NotificationUpdate) -> Result<(), LedgerError> {
+        match update {
+            NotificationUpdate::Queued(new) => self.queue_notifications(now, new),
+            NotificationUpdate::Attempted { keys, outcome } => self.record_attempt(now, &keys, outcome),
+        }
+    }
+
+    pub(super) fn queue_notifications(&mut self, now: i64, new: Vec<NewNotification>) -> Result<(), LedgerError> {
         let at = parse_instant(now)?;
         for what in new {
             let key = i64::try_from(self.notifications.len()).unwrap_or(i64::MAX);
@@ -47,11 +54,7 @@ impl LedgerContents {
     }
 
     /// The groups that are due.
-    pub fn list_due_groups(
-        &self,
-        now: i64,
-        apart: Duration,
-    ) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
+    fn list_due_groups(&self, now: i64, apart: Duration) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
         let now = parse_instant(now)?;
         let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(apart);
         let reported: BTreeSet<_> = self
@@ -85,12 +88,7 @@ impl LedgerContents {
             .collect())
     }
 
-    pub fn record_notification_outcome(
-        &mut self,
-        now: i64,
-        keys: &[i64],
-        outcome: NotificationOutcome,
-    ) -> Result<(), LedgerError> {
+    fn record_attempt(&mut self, now: i64, keys: &[i64], outcome: NotificationOutcome) -> Result<(), LedgerError> {
         let now = parse_instant(now)?;
         for one in self.notifications.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
             one.taken_until = None;

@@ -8,7 +8,7 @@ use super::{LedgerContents, MemoryLedger};
 use crate::receipts::add_receipt;
 use crate::rules::erase_texts_from_receipt;
 use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
-use campaign_core::domain::{Addressee, Row};
+use campaign_core::domain::Row;
 
 impl LedgerContents {
     pub fn store_receipts(&mut self, now: i64, receipts: Vec<NewReceipt>) -> Result<Vec<ReceiptOutcome>, LedgerError> {
@@ -35,11 +35,6 @@ impl LedgerContents {
         receptions
     }
 
-    pub fn find_addressee(&self, run: RunId, row: Row) -> Option<Addressee> {
-        let mut sent = self.stored_run(run).ok()?.envelopes.values().flat_map(|envelope| &envelope.rows);
-        sent.find(|sent| sent.row == row).map(|sent| sent.to)
-    }
-
     pub fn load_receipts(&self, run: RunId, rows: Range<u32>) -> Vec<RowReceipts> {
         let Ok(stored) = self.stored_run(run) else { return Vec::new() };
         let rows = stored.receipts.range(Row::new(rows.start)..Row::new(rows.end));
@@ -52,23 +47,24 @@ impl ReceiptStore for MemoryLedger {
         self.write_contents(move |contents, now| contents.store_receipts(now, receipts))
     }
 
-    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
-        self.write_contents(move |contents, _| {
-            contents.webhook_secrets.insert(address.to_owned(), check_values);
-            Ok(())
-        })
-    }
-
-    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        self.read_contents(move |contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default())
+    fn remember_secrets<'a>(
+        &'a self,
+        address: &'a str,
+        check_values: Option<Vec<String>>,
+    ) -> LedgerFuture<'a, Vec<String>> {
+        match check_values {
+            Some(check_values) => self.write_contents(move |contents, _| {
+                contents.webhook_secrets.insert(address.to_owned(), check_values.clone());
+                Ok(check_values)
+            }),
+            None => {
+                self.read_contents(move |contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default())
+            }
+        }
     }
 
     fn load_figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
         self.read_contents(move |contents| contents.figures.get(&run).cloned())
-    }
-
-    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
-        self.read_contents(move |contents| contents.find_addressee(run, row))
     }
 
     fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {

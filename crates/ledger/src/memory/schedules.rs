@@ -11,7 +11,8 @@ use crate::rules::{may_fire, may_skip, oldest_kept_plan_time};
 use crate::{
     ActiveSchedule, Approval, ApprovalFilter, ApprovalUse, DamagedOccurrence, DamagedPlan, DamagedSchedule,
     LedgerError, LedgerFuture, NewRun, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Plan,
-    PlanRecord, PlanStore, Run, RunId, ScheduleOrder, ScheduleStore, SkipCondition, StoredApproval, StoredApprovalRule,
+    PlanFilter, PlanRecord, PlanStore, Run, RunId, ScheduleStore, ScheduleUpdate, ScheduledOccurrence, StoredApproval,
+    StoredPlanRecord,
 };
 
 /// Active schedules and recorded occurrences.
@@ -38,67 +39,47 @@ impl LedgerContents {
         }
     }
 
-    fn fire_occurrence(
+    pub(super) fn fire_occurrence(
         &mut self,
         new: &NewRun,
-        key: &OccurrenceKey,
-        at: Timestamp,
+        ScheduledOccurrence { key, at }: &ScheduledOccurrence,
     ) -> Result<Option<Run>, LedgerError> {
         let (before, was_opened) = self.find_outcome_and_run_state(key)?;
         if !may_fire(before, was_opened) {
             return Ok(None);
         }
         let run = self.create_run(new)?;
-        self.schedules.occurrences.insert(key.clone(), (at, OccurrenceOutcome::Fired(run.key)));
+        self.schedules.occurrences.insert(key.clone(), (*at, OccurrenceOutcome::Fired(run.key)));
         Ok(Some(run))
     }
 }
 
 impl ScheduleStore for MemoryLedger {
-    fn activate_schedule(&self, schedule: ActiveSchedule) -> LedgerFuture<'_, ()> {
+    fn update_schedules(&self, change: ScheduleUpdate) -> LedgerFuture<'_, bool> {
         self.write_contents(move |contents, _| {
-            contents.schedules.active.insert(schedule.name.clone(), schedule);
-            Ok(())
+            match change {
+                ScheduleUpdate::Activate(schedule) => {
+                    contents.schedules.active.insert(schedule.name.clone(), schedule);
+                }
+                ScheduleUpdate::Order { name, order } => {
+                    let active = &mut contents.schedules.active;
+                    let Some(schedule) = active.remove(&name) else { return Ok(false) };
+                    active.extend(order.apply(schedule).map(|changed| (name, changed)));
+                }
+                ScheduleUpdate::Skip { occurrence: ScheduledOccurrence { key, at }, reason, condition } => {
+                    let (before, was_opened) = contents.find_outcome_and_run_state(&key)?;
+                    if !may_skip(condition, before, was_opened) {
+                        return Ok(false);
+                    }
+                    contents.schedules.occurrences.insert(key, (at, OccurrenceOutcome::Skipped(reason)));
+                }
+            }
+            Ok(true)
         })
     }
 
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>> {
         self.read_contents(|contents| contents.schedules.active.values().cloned().map(Ok).collect())
-    }
-
-    fn change_schedule<'a>(&'a self, name: &'a str, order: ScheduleOrder) -> LedgerFuture<'a, bool> {
-        self.write_contents(move |contents, _| {
-            let active = &mut contents.schedules.active;
-            let Some(schedule) = active.remove(name) else { return Ok(false) };
-            active.extend(order.apply(schedule).map(|changed| (name.to_owned(), changed)));
-            Ok(true)
-        })
-    }
-
-    fn fire_occurrence<'a>(
-        &'a self,
-        new: &'a NewRun,
-        key: &'a OccurrenceKey,
-        at: Timestamp,
-    ) -> LedgerFuture<'a, Option<Run>> {
-        self.write_contents(move |contents, _| contents.fire_occurrence(new, key, at))
-    }
-
-    fn skip_occurrence<'a>(
-        &'a self,
-        key: &'a OccurrenceKey,
-        at: Timestamp,
-        reason: &'a str,
-        condition: SkipCondition,
-    ) -> LedgerFuture<'a, bool> {
-        self.write_contents(move |contents, _| {
-            let (before, was_opened) = contents.find_outcome_and_run_state(key)?;
-            let skips = may_skip(condition, before, was_opened);
-            if skips {
-                contents.schedules.occurrences.insert(key.clone(), (at, OccurrenceOutcome::Skipped(reason.to_owned())));
-            }
-            Ok(skips)
-        })
     }
 
     fn list_occurrences<'a>(
@@ -146,7 +127,7 @@ impl LedgerContents {
 
 impl PlanStore for MemoryLedger {
     fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool> {
-        self.write_contents(move |contents, _| {
+        self.write_contents(move |contents, now| {
             match record {
                 PlanRecord::Plan(plan) => drop(contents.plans.plans.insert(plan.digest.clone(), plan)),
                 PlanRecord::Approval(approval) => {
@@ -156,38 +137,48 @@ impl PlanStore for MemoryLedger {
                     }
                     approvals.push((approval, Vec::new()));
                 }
+                PlanRecord::Use { token, run } => return contents.use_approval(now, &token, run),
                 PlanRecord::Rule(rule) => contents.approval_rules.push(rule),
             }
             Ok(true)
         })
     }
 
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>> {
-        self.read_contents(|contents| contents.approval_rules.clone())
-    }
-
-    fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
-        self.write_contents(move |contents, now| {
-            let since = oldest_kept_plan_time(parse_instant(now)?);
-            let known = contents.plans.plans.values();
-            let mut found: Vec<Plan> =
-                known.filter(|plan| plan.digest.starts_with(digest) && plan.at > since).cloned().collect();
-            found.sort_by_key(|plan| Reverse(plan.at));
-            Ok(found.into_iter().map(Ok).collect())
-        })
-    }
-
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>> {
+    fn list_records<'a>(
+        &'a self,
+        wanted: PlanFilter<'a>,
+    ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>> {
+        let now = self.now();
         self.read_contents(move |contents| {
-            let matches = |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match wanted {
-                ApprovalFilter::Digest(digest) => approval.digest == digest,
-                ApprovalFilter::Run(run) => uses.iter().any(|used| used.run == Some(run)),
+            let found: Vec<StoredPlanRecord> = match wanted {
+                PlanFilter::Plans(digest) => {
+                    contents.list_plans(now, digest).into_iter().map(StoredPlanRecord::Plan).collect()
+                }
+                PlanFilter::Approvals(wanted) => {
+                    contents.list_approvals(wanted).map(StoredPlanRecord::Approval).collect()
+                }
+                PlanFilter::Rules => contents.approval_rules.iter().cloned().map(StoredPlanRecord::Rule).collect(),
             };
-            contents.plans.approvals.iter().filter(matches).map(to_stored_approval).collect()
+            found.into_iter().map(Ok).collect()
         })
     }
+}
 
-    fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
-        self.write_contents(move |contents, now| contents.use_approval(now, token, run))
+impl LedgerContents {
+    fn list_plans(&self, now: Timestamp, digest: &str) -> Vec<Plan> {
+        let since = oldest_kept_plan_time(now);
+        let known = self.plans.plans.values();
+        let mut found: Vec<Plan> =
+            known.filter(|plan| plan.digest.starts_with(digest) && plan.at > since).cloned().collect();
+        found.sort_by_key(|plan| Reverse(plan.at));
+        found
+    }
+
+    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> impl Iterator<Item = StoredApproval> + 'a {
+        let matches = move |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match wanted {
+            ApprovalFilter::Digest(digest) => approval.digest == digest,
+            ApprovalFilter::Run(run) => uses.iter().any(|used| used.run == Some(run)),
+        };
+        self.plans.approvals.iter().filter(matches).map(to_stored_approval)
     }
 }

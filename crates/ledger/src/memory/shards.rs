@@ -58,7 +58,7 @@ impl StoredRun {
 
 impl LedgerContents {
     /// Shards a run. While a worker has earlier shards, no row is drawn twice.
-    pub fn shard_run(&mut self, lease: Lease, terms: String, proven: bool) -> Result<Ownership, LedgerError> {
+    pub(super) fn shard_run(&mut self, lease: Lease, terms: String, proven: bool) -> Result<Ownership, LedgerError> {
         let id = self.next_epoch().0;
         let stored = self.stored_run_mut(lease.run)?;
         if !stored.run.is_leased(lease) {
@@ -134,10 +134,10 @@ impl LedgerContents {
     }
 
     /// Marks the shards of a worker as complete.
-    pub fn finish_shards(&mut self, Lease { run, epoch, .. }: Lease) -> Result<(), LedgerError> {
+    pub(super) fn finish_shards(&mut self, Lease { run, epoch, .. }: Lease) -> Result<Ownership, LedgerError> {
         let mine = self.stored_run_mut(run)?.shares.iter_mut().filter(|share| share.epoch == Some(epoch));
-        mine.for_each(|share| share.epoch = None);
-        Ok(())
+        let finished = mine.map(|share| share.epoch = None).count();
+        Ok(if finished > 0 { Ownership::Held } else { Ownership::Lost })
     }
 
     /// The blocks of a run at places that are in use, oldest first.
@@ -161,10 +161,6 @@ impl LedgerContents {
 }
 
 impl ShardStore for MemoryLedger {
-    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership> {
-        self.write_contents(move |contents, _| contents.shard_run(lease, terms, proven))
-    }
-
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
         self.write_contents(move |contents, _| {
             let (place, kept) = self.take_free_place(&run.campaign, &run.account);
@@ -177,9 +173,5 @@ impl ShardStore for MemoryLedger {
             let run = contents.stored_run(worker.lease.run)?.run.clone();
             contents.draw_shard(now, worker, (rows, looks), |place| self.is_place_taken(&run, place))
         })
-    }
-
-    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
-        self.write_contents(move |contents, _| contents.finish_shards(worker.lease))
     }
 }

@@ -26,7 +26,6 @@ pub struct StoredRun {
     pub(super) opened: bool,
     pub excluded: ExcludedRows,
     pub envelopes: BTreeMap<u32, EnvelopeRecord>,
-    pub evidence: BTreeMap<u32, String>,
     pub events: Vec<RowEvent>,
     pub inquiries: BTreeMap<Row, AskedRow>,
     pub receipts: BTreeMap<Row, Vec<StoredReceipt>>,
@@ -54,7 +53,6 @@ impl StoredRun {
             opened: false,
             excluded,
             envelopes: BTreeMap::new(),
-            evidence: BTreeMap::new(),
             events: Vec::new(),
             inquiries: BTreeMap::new(),
             receipts: BTreeMap::new(),
@@ -77,7 +75,6 @@ impl StoredRun {
             opened,
             excluded: _,
             mut envelopes,
-            evidence: _,
             events,
             inquiries: _,
             receipts,
@@ -93,6 +90,7 @@ impl StoredRun {
         for sent in envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
             sent.to = key.forget_addressee(sent.to);
         }
+        envelopes.values_mut().for_each(|envelope| envelope.evidence = None);
         (self.opened, self.cancelled, self.drawn_at) = (opened, cancelled, drawn_at);
         let remains = Self { envelopes, events, receipts, ..Self::new(run, ExcludedRows::default()) };
         self.remains = Some(Box::new(remains));
@@ -151,7 +149,9 @@ impl StoredRun {
         if self.envelopes.contains_key(&envelope) {
             return Err(LedgerError::Unreadable(format!("the envelope {envelope} is there already")));
         }
-        self.envelopes.insert(envelope, EnvelopeRecord { envelope, kind, begun_at: at, rows, costs, settled: None });
+        let (settled, evidence) = (None, None);
+        self.envelopes
+            .insert(envelope, EnvelopeRecord { envelope, kind, begun_at: at, rows, costs, settled, evidence });
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl StoredRun {
             Some((_, known)) => merge_outcomes(known, outcomes),
         };
         envelope.settled = Some((at, outcomes));
-        self.evidence.extend(evidence.map(|evidence| (number, evidence)));
+        envelope.evidence = evidence.or(envelope.evidence.take());
         let mut states = RowStates::new(RunActivity::from_progress(self.run.progress, false), self.row_events());
         if self.run.counts.is_some() {
             self.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
@@ -191,11 +191,6 @@ impl StoredRun {
 
     pub(super) fn guarded_numbers(&self) -> RoaringTreemap {
         self.build_guard().into_numbers()
-    }
-
-    /// The rows that have a message.
-    pub fn sent_rows(&self) -> RoaringBitmap {
-        self.build_guard().into_rows()
     }
 
     fn build_guard(&self) -> Guard {

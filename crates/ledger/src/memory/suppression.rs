@@ -1,21 +1,21 @@
 //! The suppression list, forgotten numbers and recent single messages in memory.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use super::contents::parse_instant;
 use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{
-    NumberErasure, PlaceRelease, check_repeat, erase_text_from_change, erase_texts_from_receipt, time_since_sent,
+    NumberErasure, PlaceRelease, check_repeat, erase_text_from_change, erase_texts_from_receipt, look_for_repeat,
 };
 use crate::{
-    Additions, ConsentBlock, ConsentEvidence, ConsentStore, EndedOptOut, ForgetOrder, Forgetting, LedgerError,
-    LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutRemoval, Ownership,
-    RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowSpan, RowState, Run, RunId, SentRow, StateCounts,
-    SuppressedNumbers, SuppressionList, SuppressionPolicy, rejection_source, reply_source,
+    AdditionMode, Additions, ConsentBlock, ConsentEvidence, ConsentStore, ForgetOrder, Forgetting, LedgerError,
+    LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutFilter, OptOutPage, OptOutRecord,
+    OptOutRemoval, Ownership, PurgeOrder, RemovalTarget, RepeatCheck, RepeatGuard, RepeatRequest, RowSpan, RowState,
+    Run, RunId, SentRow, SuppressedNumbers, SuppressionList, SuppressionPolicy, rejection_source, reply_source,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
@@ -145,19 +145,20 @@ impl OptOutList {
 }
 
 impl SuppressionList for MemoryLedger {
-    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
-        self.write_contents(move |contents, _| Ok(contents.opt_outs.add_opt_outs(opt_outs)))
+    fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, mode: AdditionMode) -> LedgerFuture<'_, Additions> {
+        match mode {
+            AdditionMode::Add => {
+                self.write_contents(move |contents, _| Ok(contents.opt_outs.add_opt_outs(opt_outs.to_vec())))
+            }
+            AdditionMode::Preview => self.read_contents(move |contents| Additions {
+                known: Vec::new(),
+                ..contents.opt_outs.clone().add_opt_outs(opt_outs.to_vec())
+            }),
+        }
     }
 
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
         self.write_contents(move |contents, now| Ok(contents.opt_outs.remove_opt_outs(parse_instant(now)?, &removal)))
-    }
-
-    fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
-        self.read_contents(move |contents| Additions {
-            known: Vec::new(),
-            ..contents.opt_outs.clone().add_opt_outs(opt_outs.to_vec())
-        })
     }
 
     fn load_suppressed_numbers<'a>(
@@ -173,43 +174,45 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
-    fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
         self.read_contents(move |contents| {
-            let who = contents.opt_outs.as_listed(phone.into());
-            contents.opt_outs.iter_active().filter(|opt_out| opt_out.who == who).cloned().collect()
+            let list = &contents.opt_outs;
+            match wanted {
+                OptOutFilter::Listed { behind, at_most } => list.list_page(behind, at_most),
+                OptOutFilter::OfNumber(phone) => list.list_of_number(phone, |end| end.is_none()),
+                OptOutFilter::EndedOfNumber(phone) => list.list_of_number(phone, Option::is_some),
+            }
         })
     }
+}
 
-    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64> {
-        self.read_contents(move |contents| {
-            let sources = [reply_source(run), rejection_source(run)];
-            let from_run =
-                contents.opt_outs.iter_active().filter(|opt_out| sources.iter().any(|of| **of == *opt_out.source));
-            from_run.map(|opt_out| opt_out.who.to_u64()).collect::<std::collections::BTreeSet<_>>().len() as u64
-        })
+impl OptOutList {
+    fn list_page(&self, behind: Option<i64>, at_most: u32) -> OptOutPage {
+        let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
+        let records = (1..).zip(&self.records).skip(behind);
+        let part: Vec<(i64, &OptOut)> = records
+            .filter(|(_, (_, end))| end.is_none())
+            .map(|(key, (opt_out, _))| (key, opt_out))
+            .take(at_most as usize)
+            .collect();
+        let next = part.last().filter(|_| part.len() >= at_most as usize).map(|(key, _)| *key);
+        let record = |(_, opt_out): (i64, &OptOut)| OptOutRecord { opt_out: opt_out.clone(), end: None };
+        OptOutPage { entries: part.into_iter().map(record).collect(), next }
     }
 
-    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
-        self.read_contents(move |contents| {
-            let who = contents.opt_outs.as_listed(phone.into());
-            let of_number = contents.opt_outs.records.iter().filter(|(opt_out, _)| opt_out.who == who);
-            let ended = of_number.filter_map(|(opt_out, end)| Some((opt_out.clone(), end.clone()?)));
-            ended.map(|(opt_out, end)| EndedOptOut { opt_out, end }).collect()
-        })
+    fn list_of_number(&self, phone: Phone, is_wanted: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
+        let who = self.as_listed(phone.into());
+        let found = self.records.iter().filter(|(opt_out, end)| opt_out.who == who && is_wanted(end));
+        let record =
+            |(opt_out, end): &(OptOut, Option<OptOutEnd>)| OptOutRecord { opt_out: opt_out.clone(), end: end.clone() };
+        OptOutPage { entries: found.map(record).collect(), next: None }
     }
 
-    fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
-        self.read_contents(move |contents| {
-            let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
-            let records = (1..).zip(&contents.opt_outs.records).skip(behind);
-            let part: Vec<(i64, &OptOut)> = records
-                .filter(|(_, (_, end))| end.is_none())
-                .map(|(key, (opt_out, _))| (key, opt_out))
-                .take(at_most as usize)
-                .collect();
-            let next = part.last().filter(|_| part.len() >= at_most as usize).map(|(key, _)| *key);
-            OptOutPage { entries: part.into_iter().map(|(_, opt_out)| opt_out.clone()).collect(), next }
-        })
+    /// The numbers that opted out because of the run with this name.
+    pub(super) fn numbers_opted_out_of(&self, run: &str) -> NumberSet {
+        let sources = [reply_source(run), rejection_source(run)];
+        let from_run = self.iter_active().filter(|opt_out| sources.iter().any(|of| **of == *opt_out.source));
+        NumberSet::new(from_run.map(|opt_out| opt_out.who.to_u64()).collect(), self.key())
     }
 }
 
@@ -224,10 +227,8 @@ impl LedgerContents {
         self.opt_outs.forget_number(forgotten, key, opt_out);
         for (run, rows) in rows {
             let stored = self.stored_run_mut(run)?;
-            for (number, envelope) in &mut stored.envelopes {
-                let mut evidence = stored.evidence.remove(number);
-                forgotten.erase_from_envelope(envelope, &mut evidence, &rows);
-                stored.evidence.extend(evidence.map(|body| (*number, body)));
+            for envelope in stored.envelopes.values_mut() {
+                forgotten.erase_from_envelope(envelope, &rows);
             }
             let about = |row: &Row| rows.contains(row.get());
             let reported = stored.receipts.iter_mut().filter(|(row, _)| about(row));
@@ -251,12 +252,15 @@ impl LedgerContents {
         Ok(())
     }
 
-    fn purge_run(&mut self, now: i64, counted: &Run, counts: (StateCounts, u64)) -> Result<Ownership, LedgerError> {
+    fn purge_run(&mut self, now: i64, order: PurgeOrder) -> Result<Ownership, LedgerError> {
+        let PurgeOrder { counted, counts, parts, cancelled } = order;
         let stored = self.stored_run_mut(counted.key)?;
-        if !stored.run.mark_purged(parse_instant(now)?, counted, counts) {
+        if !stored.run.mark_purged(parse_instant(now)?, &counted, (counts, parts)) {
             return Ok(Ownership::Lost);
         }
         let key = NumberKey::new(NUMBER_KEY);
+        let stays = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+        stored.cancelled = cancelled.iter().filter_map(stays).collect();
         stored.purge_records(&key);
         self.opt_outs.set_key(key);
         Ok(Ownership::Held)
@@ -277,48 +281,26 @@ impl Forgetting for MemoryLedger {
         self.read_contents(LedgerContents::list_rows_to_forget)
     }
 
-    fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
-        self.write_contents(move |contents, now| contents.purge_run(now, &counted, (counts, parts)))
+    fn purge_run(&self, order: PurgeOrder) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, now| contents.purge_run(now, order))
     }
 
-    fn keep_cancelled_numbers(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| {
-            let key = NumberKey::new(NUMBER_KEY);
-            let stays = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
-            contents.stored_run_mut(run)?.cancelled = numbers.iter().filter_map(stays).collect();
-            contents.opt_outs.set_key(key);
-            Ok(())
+    fn overwrite_remains(&self) -> LedgerFuture<'_, ()> {
+        self.read_contents(|contents| {
+            let purged = contents.stored_runs().filter(|stored| stored.run.purged_at.is_some());
+            purged.for_each(|stored| drop(self.copy_store().set_aside(&stored.run.name())));
         })
-    }
-
-    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
-        Box::pin(async {
-            self.copy_store().set_aside(&run.name());
-            Ok(())
-        })
-    }
-
-    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
-        self.read_contents(|_| ())
     }
 }
 
 impl ConsentStore for MemoryLedger {
-    fn supports_consents(&self) -> bool {
-        true
-    }
-
-    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.keep_consents(run, &blocks))
-    }
-
     fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
         self.read_contents(move |contents| contents.list_consents(run, rows))
     }
 }
 
 impl LedgerContents {
-    pub fn keep_consents(&mut self, run: RunId, blocks: &[ConsentBlock]) -> Result<(), LedgerError> {
+    pub(super) fn keep_consents(&mut self, run: RunId, blocks: &[ConsentBlock]) -> Result<(), LedgerError> {
         let stored = self.stored_run_mut(run)?;
         for block in blocks {
             let evidence = block.span().into_iter().flat_map(|span| block.list_evidence(span));
@@ -337,33 +319,31 @@ impl LedgerContents {
 const MESSAGE_KEY: RepeatKey = RepeatKey(*b"messages that are kept in memory");
 
 impl RepeatGuard for MemoryLedger {
-    fn reserve_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+    fn check_repeat(&self, request: RepeatRequest) -> LedgerFuture<'_, RepeatCheck> {
         self.write_contents(move |contents, now| {
-            contents.repeats.retain(|_, until| !is_expired(*until, now));
-            let hash = MESSAGE_KEY.hash_message(&message);
-            let check = check_repeat(hash, contents.repeats.get(&hash).copied(), again, now);
-            if let RepeatCheck::Taken(place) = &check {
-                contents.repeats.insert(hash, place.until);
-            }
-            Ok(check)
-        })
-    }
-
-    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
-        self.write_contents(move |contents, now| {
-            Ok(time_since_sent(contents.repeats.get(&MESSAGE_KEY.hash_message(&message)).copied(), now))
-        })
-    }
-
-    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, now| {
-            let known = contents.repeats.get(&place.hash).copied();
-            match place.plan_release(known, now) {
-                PlaceRelease::Nothing => {}
-                PlaceRelease::Restore(before) => drop(contents.repeats.insert(place.hash, before)),
-                PlaceRelease::Delete => drop(contents.repeats.remove(&place.hash)),
-            }
-            Ok(())
+            let repeats = &mut contents.repeats;
+            Ok(match request {
+                RepeatRequest::Look(message) => {
+                    look_for_repeat(repeats.get(&MESSAGE_KEY.hash_message(&message)).copied(), now)
+                }
+                RepeatRequest::Reserve { message, again } => {
+                    repeats.retain(|_, until| !is_expired(*until, now));
+                    let hash = MESSAGE_KEY.hash_message(&message);
+                    let check = check_repeat(hash, repeats.get(&hash).copied(), again, now);
+                    if let RepeatCheck::Taken(place) = &check {
+                        repeats.insert(hash, place.until);
+                    }
+                    check
+                }
+                RepeatRequest::Release(place) => {
+                    match place.plan_release(repeats.get(&place.hash).copied(), now) {
+                        PlaceRelease::Nothing => {}
+                        PlaceRelease::Restore(before) => drop(repeats.insert(place.hash, before)),
+                        PlaceRelease::Delete => drop(repeats.remove(&place.hash)),
+                    }
+                    look_for_repeat(repeats.get(&place.hash).copied(), now)
+                }
+            })
         })
     }
 }

@@ -14,10 +14,11 @@ use super::sql::statement::{query, read_ledger, scalar};
 use super::sql::{Now, StatementError};
 use super::{opening, transaction};
 use crate::conformance::cluster::Cluster;
-use crate::conformance::scene::{Scene, accepted, new_run, run_end, single_intent};
+use crate::conformance::scene::{Scene, accepted, as_port, new_run, run_end, single_intent};
 use crate::{
-    ConsentBlockBuilder, ConsentStore as _, Intent, Ledger as _, LedgerError, LedgerMaintenance as _, Permit,
-    RepeatCheck, RepeatGuard as _, RowSpan, RunEnd, RunFilter, ShardDraw, ShardStore as _, ShardWorker, SqliteLedger,
+    ConsentBlockBuilder, ConsentStore as _, EnvelopeFilter, Intent, Ledger as _, LedgerError, Permit, RepeatCheck,
+    RepeatGuard as _, RepeatRequest, RowSpan, RowUpdate, RunEnd, RunFilter, RunUpdate, ShardDraw, ShardStore as _,
+    ShardWorker, SqliteLedger,
 };
 use campaign_core::domain::{ConsentCells, OperationKind, Row, Status};
 
@@ -203,12 +204,12 @@ async fn process_using_a_moved_file_is_refused_on_next_commit() {
     let path = folder.path().join("ledger.sqlite");
     let open = async || SqliteLedger::open(&path, jiff::Timestamp::now).await.unwrap();
     let (working, moving) = (open().await, open().await);
-    working.check_writable().await.unwrap();
+    as_port(&working).check_writable().await.unwrap();
     PostgresLedger::take_over(&address, &moving).await.unwrap();
-    assert!(working.check_writable().await.is_err(), "its writes are not reliable");
+    assert!(as_port(&working).check_writable().await.is_err(), "its writes are not reliable");
     assert!(open().await.ensure_newest().is_err());
     let shared = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    assert!(shared.ensure_newest().is_ok() && shared.check_writable().await.is_ok());
+    assert!(shared.ensure_newest().is_ok() && as_port(&shared).check_writable().await.is_ok());
 }
 
 /// Sets the version of the tables to the one after this.
@@ -243,16 +244,19 @@ async fn previous_tables_are_used_until_upgraded() {
             && !opened_again.supports_all_scopes()
     );
     assert!(opened_again.supports_approval_rules());
-    let take = async |ledger: &PostgresLedger| ledger.reserve_repeat_place(b"380 Hi".to_vec(), false).await.unwrap();
+    let take = async |ledger: &PostgresLedger| {
+        let request = RepeatRequest::Reserve { message: b"380 Hi".to_vec(), again: false };
+        ledger.check_repeat(request).await.unwrap()
+    };
     assert_eq!(take(&opened_again).await, RepeatCheck::Unavailable);
-    let run = at_work.create_run(&new_run(1)).await.unwrap().key;
+    let run = at_work.create_run(&new_run(1), None).await.unwrap().expect("a run").key;
     let load = async |ledger: &PostgresLedger| {
         ledger.load_consents(run, RowSpan { first: Row::FIRST, last: Row::new(9) }).await.unwrap().len()
     };
     assert_eq!(load(&opened_again).await, 0);
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(true));
     assert!(has_table("repeats").await && has_table("consents").await);
-    assert!(at_work.check_writable().await.is_ok(), "a process with an open ledger continues");
+    assert!(as_port(&at_work).check_writable().await.is_ok(), "a process with an open ledger continues");
     assert!(
         at_work.supports_repeat_guard() && at_work.supports_consents() && at_work.supports_all_scopes(),
         "it uses the available tables"
@@ -260,8 +264,8 @@ async fn previous_tables_are_used_until_upgraded() {
     assert!(matches!(take(&at_work).await, RepeatCheck::Taken(_)));
     let mut consents = ConsentBlockBuilder::default();
     consents.add_row(Row::new(2), ConsentCells::default());
-    at_work.store_consents(run, vec![consents.build()]).await.unwrap();
-    opened_again.check_writable().await.unwrap();
+    at_work.update_runs(vec![run], RunUpdate::Consents([consents.build()].into())).await.unwrap();
+    as_port(&opened_again).check_writable().await.unwrap();
     assert!(matches!(take(&opened_again).await, RepeatCheck::Repeated(_)));
     assert_eq!(load(&opened_again).await, 1);
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(false));
@@ -291,7 +295,7 @@ async fn upgrade_records_chains_and_recounts_receipts() {
     scene.ledger.end_run(scene.mine, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
     assert!(scene.reload_run().await.current_counts().is_some());
     PostgresLedger::upgrade_tables(&address).await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, 1..=1).await.unwrap();
+    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await.unwrap();
     let chains: Vec<String> = kept[0].rows.iter().map(|sent| kept[0].chain(sent).to_string()).collect();
     assert_eq!(chains, ["rcs sms"; 2], "the record is sound");
     assert_eq!(scene.reload_run().await.current_counts(), None);
@@ -300,10 +304,10 @@ async fn upgrade_records_chains_and_recounts_receipts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn earlier_version_writes_nothing_after_a_newer_upgrade() {
     let Some((ledger, address, folder)) = new_ledger().await else { return };
-    ledger.check_writable().await.unwrap();
+    as_port(&ledger).check_writable().await.unwrap();
     set_next_version(&address).await;
     for _ in 0..2 {
-        assert!(matches!(ledger.check_writable().await, Err(LedgerError::TooNew { .. })));
+        assert!(matches!(as_port(&ledger).check_writable().await, Err(LedgerError::TooNew { .. })));
     }
     assert!(matches!(PostgresLedger::open(&address, folder.path()).await, Err(LedgerError::TooNew { .. })));
     assert!(matches!(PostgresLedger::upgrade_tables(&address).await, Err(LedgerError::TooNew { .. })));
@@ -325,8 +329,8 @@ impl SleepingProcess {
         let second = tempfile::tempdir().unwrap();
         let other = PostgresLedger::open(&address, second.path()).await.unwrap();
         let scene = Scene::new(ledger).await;
-        scene.ledger.shard_run(scene.mine, "terms".into(), true).await.unwrap();
-        let run = scene.ledger.list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
+        scene.ledger.update_rows(scene.mine, RowUpdate::Sharded { terms: "terms".into(), proven: true }).await.unwrap();
+        let run = scene.port().list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
         let asleep = scene.ledger.register_worker(&run, "asleep".into()).await.unwrap().expect("the run is shared");
         let ShardDraw::NewRows(rows) = scene.ledger.draw_shard(&asleep, 2, true).await.unwrap() else {
             panic!("no rows were drawn yet")

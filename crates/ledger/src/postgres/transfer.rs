@@ -21,7 +21,7 @@ use super::sql::statement::{query, scalar};
 use super::{opening, transaction};
 use crate::high_water_mark::{HighWaterMark, MarkFile};
 use crate::sqlite::{Handover, NewBackup, ReadyBackup, create_ledger};
-use crate::{CopiedLedger, Copies, Ledger as _, LedgerError, Run, RunFilter, SqliteLedger};
+use crate::{CopiedLedger, Copies, Ledger, LedgerError, Run, RunFilter, SqliteLedger};
 use campaign_core::failpoint;
 
 /// Tables that only a database has.
@@ -58,7 +58,7 @@ impl PostgresLedger {
     /// # Errors
     /// When another process uses the file, it is damaged or outdated, or the database contains another ledger.
     pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<CopiedLedger, LedgerError> {
-        let runs = from.list_runs(RunFilter::all()).await?;
+        let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         let before = from.load_mark().await?;
         if let Some(there) = find_existing_mark(address).await? {
             return match there.id == before.after_move().id {
@@ -355,7 +355,7 @@ impl PostgresLedger {
             Some(there) if there.id == moved.id && is_backup(address).await? => true,
             Some(_) => return Err(LedgerError::Occupied { path: address.display_name().to_owned() }),
         };
-        let runs = from.list_runs(RunFilter::all()).await?;
+        let runs = (&from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         let mut handover = from.begin_handover().await?;
         let taking = LedgerTakeover { address, place: from.display_path(), replaces: begun };
         let taken = taking.copy_ledger(&mut handover, &runs, async |run| ready.load_copies(run).await).await;

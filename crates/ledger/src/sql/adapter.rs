@@ -1,35 +1,42 @@
 //! The database adapter of the ledger: maps each call of the port to a query.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
-
-use roaring::RoaringBitmap;
 
 use super::blocks::{self, BlockDraw, DrawPlace};
 use super::dialect::{Adapter, Connection, Lock};
 use super::runs::{self, InitialRunState};
 use super::statement::{StatementError, read_ledger};
 use super::writer::ChangeWork;
-use super::{approvals, contacts, envelopes, events, forgetting, guards, limits};
+use super::{approvals, contacts, envelopes, events, forgetting, guards, limits, schedules, suppression};
 use crate::earlier_versions::{rewrite_event, rewrite_opt_out};
 use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedRun,
-    DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, HostChange, InquiryPermit, Intent,
+    DrawOutcome, DrawRefusal, EnvelopeFilter, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, HostChange, Intent,
     Lease, Ledger, LedgerError, LedgerFuture, NewCopies, NewRun, NumberFilter, NumberSet, OwnedBlock, Ownership,
-    Permit, RowBlock, RowEvent, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, Settlement, SharedRun, SlotWait,
-    StrayCopies, run,
+    Permit, RateRequest, RowBlock, RowEvent, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, ScheduledOccurrence,
+    Settlement, SharedRun, SlotPermit, StrayCopies, run,
 };
 use campaign_core::domain::{Chain, LOOPBACK};
 
 impl Ledger for Adapter {
-    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+    fn create_run<'a>(
+        &'a self,
+        new: &'a NewRun,
+        occurrence: Option<&'a ScheduledOccurrence>,
+    ) -> LedgerFuture<'a, Option<Run>> {
         let new = NewRun { suppression: self.storable_policy(new.suppression), ..new.clone() };
+        let occurrence = occurrence.cloned();
         Box::pin(async move {
             self.ensure_sendable().await?;
             self.write(move |connection, _| {
-                Box::pin(runs::insert_run(connection, new.clone(), InitialRunState::Preparing))
+                let (new, occurrence) = (new.clone(), occurrence.clone());
+                Box::pin(async move {
+                    match occurrence {
+                        Some(occurrence) => schedules::fire_occurrence(connection, new, &occurrence).await,
+                        None => runs::insert_run(connection, new, InitialRunState::Preparing).await.map(Some),
+                    }
+                })
             })
             .await
         })
@@ -204,45 +211,27 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, runs::is_stop_requested, run) })
     }
 
-    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        let account = account.to_owned();
-        Box::pin(
-            self.write(move |connection, now| {
-                Box::pin(limits::slow_down_account(connection, now, account.clone(), wait))
-            }),
-        )
-    }
-
-    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
+    fn use_rate_limit<'a>(&'a self, account: &'a Allowance, request: RateRequest) -> LedgerFuture<'a, SlotPermit> {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
-            Box::pin(async move { limits::reserve_rate(connection, now, &account, count).await })
+            Box::pin(async move { limits::use_rate_limit(connection, now, &account, request).await })
         }))
-    }
-
-    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
-        let account = account.clone();
-        Box::pin(self.write(move |connection, now| {
-            let account = account.clone();
-            Box::pin(async move { limits::reserve_inquiry(connection, now, &account, longest).await })
-        }))
-    }
-
-    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(blocks::clear_draw_time(connection, lease))))
     }
 
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
         Box::pin(async move { read_ledger!(self, envelopes::load_summaries, run) })
     }
 
-    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        Box::pin(async move { read_ledger!(self, envelopes::load_envelopes, run, numbers.clone()) })
-    }
-
-    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
-        Box::pin(async move { read_ledger!(self, envelopes::load_evidence, run, envelope) })
+    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move {
+            match wanted {
+                EnvelopeFilter::Numbers(numbers) => {
+                    read_ledger!(self, envelopes::load_envelopes, run, numbers.clone())
+                }
+                EnvelopeFilter::Row(row) => read_ledger!(self, envelopes::load_envelopes_of_row, run, row),
+            }
+        })
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
@@ -254,13 +243,10 @@ impl Ledger for Adapter {
             match wanted {
                 NumberFilter::Sent(runs) => read_ledger!(self, guards::load_numbers_sent_to, runs),
                 NumberFilter::Capped(caps) => read_ledger!(self, contacts::load_capped_numbers, self.now(), caps),
+                NumberFilter::OptedOut(run) => read_ledger!(self, suppression::load_numbers_opted_out_of, run),
                 NumberFilter::Cancelled(run) => read_ledger!(self, forgetting::load_cancelled_numbers, run),
             }
         })
-    }
-
-    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async move { read_ledger!(self, guards::load_sent_rows, run) })
     }
 
     fn update_rows(&self, lease: Lease, mut update: RowUpdate) -> LedgerFuture<'_, Ownership> {

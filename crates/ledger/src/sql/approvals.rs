@@ -8,8 +8,8 @@ use super::statement::{Now, StatementError, capture_damage, query, read_ledger, 
 use crate::encoding::Checksum;
 use crate::rules::oldest_kept_plan_time;
 use crate::{
-    Approval, ApprovalFilter, ApprovalUse, DamagedPlan, LedgerError, LedgerFuture, Plan, PlanRecord, PlanStore, RunId,
-    StoredApproval, StoredApprovalRule,
+    Approval, ApprovalFilter, ApprovalUse, DamagedPlan, LedgerError, LedgerFuture, Plan, PlanFilter, PlanRecord,
+    PlanStore, RunId, StoredApproval, StoredApprovalRule, StoredPlanRecord,
 };
 
 /// Approvals, each with its last use.
@@ -29,6 +29,7 @@ impl PlanStore for Adapter {
                 match record {
                     PlanRecord::Plan(plan) => store_plan(connection, now, plan).await?,
                     PlanRecord::Approval(approval) => return insert_approval(connection, approval).await,
+                    PlanRecord::Use { token, run } => return use_approval(connection, now, token, run).await,
                     PlanRecord::Rule(rule) => store_rule(connection, rule).await?,
                 }
                 Ok(true)
@@ -36,34 +37,25 @@ impl PlanStore for Adapter {
         }))
     }
 
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>> {
+    fn list_records<'a>(
+        &'a self,
+        wanted: PlanFilter<'a>,
+    ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>> {
         Box::pin(async move {
-            match self.supports_approval_rules() {
-                true => read_ledger!(self, load_rules),
-                false => Ok(Vec::new()),
+            match wanted {
+                PlanFilter::Plans(digest) => read_ledger!(self, list_plans, self.now(), digest),
+                PlanFilter::Approvals(wanted) => read_ledger!(self, list_approvals, wanted),
+                PlanFilter::Rules if self.supports_approval_rules() => read_ledger!(self, load_rules),
+                PlanFilter::Rules => Ok(Vec::new()),
             }
         })
-    }
-
-    fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
-        let now = self.now();
-        Box::pin(async move { read_ledger!(self, list_plans, now, digest) })
-    }
-
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>> {
-        Box::pin(async move { read_ledger!(self, list_approvals, wanted) })
-    }
-
-    fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
-        let token = token.to_owned();
-        Box::pin(self.write(move |connection, now| Box::pin(use_approval(connection, now, token.clone(), run))))
     }
 }
 
 async fn list_approvals(
     reader: &mut Connection,
     wanted: ApprovalFilter<'_>,
-) -> Result<Vec<StoredApproval>, StatementError> {
+) -> Result<Vec<Result<StoredPlanRecord, DamagedPlan>>, StatementError> {
     let condition = match wanted {
         ApprovalFilter::Digest(_) => "approvals.digest = $1",
         ApprovalFilter::Run(_) => "approvals.token IN (SELECT token FROM approval_uses WHERE run = $1)",
@@ -74,7 +66,8 @@ async fn list_approvals(
         ApprovalFilter::Digest(digest) => statement.bind(digest),
         ApprovalFilter::Run(run) => statement.bind(run.0),
     };
-    statement.fetch_all(reader).await?.iter().map(approval_from_row).collect()
+    let found = statement.fetch_all(reader).await?;
+    found.iter().map(|row| approval_from_row(row).map(|approval| Ok(StoredPlanRecord::Approval(approval)))).collect()
 }
 
 async fn store_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<(), StatementError> {
@@ -100,7 +93,7 @@ async fn list_plans(
     reader: &mut Connection,
     now: Now,
     digest: &str,
-) -> Result<Vec<Result<Plan, DamagedPlan>>, StatementError> {
+) -> Result<Vec<Result<StoredPlanRecord, DamagedPlan>>, StatementError> {
     let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
     let rows = query("SELECT * FROM plans WHERE substr(digest, 1, length($1)) = $1 AND at > $2 ORDER BY at DESC")
         .bind(digest)
@@ -109,11 +102,8 @@ async fn list_plans(
         .await?;
     let stored = |row: &Record| {
         let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
-        Ok(capture_damage(plan_from_row(row))?.map_err(|error| DamagedPlan {
-            record: read_lossy(row, "record"),
-            at,
-            error,
-        }))
+        let damaged = |error| DamagedPlan { record: read_lossy(row, "record"), at, error };
+        Ok(capture_damage(plan_from_row(row))?.map(StoredPlanRecord::Plan).map_err(damaged))
     };
     rows.iter().map(stored).collect()
 }
@@ -235,9 +225,9 @@ pub(super) async fn list_stored_rules(
     Ok(rows.iter().map(|row| (read_lossy(row, "account"), rule_from_row(row))).collect())
 }
 
-async fn load_rules(reader: &mut Connection) -> Result<Vec<StoredApprovalRule>, StatementError> {
+async fn load_rules(reader: &mut Connection) -> Result<Vec<Result<StoredPlanRecord, DamagedPlan>>, StatementError> {
     let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
-    rows.iter().map(rule_from_row).collect()
+    rows.iter().map(|row| rule_from_row(row).map(|rule| Ok(StoredPlanRecord::Rule(rule)))).collect()
 }
 
 fn rule_from_row(row: &Record) -> Result<StoredApprovalRule, StatementError> {

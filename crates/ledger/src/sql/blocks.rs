@@ -12,7 +12,8 @@ use super::statement::{Now, StatementError, query, read_row_number, read_u32, sc
 use crate::encoding::Checksum;
 use crate::rules::{HOUR, list_refusals, next_draw_time, next_rows, owns_rows};
 use crate::{
-    BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, OwnedBlock, RowSpan, Run, RunId, SharedRun, run,
+    BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, OwnedBlock, Ownership, RowSpan, Run, RunId,
+    SharedRun, run,
 };
 use campaign_core::domain::{IdRange, Row};
 
@@ -135,14 +136,14 @@ async fn list_draw_times(
 }
 
 /// Excludes a block from the hourly count.
-pub(super) async fn clear_draw_time(connection: &mut Connection, lease: Lease) -> Result<(), StatementError> {
-    query("UPDATE blocks SET drawn_at = NULL WHERE run = $1 AND first_row = $2 AND epoch = $3")
+pub(super) async fn clear_draw_time(connection: &mut Connection, lease: Lease) -> Result<Ownership, StatementError> {
+    let cleared = query("UPDATE blocks SET drawn_at = NULL WHERE run = $1 AND first_row = $2 AND epoch = $3")
         .bind(lease.run.0)
         .bind(i64::from(lease.rows.first.get()))
         .bind(lease.epoch.0)
         .execute(connection)
         .await?;
-    Ok(())
+    Ok(if cleared.rows_affected() > 0 { Ownership::Held } else { Ownership::Lost })
 }
 
 /// Takes back the blocks of a place without a process. Puts their open intents in doubt.

@@ -1,7 +1,5 @@
 //! Evidence of consent in blocks of rows.
 
-use std::sync::Arc;
-
 use futures_util::TryStreamExt as _;
 use roaring::RoaringBitmap;
 use sqlx::Row as _;
@@ -12,31 +10,26 @@ use crate::encoding::Checksum;
 use crate::{ConsentBlock, ConsentEvidence, ConsentStore, LedgerError, LedgerFuture, RowSpan, RunId};
 
 impl ConsentStore for Adapter {
-    fn supports_consents(&self) -> bool {
-        Adapter::supports_consents(self)
-    }
-
-    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
-        let blocks = Arc::new(blocks);
-        Box::pin(self.write(move |connection, _| {
-            let blocks = Arc::clone(&blocks);
-            Box::pin(async move {
-                for block in blocks.iter() {
-                    insert_block(&mut *connection, run, block).await?;
-                }
-                Ok(())
-            })
-        }))
-    }
-
     fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
         Box::pin(async move {
-            match Adapter::supports_consents(self) {
+            match self.supports_consents() {
                 true => read_ledger!(self, load_evidence, run, rows),
                 false => Ok(Vec::new()),
             }
         })
     }
+}
+
+/// Stores the evidence of a run.
+pub(super) async fn store_blocks(
+    connection: &mut Connection,
+    run: RunId,
+    blocks: &[ConsentBlock],
+) -> Result<(), StatementError> {
+    for block in blocks {
+        insert_block(&mut *connection, run, block).await?;
+    }
+    Ok(())
 }
 
 async fn insert_block(connection: &mut Connection, run: RunId, block: &ConsentBlock) -> Result<(), StatementError> {

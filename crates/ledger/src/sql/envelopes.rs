@@ -26,7 +26,7 @@ use crate::{
     Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, OPTED_OUT,
     Permit, RowSpan, RowStates, RunActivity, RunId, SentRow, Settlement, SlotWait,
 };
-use campaign_core::domain::{Addressee, OperationOutcome, Row};
+use campaign_core::domain::{OperationOutcome, Row};
 
 /// Selects the envelopes of a run in a range of numbers.
 ///
@@ -34,6 +34,11 @@ use campaign_core::domain::{Addressee, OperationOutcome, Row};
 pub(super) const SELECT_ENVELOPES: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = $1 AND envelope BETWEEN $2 AND $3 ORDER BY envelope";
+
+/// Selects the envelopes of a run whose span of rows begins at or before one row and ends at or after another.
+pub(super) const SELECT_ENVELOPES_WITHIN: &str =
+    "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
+     WHERE run = $1 AND first_row <= $2 AND last_row >= $3 ORDER BY envelope";
 
 /// Claims a run except for blocks that other processes hold. Open intents of the previous holder are marked as in
 /// doubt.
@@ -315,39 +320,21 @@ pub(super) async fn load_next_envelopes(
     Ok(envelopes)
 }
 
-/// Finds the recipient of a row.
-pub(super) async fn find_addressee(
+/// Loads the envelopes with a row.
+pub(super) async fn load_envelopes_of_row(
     reader: &mut Connection,
     run: RunId,
     row: Row,
-) -> Result<Option<Addressee>, StatementError> {
-    let mut within = scalar("SELECT rows FROM envelopes WHERE run = $1 AND first_row <= $2 AND last_row >= $3")
+) -> Result<Vec<EnvelopeRecord>, StatementError> {
+    let rows = query(SELECT_ENVELOPES_WITHIN)
         .bind(run.0)
         .bind(i64::from(row.get()))
         .bind(i64::from(row.get()))
-        .fetch(reader);
-    while let Some(packed) = within.try_next().await? {
-        let packed: Vec<u8> = packed;
-        let rows: Vec<SentRow> = unpack_list(&packed)?;
-        if let Some(sent) = rows.iter().find(|sent| sent.row == row) {
-            return Ok(Some(sent.to));
-        }
-    }
-    Ok(None)
-}
-
-/// Loads the stored response body of an envelope. `None` if none is stored.
-pub(super) async fn load_evidence(
-    reader: &mut Connection,
-    run: RunId,
-    envelope: u32,
-) -> Result<Option<String>, StatementError> {
-    let evidence: Option<Option<String>> = scalar("SELECT evidence FROM envelopes WHERE run = $1 AND envelope = $2")
-        .bind(run.0)
-        .bind(i64::from(envelope))
-        .fetch_optional(reader)
+        .fetch_all(reader)
         .await?;
-    Ok(evidence.flatten())
+    let mut envelopes = rows.iter().map(envelope_from_row).collect::<Result<Vec<_>, _>>()?;
+    envelopes.retain(|envelope| envelope.rows.iter().any(|sent| sent.row == row));
+    Ok(envelopes)
 }
 
 pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, StatementError> {
@@ -367,8 +354,15 @@ pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, Statemen
         begun_at: timestamp_from_micros(head.begun_at)?,
         settled: read_settlement(row, &head, rows.len())?,
         costs: head.costs.map_or_else(|| Ok(Vec::new()), unpack_costs)?,
+        evidence: read_evidence(row)?,
         rows,
     })
+}
+
+/// Reads the kept body of an answer as far as possible: it has no checksum, and damage to it must not hide the envelope.
+fn read_evidence(row: &Record) -> Result<Option<String>, StatementError> {
+    let body: Option<Vec<u8>> = row.try_get_unchecked("evidence")?;
+    Ok(body.map(|body| String::from_utf8_lossy(&body).into_owned()))
 }
 
 /// Reads the outcomes of an envelope; `None` for an open intent.

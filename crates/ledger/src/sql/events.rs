@@ -6,7 +6,7 @@ use sqlx::Row as _;
 use super::dialect::Connection;
 use super::runs::{self, timestamp_from_micros};
 use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
-use super::{blocks, limits};
+use super::{blocks, limits, shards};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_set, unpack_set};
 use crate::rules::{NumberErasure, erase_text_from_change};
@@ -27,6 +27,9 @@ pub(super) async fn apply_update(
         RowUpdate::Events(events) => record_events(connection, now, lease, events).await,
         RowUpdate::Retry(order) => record_retry(connection, now, lease, order).await,
         RowUpdate::Skipped { rows, reason } => skip_rows(connection, lease, &rows, reason).await,
+        RowUpdate::Sharded { terms, proven } => shards::start_sharding(connection, lease, terms, proven).await,
+        RowUpdate::ShardsFinished => shards::finish_shards(connection, lease).await,
+        RowUpdate::NotCounted => blocks::clear_draw_time(connection, lease).await,
     }
 }
 

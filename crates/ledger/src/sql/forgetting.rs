@@ -1,14 +1,12 @@
 //! Forgetting recipients and purging runs in the tables.
 
-use std::sync::Arc;
-
 use futures_util::TryStreamExt as _;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use sqlx::Row as _;
 
 use super::dialect::{Adapter, Connection};
 use super::envelope_records::{EnvelopeHeader, PackedOutcomes, read_row_span};
-use super::envelopes::envelope_from_row;
+use super::envelopes::{SELECT_ENVELOPES_WITHIN, envelope_from_row};
 use super::runs::{self, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_ledger, read_u32, scalar};
 use super::{blocks, consents, contacts, events, guards, limits, receipts, suppression};
@@ -16,10 +14,11 @@ use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::rules::NumberErasure;
 use crate::{
-    ExcludedRows, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, Ownership,
-    RowState, Run, RunId, StateCounts,
+    ExcludedRows, ForgetOrder, Forgetting, Ledger as _, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT,
+    Ownership, PurgeOrder, RowState, Run, RunFilter, RunId,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
+use campaign_core::failpoint;
 
 impl Forgetting for Adapter {
     fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()> {
@@ -35,13 +34,13 @@ impl Forgetting for Adapter {
         Box::pin(async move { read_ledger!(self, list_rows_to_erase) })
     }
 
-    fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
+    fn purge_run(&self, order: PurgeOrder) -> LedgerFuture<'_, Ownership> {
         let with_consents = self.supports_consents();
         Box::pin(self.write(move |connection, now| {
-            let (counted, counts) = (counted.clone(), counts.clone());
+            let order = order.clone();
             Box::pin(async move {
-                let run = counted.key;
-                let purged = purge_run(&mut *connection, now, counted, (counts, parts)).await?;
+                let run = order.counted.key;
+                let purged = purge_run(&mut *connection, now, order).await?;
                 if with_consents && purged == Ownership::Held {
                     consents::delete_consents(connection, run).await?;
                 }
@@ -50,20 +49,16 @@ impl Forgetting for Adapter {
         }))
     }
 
-    fn keep_cancelled_numbers(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()> {
-        let numbers = Arc::new(numbers);
-        Box::pin(self.write(move |connection, _| {
-            let numbers = Arc::clone(&numbers);
-            Box::pin(async move { store_cancelled_numbers(connection, run, &numbers).await })
-        }))
-    }
-
-    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
-        Box::pin(self.remove_copies(run))
-    }
-
-    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
-        Box::pin(self.overwrite_deleted())
+    fn overwrite_remains(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            // This includes copies that an interrupted purge left behind.
+            let runs = self.list_stored_runs(RunFilter::all()).await?;
+            for run in runs.iter().flatten().filter(|run| run.purged_at.is_some()) {
+                self.remove_copies(run).await?;
+                failpoint::pass("purge.discarded");
+            }
+            self.overwrite_deleted().await
+        })
     }
 }
 
@@ -172,18 +167,15 @@ async fn redact_envelopes(
     forgotten: NumberErasure,
 ) -> Result<(), StatementError> {
     let (Some(first), Some(last)) = (rows.min(), rows.max()) else { return Ok(()) };
-    let within = query(
-        "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
-         WHERE run = $1 AND first_row <= $2 AND last_row >= $3 ORDER BY envelope",
-    )
-    .bind(run.0)
-    .bind(i64::from(last))
-    .bind(i64::from(first))
-    .fetch_all(&mut *connection)
-    .await?;
+    let within = query(SELECT_ENVELOPES_WITHIN)
+        .bind(run.0)
+        .bind(i64::from(last))
+        .bind(i64::from(first))
+        .fetch_all(&mut *connection)
+        .await?;
     for row in &within {
-        let (mut envelope, mut evidence) = (envelope_from_row(row)?, row.try_get("evidence")?);
-        if !forgotten.erase_from_envelope(&mut envelope, &mut evidence, rows) {
+        let mut envelope = envelope_from_row(row)?;
+        if !forgotten.erase_from_envelope(&mut envelope, rows) {
             continue;
         }
         let (packed, head) = (pack_list(&envelope.rows)?, EnvelopeHeader::from_row(row)?);
@@ -191,7 +183,7 @@ async fn redact_envelopes(
         query("UPDATE envelopes SET rows = $1, rows_sum = $2, evidence = $3 WHERE run = $4 AND envelope = $5")
             .bind(packed)
             .bind(sum)
-            .bind(evidence)
+            .bind(envelope.evidence)
             .bind(run.0)
             .bind(i64::from(head.envelope))
             .execute(&mut *connection)
@@ -212,8 +204,7 @@ const PURGED_TABLES: [&str; 5] = ["envelopes", "left_out", "events", "questions"
 async fn purge_run(
     connection: &mut Connection,
     now: Now,
-    counted: Run,
-    counts: (StateCounts, u64),
+    PurgeOrder { counted, counts, parts, cancelled }: PurgeOrder,
 ) -> Result<Ownership, StatementError> {
     let run = counted.key;
     let (mut purged, at) = (false, timestamp_from_micros(now.0)?);
@@ -221,7 +212,7 @@ async fn purge_run(
     let change = |run: &mut Run| {
         // The shards of a campaign's run use the identifiers of the run itself.
         run.blocks = if run.shared { blocks } else { Vec::new() };
-        purged = run.mark_purged(at, &counted, counts);
+        purged = run.mark_purged(at, &counted, (counts, parts));
     };
     runs::update_run(connection, run, change).await?;
     if !purged {
@@ -231,7 +222,7 @@ async fn purge_run(
     // The spending of a run is computed from its envelopes while they exist.
     limits::freeze_spending(connection, run).await?;
     contacts::purge_contacts(connection, now, run, &key).await?;
-    store_guarded_numbers(connection, run, &key).await?;
+    store_guarded_numbers(connection, run, &cancelled, &key).await?;
     for table in PURGED_TABLES {
         let statement = format!("DELETE FROM {table} WHERE run = $1");
         query(sqlx::AssertSqlSafe(statement)).bind(run.0).execute(&mut *connection).await?;
@@ -243,24 +234,16 @@ async fn purge_run(
 /// Marks a cancelled number in the record of a purged run; numbers never use this bit.
 const CANCELLED_BIT: u64 = 1 << 63;
 
-/// Stores the hashes of the numbers that have a message of the run.
-async fn store_guarded_numbers(connection: &mut Connection, run: RunId, key: &NumberKey) -> Result<(), StatementError> {
-    let numbers = guards::load_numbers_of_run(connection, run).await?;
-    let cancelled = load_members(connection, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
-    let stay = hash_numbers(&numbers, key).chain(cancelled).collect();
-    write_members(connection, run, stay).await
-}
-
-/// Stores the hashes of the numbers that were cancelled in the run.
-async fn store_cancelled_numbers(
+/// Stores the hashes of the numbers that have a message of the run, and of the cancelled numbers.
+async fn store_guarded_numbers(
     connection: &mut Connection,
     run: RunId,
-    numbers: &RoaringTreemap,
+    cancelled: &RoaringTreemap,
+    key: &NumberKey,
 ) -> Result<(), StatementError> {
-    let key = load_or_create_key(connection).await?;
-    let guarded = load_members(connection, run).await?.into_iter().filter(|member| member & CANCELLED_BIT == 0);
-    let stay = hash_numbers(numbers, &key).map(|member| member | CANCELLED_BIT).chain(guarded).collect();
-    write_members(connection, run, stay).await
+    let numbers = guards::load_numbers_of_run(connection, run).await?;
+    let cancelled = hash_numbers(cancelled, key).map(|member| member | CANCELLED_BIT);
+    write_members(connection, run, hash_numbers(&numbers, key).chain(cancelled).collect()).await
 }
 
 /// Replaces numbers with their hashes.

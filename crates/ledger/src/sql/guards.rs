@@ -1,17 +1,15 @@
 //! Guard queries: numbers that already have a message of an edition, and recent single messages.
 
-use std::time::Duration;
-
 use futures_util::TryStreamExt as _;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringTreemap;
 
 use super::dialect::{Adapter, Connection};
 use super::envelopes::{SELECT_ENVELOPES, envelope_from_row};
 use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use super::{events, forgetting, receipts};
 use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
-use crate::rules::{Guard, PlaceRelease, check_repeat, time_since_sent};
-use crate::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RunId};
+use crate::rules::{Guard, PlaceRelease, check_repeat, look_for_repeat};
+use crate::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest, RunId};
 
 /// The numbers with an operation in any of these runs.
 pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> Result<NumberSet, StatementError> {
@@ -24,18 +22,8 @@ pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]
     Ok(NumberSet::new(numbers, forgetting::load_number_key(&mut *reader).await?))
 }
 
-/// The numbers with an operation in a run, from its envelopes.
+/// The numbers with an operation in a run, from its envelopes and receipts.
 pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, StatementError> {
-    Ok(load_guard(reader, run).await?.into_numbers())
-}
-
-/// The rows with an operation in a run, from its envelopes.
-pub(super) async fn load_sent_rows(reader: &mut Connection, run: RunId) -> Result<RoaringBitmap, StatementError> {
-    Ok(load_guard(reader, run).await?.into_rows())
-}
-
-/// Builds the guard of a run from its envelopes and receipts.
-async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, StatementError> {
     let mut guard = Guard::new(events::load_row_events(&mut *reader, run).await?);
     let mut rows = query(SELECT_ENVELOPES).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
@@ -46,41 +34,27 @@ async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, Statem
     while let Some(chunk) = chunks.try_next().await? {
         chunk.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
     }
-    Ok(guard)
+    Ok(guard.into_numbers())
 }
 
 impl RepeatGuard for Adapter {
-    fn reserve_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+    fn check_repeat(&self, request: RepeatRequest) -> LedgerFuture<'_, RepeatCheck> {
         Box::pin(async move {
-            match self.supports_repeat_guard() {
-                true => {
+            if !self.supports_repeat_guard() {
+                return Ok(RepeatCheck::Unavailable);
+            }
+            match request {
+                RepeatRequest::Look(message) => read_ledger!(self, look_for_message, self.now(), &message),
+                RepeatRequest::Reserve { message, again } => {
                     self.write(move |connection, now| {
                         let message = message.clone();
                         Box::pin(async move { reserve_place(connection, now, &message, again).await })
                     })
                     .await
                 }
-                false => Ok(RepeatCheck::Unavailable),
-            }
-        })
-    }
-
-    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
-        Box::pin(async move {
-            match self.supports_repeat_guard() {
-                true => read_ledger!(self, find_age, self.now(), &message),
-                false => Ok(None),
-            }
-        })
-    }
-
-    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
-        Box::pin(async move {
-            match self.supports_repeat_guard() {
-                true => {
+                RepeatRequest::Release(place) => {
                     self.write(move |connection, now| Box::pin(release_place(connection, now, place.clone()))).await
                 }
-                false => Ok(()),
             }
         })
     }
@@ -105,22 +79,26 @@ async fn reserve_place(
     Ok(check)
 }
 
-async fn find_age(reader: &mut Connection, now: Now, message: &[u8]) -> Result<Option<Duration>, StatementError> {
-    let Some(key) = load_repeat_key(&mut *reader).await? else { return Ok(None) };
-    Ok(time_since_sent(find_expiry(reader, &key.hash_message(message)).await?, now.0))
+async fn look_for_message(reader: &mut Connection, now: Now, message: &[u8]) -> Result<RepeatCheck, StatementError> {
+    let Some(key) = load_repeat_key(&mut *reader).await? else { return Ok(RepeatCheck::Free) };
+    Ok(look_for_repeat(find_expiry(reader, &key.hash_message(message)).await?, now.0))
 }
 
 /// Releases a reservation, unless a later message of the same content replaced it.
-async fn release_place(connection: &mut Connection, now: Now, place: RepeatPlace) -> Result<(), StatementError> {
+async fn release_place(
+    connection: &mut Connection,
+    now: Now,
+    place: RepeatPlace,
+) -> Result<RepeatCheck, StatementError> {
     let known = find_expiry(&mut *connection, &place.hash).await?;
     match place.plan_release(known, now.0) {
-        PlaceRelease::Nothing => Ok(()),
-        PlaceRelease::Restore(before) => store_expiry(connection, &place.hash, before).await,
+        PlaceRelease::Nothing => {}
+        PlaceRelease::Restore(before) => store_expiry(&mut *connection, &place.hash, before).await?,
         PlaceRelease::Delete => {
-            query("DELETE FROM repeats WHERE hash = $1").bind(place.hash.to_vec()).execute(connection).await?;
-            Ok(())
+            query("DELETE FROM repeats WHERE hash = $1").bind(place.hash.to_vec()).execute(&mut *connection).await?;
         }
     }
+    Ok(look_for_repeat(find_expiry(connection, &place.hash).await?, now.0))
 }
 
 async fn store_expiry(connection: &mut Connection, hash: &RepeatHash, until: i64) -> Result<(), StatementError> {

@@ -22,8 +22,8 @@ use crate::rules::{
     refunded_spending, tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, Bound, CAPPED, COUNTRY, ExcludedRows, InquiryPermit, Intent, LedgerError, NewRowEvent,
-    Permit, Run, RunId, SlotWait,
+    AccountRateLimit, Allowance, Bound, CAPPED, COUNTRY, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit,
+    RateRequest, Run, RunId, SlotPermit, SlotWait,
 };
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, OperationOutcome, Spending};
@@ -392,6 +392,23 @@ async fn store_daily_counts(
     Ok(())
 }
 
+/// Reserves rate-limit slots of an account, if they become free in time, or slows the account down.
+pub(super) async fn use_rate_limit(
+    connection: &mut Connection,
+    now: Now,
+    account: &Allowance,
+    request: RateRequest,
+) -> Result<SlotPermit, StatementError> {
+    match request {
+        RateRequest::Operations(count) => {
+            let wait = reserve_rate(connection, now, account, count).await?;
+            Ok(SlotPermit::Granted { wait, next: Duration::ZERO })
+        }
+        RateRequest::Inquiry { longest } => reserve_inquiry(connection, now, account, longest).await,
+        RateRequest::SlowDown(wait) => slow_down_account(connection, now, &account.name, wait).await,
+    }
+}
+
 /// Reserves rate-limit slots of an account.
 pub(super) async fn reserve_rate(
     connection: &mut Connection,
@@ -408,12 +425,12 @@ pub(super) async fn reserve_rate(
 }
 
 /// Reserves a rate-limit slot for an assistant's inquiry, if one becomes free in time.
-pub(super) async fn reserve_inquiry(
+async fn reserve_inquiry(
     connection: &mut Connection,
     now: Now,
     account: &Allowance,
     longest: Duration,
-) -> Result<InquiryPermit, StatementError> {
+) -> Result<SlotPermit, StatementError> {
     let inquiries = inquiry_account_name(&account.name);
     let before = InquiryRateLimit {
         account: load_rate_limit(connection, &account.name).await?,
@@ -429,15 +446,16 @@ pub(super) async fn reserve_inquiry(
     Ok(turn)
 }
 
-pub(super) async fn slow_down_account(
+async fn slow_down_account(
     connection: &mut Connection,
     now: Now,
-    account: String,
+    account: &str,
     wait: Option<Duration>,
-) -> Result<(), StatementError> {
+) -> Result<SlotPermit, StatementError> {
     let wait = wait.and_then(|wait| i64::try_from(wait.as_micros()).ok());
-    let slowed = load_rate_limit(connection, &account).await?.slow_down(now.0, wait);
-    store_rate_limit(connection, &account, slowed).await
+    let slowed = load_rate_limit(connection, account).await?.slow_down(now.0, wait);
+    store_rate_limit(connection, account, slowed).await?;
+    Ok(SlotPermit::Later(slowed.requested_wait(now.0)))
 }
 
 /// The rate-limit state of every account, by name.

@@ -9,27 +9,25 @@ use super::runs::timestamp_from_micros;
 use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy};
 use super::{approvals, consents, forgetting, limits, notifications, schedules};
 use crate::{
-    AccountRateLimit, Backup, DamagedRecord, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, RecordKind,
+    AccountRateLimit, Backup, DamagedRecord, IntegrityReport, LedgerError, LedgerFuture, LedgerMaintenance,
+    LedgerProperties, LedgerRisks, RecordKind,
 };
 
 impl LedgerMaintenance for Adapter {
     fn properties(&self) -> LedgerProperties {
-        let (location, lacks_high_water_mark) = (Adapter::place(self), self.has_no_mark());
-        LedgerProperties { location, shared: dialect::SHARED, lacks_high_water_mark }
+        LedgerProperties {
+            location: Adapter::place(self),
+            shared: dialect::SHARED,
+            lacks_high_water_mark: self.has_no_mark(),
+            stores_consents: self.supports_consents(),
+        }
     }
 
-    fn check_writable(&self) -> LedgerFuture<'_, ()> {
-        // The commit itself is counted, so this writes to the ledger.
-        Box::pin(self.write(|_, _| Box::pin(async { Ok(()) })))
-    }
-
-    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
-        Box::pin(self.ensure_sendable())
-    }
-
-    fn list_damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
+    fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport> {
         Box::pin(async move {
-            read_ledger!(self, find_damaged_records, self.supports_approval_rules(), self.supports_consents())
+            let storage = self.ensure_sendable().await;
+            let (with_rules, with_consents) = (self.supports_approval_rules(), self.supports_consents());
+            IntegrityReport { storage, records: read_ledger!(self, find_damaged_records, with_rules, with_consents) }
         })
     }
 
@@ -37,12 +35,11 @@ impl LedgerMaintenance for Adapter {
         Box::pin(async move { read_ledger!(self, limits::list_rate_limits) })
     }
 
-    fn count_unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
-        Box::pin(self.count_replicas())
-    }
-
-    fn load_backup(&self) -> LedgerFuture<'_, Option<Backup>> {
-        Box::pin(async move { read_ledger!(self, load_backup) })
+    fn load_risks(&self) -> LedgerFuture<'_, LedgerRisks> {
+        Box::pin(async move {
+            let backup = read_ledger!(self, load_backup)?;
+            Ok(LedgerRisks { backup, unconfirmed_replicas: self.count_replicas().await? })
+        })
     }
 
     fn mark_restored(&self) -> LedgerFuture<'_, ()> {

@@ -9,27 +9,37 @@ use super::dialect::{Adapter, Connection, Record};
 use super::statement::{
     Now, StatementError, capture_damage, parse_name, query, read_ledger, read_u32, scalar, serialize_name,
 };
-use crate::{LedgerError, LedgerFuture, NewNotification, Notification, NotificationOutcome, NotificationQueue};
+use crate::{
+    LedgerError, LedgerFuture, NewNotification, Notification, NotificationOutcome, NotificationQueue,
+    NotificationUpdate,
+};
 
 /// How long finished notifications are kept.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl NotificationQueue for Adapter {
-    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(queue_notifications(connection, now, new.clone()))))
-    }
-
-    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
-        let now = self.now();
-        Box::pin(async move { read_ledger!(self, is_any_due, now, apart) })
-    }
-
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
-        Box::pin(self.write(move |connection, now| Box::pin(take_due(connection, now, apart, held))))
+        Box::pin(async move {
+            // A server asks every second, and every write is a commit.
+            match read_ledger!(self, is_any_due, self.now(), apart)? {
+                true => self.write(move |connection, now| Box::pin(take_due(connection, now, apart, held))).await,
+                false => Ok(Vec::new()),
+            }
+        })
     }
 
-    fn record_notification_outcome(&self, keys: Vec<i64>, outcome: NotificationOutcome) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(record_attempt(connection, now, keys.clone(), outcome))))
+    fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| {
+            let update = update.clone();
+            Box::pin(async move {
+                match update {
+                    NotificationUpdate::Queued(new) => queue_notifications(connection, now, new).await,
+                    NotificationUpdate::Attempted { keys, outcome } => {
+                        record_attempt(connection, now, keys, outcome).await
+                    }
+                }
+            })
+        }))
     }
 }
 

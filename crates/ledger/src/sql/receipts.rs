@@ -12,7 +12,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::dialect::{Adapter, Connection, Database, Record, json_elements};
 use super::statement::{self, Now, StatementError, query, read_ledger, scalar};
-use super::{envelopes, runs, suppression};
+use super::{runs, suppression};
 use crate::earlier_versions::{rewrite_opt_out, rewrite_receipt};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
@@ -20,7 +20,7 @@ use crate::receipts::add_receipt;
 use crate::rules::erase_texts_from_receipt;
 use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
 use campaign_core::domain::{
-    Addressee, Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
+    Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
 };
 
 /// Rows per record: few, so that adding a receipt is cheap, and enough to share the overhead of a record.
@@ -39,23 +39,22 @@ impl ReceiptStore for Adapter {
         Box::pin(self.write(move |connection, now| Box::pin(store_receipts(connection, now, receipts.clone()))))
     }
 
-    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
-        let (address, values) = (address.to_owned(), check_values.join(" "));
-        Box::pin(
-            self.write(move |connection, _| Box::pin(store_check_values(connection, address.clone(), values.clone()))),
-        )
-    }
-
-    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move { read_ledger!(self, load_check_values, address) })
+    fn remember_secrets<'a>(
+        &'a self,
+        address: &'a str,
+        check_values: Option<Vec<String>>,
+    ) -> LedgerFuture<'a, Vec<String>> {
+        Box::pin(async move {
+            let Some(check_values) = check_values else { return read_ledger!(self, load_check_values, address) };
+            let (address, values) = (address.to_owned(), check_values.join(" "));
+            self.write(move |connection, _| Box::pin(store_check_values(connection, address.clone(), values.clone())))
+                .await?;
+            Ok(check_values)
+        })
     }
 
     fn load_figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
         Box::pin(runs::load_figures(self, run))
-    }
-
-    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
-        Box::pin(async move { read_ledger!(self, envelopes::find_addressee, run, row) })
     }
 
     fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {

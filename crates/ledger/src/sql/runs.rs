@@ -11,7 +11,7 @@ use super::statement::{
     Now, StatementError, capture_damage, parse_name, query, read_ledger, read_lossy, read_u32, scalar, serialize_name,
     unreadable_json,
 };
-use super::{blocks, events, notifications};
+use super::{blocks, consents, events, notifications};
 use crate::encoding::Checksum;
 use crate::rules::id_candidates;
 use crate::{
@@ -234,6 +234,7 @@ pub(super) async fn apply_update(
         RunUpdate::Counts { counts, parts, receipts } => {
             return update_run(connection, run, move |run| run.set_counts(counts, parts, receipts)).await;
         }
+        RunUpdate::Consents(blocks) => return consents::store_blocks(connection, run, &blocks).await,
         RunUpdate::Inquiries(inquiries) => return events::store_inquiries(connection, run, inquiries).await,
         RunUpdate::CampaignFile(file) => query("UPDATE runs SET file = $2 WHERE key = $1").bind(run.0).bind(file),
         RunUpdate::ResultsFile(file) => query("UPDATE runs SET results = $2 WHERE key = $1").bind(run.0).bind(file),

@@ -10,47 +10,28 @@ use crate::encoding::Checksum;
 use crate::rules::{may_fire, may_skip};
 use crate::{
     ActiveSchedule, DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, NewRun, OccurrenceFilter,
-    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Run, RunId, ScheduleOrder, ScheduleStore, SkipCondition,
+    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Run, RunId, ScheduleOrder, ScheduleStore, ScheduleUpdate,
+    ScheduledOccurrence, SkipCondition,
 };
 
 impl ScheduleStore for Adapter {
-    fn activate_schedule(&self, schedule: ActiveSchedule) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(store_schedule(connection, schedule.clone()))))
+    fn update_schedules(&self, change: ScheduleUpdate) -> LedgerFuture<'_, bool> {
+        Box::pin(self.write(move |connection, _| {
+            let change = change.clone();
+            Box::pin(async move {
+                match change {
+                    ScheduleUpdate::Activate(schedule) => store_schedule(connection, schedule).await.map(|()| true),
+                    ScheduleUpdate::Order { name, order } => change_schedule(connection, name, order).await,
+                    ScheduleUpdate::Skip { occurrence, reason, condition } => {
+                        skip_occurrence(connection, occurrence, reason, condition).await
+                    }
+                }
+            })
+        }))
     }
 
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>> {
         Box::pin(async move { read_ledger!(self, load_schedules) })
-    }
-
-    fn change_schedule<'a>(&'a self, name: &'a str, order: ScheduleOrder) -> LedgerFuture<'a, bool> {
-        let name = name.to_owned();
-        Box::pin(self.write(move |connection, _| Box::pin(change_schedule(connection, name.clone(), order))))
-    }
-
-    fn fire_occurrence<'a>(
-        &'a self,
-        new: &'a NewRun,
-        key: &'a OccurrenceKey,
-        at: Timestamp,
-    ) -> LedgerFuture<'a, Option<Run>> {
-        let new = NewRun { suppression: self.storable_policy(new.suppression), ..new.clone() };
-        let key = key.clone();
-        Box::pin(async move {
-            self.ensure_sendable().await?;
-            self.write(move |connection, _| Box::pin(fire_occurrence(connection, new.clone(), key.clone(), at))).await
-        })
-    }
-
-    fn skip_occurrence<'a>(
-        &'a self,
-        key: &'a OccurrenceKey,
-        at: Timestamp,
-        reason: &'a str,
-        condition: SkipCondition,
-    ) -> LedgerFuture<'a, bool> {
-        let (key, outcome) = (key.clone(), OccurrenceOutcome::Skipped(reason.to_owned()));
-        let skipped = OccurrenceRecord { key, at, outcome };
-        Box::pin(self.write(move |connection, _| Box::pin(skip_occurrence(connection, skipped.clone(), condition))))
     }
 
     fn list_occurrences<'a>(
@@ -161,30 +142,31 @@ async fn find_outcome_and_run_state(
     Ok((fate, progress != PREPARING))
 }
 
-async fn fire_occurrence(
+/// Creates the run of an occurrence and records it. `None` if the occurrence must not fire.
+pub(super) async fn fire_occurrence(
     connection: &mut Connection,
     new: NewRun,
-    key: OccurrenceKey,
-    at: Timestamp,
+    ScheduledOccurrence { key, at }: &ScheduledOccurrence,
 ) -> Result<Option<Run>, StatementError> {
-    let (before, was_opened) = find_outcome_and_run_state(&mut *connection, &key).await?;
+    let (before, was_opened) = find_outcome_and_run_state(&mut *connection, key).await?;
     if !may_fire(before.as_ref(), was_opened) {
         return Ok(None);
     }
     let run = runs::insert_run(&mut *connection, new, InitialRunState::Preparing).await?;
-    store_outcome(connection, &key, at, &OccurrenceOutcome::Fired(run.key)).await?;
+    store_outcome(connection, key, *at, &OccurrenceOutcome::Fired(run.key)).await?;
     Ok(Some(run))
 }
 
 async fn skip_occurrence(
     connection: &mut Connection,
-    OccurrenceRecord { key, at, outcome }: OccurrenceRecord,
+    ScheduledOccurrence { key, at }: ScheduledOccurrence,
+    reason: String,
     condition: SkipCondition,
 ) -> Result<bool, StatementError> {
     let (before, was_opened) = find_outcome_and_run_state(&mut *connection, &key).await?;
     let skips = may_skip(condition, before.as_ref(), was_opened);
     if skips {
-        store_outcome(connection, &key, at, &outcome).await?;
+        store_outcome(connection, &key, at, &OccurrenceOutcome::Skipped(reason)).await?;
     }
     Ok(skips)
 }

@@ -10,7 +10,7 @@ use super::statement::{Now, StatementError, query, read_row_number, read_u32, sc
 use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::{
     BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardStore,
-    ShardWorker, Sharding, run,
+    ShardWorker, run,
 };
 use campaign_core::domain::Row;
 
@@ -30,11 +30,6 @@ struct ShardRequest {
 }
 
 impl ShardStore for Adapter {
-    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership> {
-        let sharding = Sharding { terms, id: rand::random(), by: lease.epoch, proven };
-        Box::pin(self.write(move |connection, _| Box::pin(start_sharding(connection, lease, sharding.clone()))))
-    }
-
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
         Box::pin(async move {
             let Some(sharding) = run.sharding.as_ref().map(|sharding| sharding.id) else { return Ok(None) };
@@ -61,20 +56,6 @@ impl ShardStore for Adapter {
             self.write(move |connection, now| Box::pin(draw_next_shard(connection, now, draw.clone()))).await
         })
     }
-
-    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
-        let Lease { run, epoch, .. } = worker.lease;
-        Box::pin(self.write(move |connection, _| {
-            Box::pin(async move {
-                query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND epoch = $2")
-                    .bind(run.0)
-                    .bind(epoch.0)
-                    .execute(connection)
-                    .await?;
-                Ok(())
-            })
-        }))
-    }
 }
 
 impl Adapter {
@@ -98,10 +79,11 @@ impl Adapter {
 
 /// Starts sharding a run. Blocks are kept while workers of an earlier sharding still hold rows, so that no row is drawn
 /// twice.
-async fn start_sharding(
+pub(super) async fn start_sharding(
     connection: &mut Connection,
     lease: Lease,
-    Sharding { terms, id, by, proven }: Sharding,
+    terms: String,
+    proven: bool,
 ) -> Result<Ownership, StatementError> {
     let run = lease.run;
     let known = runs::load_run(&mut *connection, run).await?;
@@ -113,13 +95,26 @@ async fn start_sharding(
     }
     query("UPDATE runs SET terms = $1, sharing = $2, shared_by = $3, proven = $4 WHERE key = $5")
         .bind(terms)
-        .bind(id)
-        .bind(by.0)
+        .bind(rand::random::<i64>())
+        .bind(lease.epoch.0)
         .bind(proven)
         .bind(run.0)
         .execute(connection)
         .await?;
     Ok(Ownership::Held)
+}
+
+/// Marks the shards of a worker as complete.
+pub(super) async fn finish_shards(
+    connection: &mut Connection,
+    Lease { run, epoch, .. }: Lease,
+) -> Result<Ownership, StatementError> {
+    let finished = query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND epoch = $2")
+        .bind(run.0)
+        .bind(epoch.0)
+        .execute(connection)
+        .await?;
+    Ok(if finished.rows_affected() > 0 { Ownership::Held } else { Ownership::Lost })
 }
 
 async fn draw_next_shard(

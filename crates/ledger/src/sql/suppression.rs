@@ -16,9 +16,9 @@ use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use crate::encoding::Checksum;
 use crate::rules::NumberErasure;
 use crate::{
-    Additions, EndedOptOut, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut, OptOutEnd, OptOutPage,
-    OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
-    SuppressionPolicy, rejection_source, reply_source,
+    AdditionMode, Additions, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut, OptOutEnd, OptOutFilter,
+    OptOutPage, OptOutReach, OptOutRecord, OptOutRemoval, OptOutScope, RemovalTarget, Run, SentRow, SuppressedNumbers,
+    SuppressionList, SuppressionPolicy, rejection_source, reply_source,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
@@ -29,12 +29,14 @@ pub(super) const ENTRIES_PER_STATEMENT: usize = 4_096;
 const SELECT_VERSION: &str = "SELECT version FROM opt_out_list";
 
 impl SuppressionList for Adapter {
-    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+    fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, mode: AdditionMode) -> LedgerFuture<'_, Additions> {
+        if mode == AdditionMode::Preview {
+            return Box::pin(async move { read_ledger!(self, count_additions, &opt_outs) });
+        }
         if !self.supports_all_scopes() && opt_outs.iter().any(|opt_out| opt_out.scope == OptOutScope::All) {
             let path = self.place.to_string();
             return Box::pin(async move { Err(LedgerError::NotUpgraded { path }) });
         }
-        let opt_outs = Arc::new(opt_outs);
         Box::pin(self.write(move |connection, _| {
             let opt_outs = Arc::clone(&opt_outs);
             Box::pin(async move { insert_opt_outs(connection, &opt_outs).await })
@@ -49,10 +51,6 @@ impl SuppressionList for Adapter {
         }))
     }
 
-    fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
-        Box::pin(async move { read_ledger!(self, count_additions, opt_outs) })
-    }
-
     fn load_suppressed_numbers<'a>(
         &'a self,
         campaign: &'a str,
@@ -61,20 +59,14 @@ impl SuppressionList for Adapter {
         Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, policy) })
     }
 
-    fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
-        Box::pin(async move { read_ledger!(self, find_by_phone, phone) })
-    }
-
-    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64> {
-        Box::pin(async move { read_ledger!(self, count_by_run, run) })
-    }
-
-    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
-        Box::pin(async move { read_ledger!(self, find_ended_by_phone, phone) })
-    }
-
-    fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
-        Box::pin(async move { read_ledger!(self, list_opt_outs, behind, at_most) })
+    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
+        Box::pin(async move {
+            match wanted {
+                OptOutFilter::Listed { behind, at_most } => read_ledger!(self, list_page, behind, at_most),
+                OptOutFilter::OfNumber(phone) => read_ledger!(self, list_by_phone, phone),
+                OptOutFilter::EndedOfNumber(phone) => read_ledger!(self, list_ended_by_phone, phone),
+            }
+        })
     }
 }
 
@@ -337,27 +329,37 @@ pub(super) async fn find_opted_out_rows(
 }
 
 /// The list entries of a number.
-async fn find_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptOut>, StatementError> {
-    let forgotten = HashedOptOuts::load_if_any(reader).await?;
-    let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
-    find_by_addressees(reader, [who].into_iter()).await
+async fn list_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
+    let who = resolve_phone(reader, phone).await?;
+    let found = find_by_addressees(reader, [who].into_iter()).await?.into_iter();
+    Ok(OptOutPage { entries: found.map(listed_record).collect(), next: None })
 }
 
-/// Counts the numbers that opted out because of a run.
-async fn count_by_run(reader: &mut Connection, run: &str) -> Result<u64, StatementError> {
-    let count: i64 =
-        scalar("SELECT count(DISTINCT phone) FROM opt_outs WHERE removed_at IS NULL AND (source = $1 OR source = $2)")
+/// Converts a number to the form that the list stores.
+async fn resolve_phone(reader: &mut Connection, phone: Phone) -> Result<Addressee, StatementError> {
+    let forgotten = HashedOptOuts::load_if_any(reader).await?;
+    Ok(forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into())))
+}
+
+fn listed_record(opt_out: OptOut) -> OptOutRecord {
+    OptOutRecord { opt_out, end: None }
+}
+
+/// The numbers that opted out because of the run with this name.
+pub(super) async fn load_numbers_opted_out_of(reader: &mut Connection, run: &str) -> Result<NumberSet, StatementError> {
+    let phones: Vec<i64> =
+        scalar("SELECT DISTINCT phone FROM opt_outs WHERE removed_at IS NULL AND (source = $1 OR source = $2)")
             .bind(reply_source(run))
             .bind(rejection_source(run))
-            .fetch_one(reader)
+            .fetch_all(&mut *reader)
             .await?;
-    Ok(to_unsigned(count))
+    let numbers = phones.into_iter().map(to_unsigned).collect();
+    Ok(NumberSet::new(numbers, forgetting::load_number_key(reader).await?))
 }
 
 /// The entries of a number that are no longer on the list, oldest first.
-async fn find_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<EndedOptOut>, StatementError> {
-    let forgotten = HashedOptOuts::load_if_any(reader).await?;
-    let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
+async fn list_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
+    let who = resolve_phone(reader, phone).await?;
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NOT NULL AND phone = $1 ORDER BY key")
         .bind(to_signed(who.to_u64()))
         .fetch_all(reader)
@@ -368,9 +370,10 @@ async fn find_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<Ve
             by: row.try_get("removed_by")?,
             why: row.try_get("removed_why")?,
         };
-        Ok(EndedOptOut { opt_out: opt_out_from_row(row)?, end })
+        Ok(OptOutRecord { opt_out: opt_out_from_row(row)?, end: Some(end) })
     };
-    rows.iter().map(read).collect()
+    let entries = rows.iter().map(read).collect::<Result<_, StatementError>>()?;
+    Ok(OptOutPage { entries, next: None })
 }
 
 /// The list entries of these recipients.
@@ -425,11 +428,7 @@ async fn load_version(reader: &mut Connection) -> Result<u64, StatementError> {
 }
 
 /// Lists up to `at_most` entries in the order in which they were added.
-async fn list_opt_outs(
-    reader: &mut Connection,
-    behind: Option<i64>,
-    at_most: u32,
-) -> Result<OptOutPage, StatementError> {
+async fn list_page(reader: &mut Connection, behind: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > $1 ORDER BY key LIMIT $2")
         .bind(behind.unwrap_or(0))
         .bind(i64::from(at_most))
@@ -437,7 +436,8 @@ async fn list_opt_outs(
         .await?;
     let full = rows.len() >= at_most as usize;
     let next = rows.last().filter(|_| full).map(|row| row.try_get("key")).transpose()?;
-    Ok(OptOutPage { entries: rows.iter().map(opt_out_from_row).collect::<Result<_, _>>()?, next })
+    let entries = rows.iter().map(|row| opt_out_from_row(row).map(listed_record));
+    Ok(OptOutPage { entries: entries.collect::<Result<_, _>>()?, next })
 }
 
 /// The scope of all messages in the column `campaign`. No campaign has this name.

@@ -92,7 +92,8 @@ impl NewBackup {
         MarkFile::open(&high_water_mark::mark_path(&file), mark).map_err(|error| self.backup_error(&error))?;
         let known: HashSet<String> = runs.into_iter().collect();
         let mut summary = CopiedLedger::default();
-        for run in from.list_runs(RunFilter::all()).await?.iter().filter(|run| known.contains(&run.name())) {
+        let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
+        for run in runs.iter().filter(|run| known.contains(&run.name())) {
             summary.runs += 1;
             summary.rows += run.recipients;
             // Purged runs and runs of single messages have no copies.
@@ -169,7 +170,7 @@ impl SqliteLedger {
             return Err(LedgerError::Busy { path: path.display().to_string(), who });
         }
         let ledger = ready.open_ledger(clock).await?;
-        let runs = ledger.list_runs(RunFilter::all()).await?;
+        let runs = (&ledger as &dyn Ledger).list_runs(RunFilter::all()).await?;
         ledger.close().await;
         for run in &runs {
             if let Ok(theirs) = ready.load_copies(run).await {
@@ -218,10 +219,10 @@ impl ReadyBackup {
         MarkFile::open(&high_water_mark::mark_path(&ready.ledger_file()), mark)
             .map_err(|error| ready.restore_error(&error))?;
         let ledger = ready.open_ledger(jiff::Timestamp::now).await?;
-        let (sound, is_backup) = (ledger.check_integrity().await, ledger.load_backup().await);
+        let (sound, risks) = (ledger.ensure_sendable().await, ledger.load_risks().await);
         ledger.close().await;
         sound.map_err(|error| ready.restore_error(&error.reason()))?;
-        match is_backup? {
+        match risks?.backup {
             Some(backup) if backup.restored_at.is_none() => Ok(ready),
             _ => Err(ready.restore_error(&"it contains a ledger in use, not a backup")),
         }

@@ -21,7 +21,8 @@ use campaign_content::message::Notice;
 use campaign_core::domain::NotificationEvent;
 use campaign_engine::report::{format_count, format_counts_with_partial};
 use campaign_ledger::{
-    CampaignLock, Ledger, LedgerError, NewNotification, Notification, NotificationOutcome, RowState, Run, StateCounts,
+    CampaignLock, Ledger, LedgerError, NewNotification, Notification, NotificationOutcome, NotificationUpdate,
+    RowState, Run, StateCounts,
 };
 use campaign_manifest::{NotificationMethod, NotifySettings};
 
@@ -210,18 +211,12 @@ async fn notify_once(
     programs: &AllowedPrograms,
     on_notified: &OnNotified,
 ) -> Result<(), LedgerError> {
-    if !ledger.has_due_notifications(apart).await? {
-        return Ok(());
-    }
     let taken = ledger.take_notifications(apart, CLAIM_TIME).await?;
     let (taken, others): (Vec<_>, Vec<_>) = taken.into_iter().partition(|one| programs.allows(&one.content.target));
     if !others.is_empty() {
-        ledger
-            .record_notification_outcome(
-                others.iter().map(|one| one.key).collect(),
-                NotificationOutcome::RetryAfter(RETRY_DELAYS.0),
-            )
-            .await?;
+        let keys = others.iter().map(|one| one.key).collect();
+        let outcome = NotificationOutcome::RetryAfter(RETRY_DELAYS.0);
+        ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await?;
     }
     let brought = stream::iter(group_notifications(taken)).map(|group| async move {
         let brought = deliver_group(&group, patience).await;
@@ -239,7 +234,7 @@ async fn notify_once(
                     "a notification was not delivered and will not be retried: {reason}"
                 );
             }
-            ledger.record_notification_outcome(keys, outcome).await?;
+            ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await?;
         }
         if let Some(reason) = reason {
             tracing::warn!("cannot deliver a notification: {reason}");

@@ -15,7 +15,7 @@ use campaign_core::domain::Row;
 use campaign_engine::delivery::{FrozenInputs, Snapshot};
 use campaign_ledger::{
     Approval, ApprovalFilter, EnvelopeReader, Ledger, LedgerError, NumberFilter, Plan, PlanRecord, RowState, Run,
-    RunId, StoredApproval, find_plans,
+    RunId, StoredApproval,
 };
 use campaign_manifest::{ApprovalRule, Profile};
 
@@ -31,7 +31,7 @@ pub(crate) struct RequiredPlan {
 
 /// Finds the plan whose digest has this prefix.
 pub(super) async fn find_plan(ledger: &dyn Ledger, digest: &str) -> Result<Plan, Error> {
-    let mut found = find_plans(ledger, &digest.to_lowercase()).await?;
+    let mut found = ledger.find_plans(&digest.to_lowercase()).await?;
     let refused = match (found.len(), digest.is_empty()) {
         (1, false) => return Ok(found.remove(0)),
         (0, _) | (_, true) => PlanRefusal::Unknown { digest: digest.to_owned() },
@@ -69,7 +69,7 @@ impl RequiredPlan {
             (None, Some(digest)) => find_plan(ledger, digest).await?.digest,
             (Some(token), digest) => import_approval(ledger, token, digest.as_deref(), rule).await?,
         };
-        let planned = find_plans(ledger, &digest).await?.first().map(PlanContent::parse_campaign).transpose()?;
+        let planned = ledger.find_plans(&digest).await?.first().map(PlanContent::parse_campaign).transpose()?;
         let approvals = load_approvals(ledger, &digest, rule).await?;
         Ok(Some(Self { digest, planned, approvals }))
     }
@@ -270,7 +270,7 @@ impl Session {
         let now = PlanOptions::default().with_resources_of(self.inputs());
         let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
         for used in ledger.list_approvals(ApprovalFilter::Run(run.key)).await? {
-            let plans = find_plans(ledger, &used.approval.digest).await?;
+            let plans = ledger.find_plans(&used.approval.digest).await?;
             let planned = plans.first().map(PlanContent::parse_campaign).transpose()?;
             options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
         }

@@ -26,7 +26,9 @@ use super::methods::Caller;
 use campaign_core::domain::{MessageContent, MessageId, OperationKind, OperationOutcome, Phone, is_invisible};
 use campaign_engine::delivery::{Interrupt, Stop};
 use campaign_engine::report::render_message_preview;
-use campaign_ledger::{CAPPED, Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace, RowState, StopKind};
+use campaign_ledger::{
+    CAPPED, Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace, RepeatRequest, RowState, StopKind,
+};
 use campaign_manifest::{Destination, Profile};
 use campaign_runs::{Adapters, EndedSingle, Error, SingleMessage, SingleOperation, return_approval};
 
@@ -325,10 +327,13 @@ impl RecentMessages {
         message: Vec<u8>,
         again: bool,
     ) -> Result<Result<SentPlace, Duration>, LedgerError> {
-        Ok(match ledger.reserve_repeat_place(message.clone(), again).await? {
+        let request = RepeatRequest::Reserve { message: message.clone(), again };
+        Ok(match ledger.check_repeat(request).await? {
             RepeatCheck::Taken(place) => Ok(SentPlace::Shared(place)),
             RepeatCheck::Repeated(ago) => Err(ago),
-            RepeatCheck::Unavailable => self.reserve_own_place(message, again, Instant::now()).map(SentPlace::Own),
+            RepeatCheck::Free | RepeatCheck::Unavailable => {
+                self.reserve_own_place(message, again, Instant::now()).map(SentPlace::Own)
+            }
         })
     }
 
@@ -338,7 +343,10 @@ impl RecentMessages {
     /// If the ledger cannot be read.
     async fn time_since_sent(&self, ledger: &dyn Ledger, message: Vec<u8>) -> Result<Option<Duration>, LedgerError> {
         let own = self.own_time_since_sent(&message, Instant::now());
-        Ok(ledger.find_time_since_sent(message).await?.or(own))
+        Ok(match ledger.check_repeat(RepeatRequest::Look(message)).await? {
+            RepeatCheck::Repeated(ago) => Some(ago),
+            RepeatCheck::Free | RepeatCheck::Taken(_) | RepeatCheck::Unavailable => own,
+        })
     }
 
     fn own_time_since_sent(&self, message: impl Hash, now: Instant) -> Option<Duration> {
@@ -352,7 +360,7 @@ impl RecentMessages {
         match place {
             SentPlace::Own(place) => self.release_own_place(place),
             SentPlace::Shared(place) => {
-                if let Err(error) = ledger.release_repeat_place(place).await {
+                if let Err(error) = ledger.check_repeat(RepeatRequest::Release(place)).await {
                     tracing::warn!(
                         "a message was not sent, but its record could not be removed, so the same message will be \
                          refused for a minute: {error}"

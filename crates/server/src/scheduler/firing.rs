@@ -15,7 +15,7 @@ use campaign_core::finding::BriefFinding;
 use campaign_engine::report::format_local_minute;
 use campaign_ledger::{
     ActiveSchedule, Ledger, LedgerError, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId, RunProgress,
-    SkipCondition, StopKind,
+    ScheduleUpdate, ScheduledOccurrence, SkipCondition, StopKind,
 };
 use campaign_runs::{
     EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, check_schedule,
@@ -201,8 +201,12 @@ impl DaemonState {
             return Ok(());
         };
         let reason = SkipReason::Missed;
-        let (text, condition) = (reason.to_record().to_text(), SkipCondition::RunNotOpened);
-        if self.ledger().skip_occurrence(&record.key, record.at, &text, condition).await? {
+        let skip = ScheduleUpdate::Skip {
+            occurrence: ScheduledOccurrence { key: record.key.clone(), at: record.at },
+            reason: reason.to_record().to_text(),
+            condition: SkipCondition::RunNotOpened,
+        };
+        if self.ledger().update_schedules(skip).await? {
             self.report_skipped(active, &occurrence, 0, reason).await?;
         }
         Ok(())
@@ -308,8 +312,12 @@ impl DaemonState {
         reason: SkipReason,
     ) -> Result<bool, LedgerError> {
         let key = occurrence_key(&active.name, occurrence);
-        let (text, condition) = (reason.to_record().to_text(), SkipCondition::NotRecorded);
-        let is_new = self.ledger().skip_occurrence(&key, occurrence.at, &text, condition).await?;
+        let skip = ScheduleUpdate::Skip {
+            occurrence: ScheduledOccurrence { key, at: occurrence.at },
+            reason: reason.to_record().to_text(),
+            condition: SkipCondition::NotRecorded,
+        };
+        let is_new = self.ledger().update_schedules(skip).await?;
         if is_new {
             self.report_skipped(active, occurrence, before, reason).await?;
         }

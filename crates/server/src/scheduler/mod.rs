@@ -28,7 +28,7 @@ use campaign_core::domain::NotificationEvent;
 use campaign_core::finding::BriefFinding;
 use campaign_engine::delivery::Interrupt;
 use campaign_gateway::BoxFuture;
-use campaign_ledger::{ActiveSchedule, DamagedSchedule, LedgerError, NewNotification};
+use campaign_ledger::{ActiveSchedule, DamagedSchedule, LedgerError, NewNotification, NotificationUpdate};
 use campaign_manifest::{Campaign, CampaignDay, load_campaign};
 use campaign_runs::notify::create_notification;
 use campaign_runs::{Adapters, EndedRun, Error, RunOutcome, ScheduleChange, SkipRecord, load_active_campaign};
@@ -191,7 +191,10 @@ async fn notify_about(
 }
 
 async fn store_notifications(adapters: &Adapters, notifications: Vec<NewNotification>) -> Result<(), LedgerError> {
-    if notifications.is_empty() { Ok(()) } else { adapters.ledger.queue_notifications(notifications).await }
+    if notifications.is_empty() {
+        return Ok(());
+    }
+    adapters.ledger.update_notifications(NotificationUpdate::Queued(notifications)).await
 }
 
 fn build_notifications(

@@ -8,9 +8,10 @@ use super::process::to_timestamp;
 use campaign_core::domain::{Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::LedgerContents;
 use campaign_ledger::{
-    Allowance, Author, EnvelopeRecord, ExcludedRows, Intent, Lease, Ledger, NewRowEvent, NewRun, NumberFilter, OptOut,
-    OptOutReach, OptOutScope, Ownership, Permit, RetriedRow, RetryOrder, RowChange, RowEvent, RowUpdate, RunFilter,
-    RunId, RunUpdate, SentRow, Settlement, SqliteLedger, StopRequest, SuppressionList as _, SuppressionPolicy,
+    AdditionMode, Allowance, Author, EnvelopeFilter, EnvelopeRecord, ExcludedRows, Intent, Lease, Ledger, NewRowEvent,
+    NewRun, NumberFilter, OptOut, OptOutReach, OptOutScope, Ownership, Permit, RateRequest, RetriedRow, RetryOrder,
+    RowChange, RowEvent, RowUpdate, RunFilter, RunId, RunUpdate, SentRow, Settlement, SqliteLedger, StopRequest,
+    SuppressionPolicy,
 };
 
 /// The fixed time of both ledgers, so that waits are equal.
@@ -89,7 +90,7 @@ fn any_intent(chance: &mut SimulationRandom, lease: Lease) -> Intent {
 
 /// Both ledgers and the calls so far.
 struct LedgerPair {
-    real: SqliteLedger,
+    real: Box<dyn Ledger>,
     model: LedgerContents,
     run: RunId,
     envelopes: u32,
@@ -154,7 +155,7 @@ impl LedgerPair {
                     at: clock(),
                 };
                 let model = self.model.opt_outs.add_opt_outs(vec![out.clone()]);
-                assert_eq!(self.real.add_opt_outs(vec![out]).await.unwrap(), model, "suppress");
+                assert_eq!(self.real.add_opt_outs([out].into(), AdditionMode::Add).await.unwrap(), model, "suppress");
             }
             7 => {
                 let request = if chance.once_in(4) { StopRequest::Stop } else { StopRequest::Withdraw };
@@ -166,8 +167,9 @@ impl LedgerPair {
             }
             _ => {
                 let wait = chance.pick(&[None, Some(std::time::Duration::from_secs(3))]);
-                self.real.slow_account("account", wait).await.unwrap();
-                self.model.slow_account(FIXED_NOW, "account", wait).unwrap();
+                let (account, slower) = (Allowance::new("account", None), RateRequest::SlowDown(wait));
+                let later = self.real.use_rate_limit(&account, slower).await.unwrap();
+                assert_eq!(later, self.model.use_rate_limit(FIXED_NOW, &account, slower), "slow down");
             }
         }
     }
@@ -184,7 +186,14 @@ impl LedgerPair {
             let rows: Vec<Row> = record.rows.iter().map(|sent| sent.row).collect();
             (record.envelope, rows, record.settled.as_ref().map(|(_, outcomes)| outcomes.clone()))
         };
-        let real: Vec<_> = self.real.load_envelopes(self.run, 1..=u32::MAX).await.unwrap().iter().map(plain).collect();
+        let real: Vec<_> = self
+            .real
+            .load_envelopes(self.run, EnvelopeFilter::Numbers(1..=u32::MAX))
+            .await
+            .unwrap()
+            .iter()
+            .map(plain)
+            .collect();
         let model: Vec<_> = self.model.stored_run(self.run).unwrap().envelopes.values().map(plain).collect();
         assert_eq!(real, model, "envelopes");
         let plain = |event: &RowEvent| (event.row, event.envelope, event.change.clone());
@@ -210,8 +219,8 @@ async fn simulated_ledger_agrees_with_the_real_one() {
     for seed in 0..LEDGERS {
         let mut chance = SimulationRandom::new(seed);
         let folder = tempfile::tempdir().unwrap();
-        let real = SqliteLedger::open(&folder.path().join("ledger"), clock).await.unwrap();
-        let created = real.create_run(&new_run()).await.unwrap();
+        let real: Box<dyn Ledger> = Box::new(SqliteLedger::open(&folder.path().join("ledger"), clock).await.unwrap());
+        let created = real.create_run(&new_run(), None).await.unwrap().expect("a run");
         real.open_run(created.key, None, None).await.unwrap();
         let (run, mut model) = (created.key, LedgerContents::default());
         let copy = model.create_run(&new_run()).unwrap();

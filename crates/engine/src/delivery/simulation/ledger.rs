@@ -1,11 +1,10 @@
 //! The simulated ledger of a process: each change takes time, and might or might not be on disk when the process ends.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::sleep;
 
@@ -13,19 +12,19 @@ use super::judge::Sighting;
 use super::mistakes::Mistake;
 use super::process::{ProcessLife, SimulatedDisk, wall_now};
 use super::shares::HeldSeats;
-use campaign_core::domain::{Addressee, OperationOutcome, Phone, Row};
+use campaign_core::domain::OperationOutcome;
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
-    AccountRateLimit, ActiveSchedule, Additions, Allowance, ApprovalFilter, AskedRow, BlockRequest, CampaignLock,
-    CampaignLockInfo, Claim, ConsentBlock, ConsentEvidence, ConsentStore, Copies, CopiesPurpose, DamagedOccurrence,
-    DamagedPlan, DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EndedOptOut, EnvelopeRecord, EnvelopeSummary,
-    ExcludedRows, ForgetOrder, Forgetting, HostChange, InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture,
-    LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRun, Notification,
-    NotificationOutcome, NotificationQueue, NumberFilter, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord,
-    OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership, Permit, Plan, PlanRecord, PlanStore, ReceiptOutcome,
-    ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate,
-    ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest,
-    StoredApproval, StoredApprovalRule, StrayCopies, SuppressedNumbers, SuppressionList, SuppressionPolicy,
+    AccountRateLimit, ActiveSchedule, AdditionMode, Additions, Allowance, AskedRow, BlockRequest, CampaignLock,
+    CampaignLockInfo, Claim, ConsentEvidence, ConsentStore, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan,
+    DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeFilter, EnvelopeRecord, EnvelopeSummary,
+    ExcludedRows, ForgetOrder, Forgetting, HostChange, IntegrityReport, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewReceipt, NewRun, Notification, NotificationQueue,
+    NotificationUpdate, NumberFilter, NumberSet, OccurrenceFilter, OccurrenceRecord, OptOut, OptOutFilter, OptOutPage,
+    OptOutRemoval, OwnedBlock, Ownership, Permit, PlanFilter, PlanRecord, PlanStore, PurgeOrder, RateRequest,
+    ReceiptOutcome, ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan, RowUpdate, Run, RunEnd, RunFilter,
+    RunId, RunUpdate, ScheduleStore, ScheduleUpdate, ScheduledOccurrence, Settlement, SharedRun, SlotPermit, SlotWait,
+    StopRequest, StoredPlanRecord, StrayCopies, SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -84,24 +83,8 @@ impl ReceiptStore for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| disk.contents.store_receipts(now, receipts)).await })
     }
 
-    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
-        Box::pin(async move {
-            self.write(|disk, _| {
-                disk.contents.webhook_secrets.insert(address.to_owned(), check_values);
-                Ok(())
-            })
-            .await
-        })
-    }
-
-    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move {
-            self.read(|contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default()).await
-        })
-    }
-
-    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
-        Box::pin(async move { self.read(|contents| contents.find_addressee(run, row)).await })
+    fn remember_secrets<'a>(&'a self, _: &'a str, _: Option<Vec<String>>) -> LedgerFuture<'a, Vec<String>> {
+        unreachable!("these worlds have no webhooks")
     }
 
     fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
@@ -113,15 +96,11 @@ impl ReceiptStore for ProcessLedger {
 
 impl LedgerMaintenance for ProcessLedger {
     fn properties(&self) -> LedgerProperties {
-        LedgerProperties { location: "memory".to_owned(), ..LedgerProperties::default() }
+        LedgerProperties { location: "memory".to_owned(), stores_consents: true, ..LedgerProperties::default() }
     }
 
-    fn check_writable(&self) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|_, _| Ok(())).await })
-    }
-
-    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
-        Box::pin(self.read(|_| ()))
+    fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport> {
+        unreachable!("nothing is damaged in these worlds")
     }
 
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
@@ -134,31 +113,18 @@ impl LedgerMaintenance for ProcessLedger {
 }
 
 impl NotificationQueue for ProcessLedger {
-    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.queue_notifications(now, new)).await })
-    }
-
-    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
-        let due = move |contents: &LedgerContents| {
-            contents.list_due_groups(wall_now().as_microsecond(), apart).map(|due| !due.is_empty())
-        };
-        Box::pin(async move { self.read(due).await.flatten() })
-    }
-
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
         Box::pin(async move { self.write(move |disk, now| disk.contents.take_notifications(now, apart, held)).await })
     }
 
-    fn record_notification_outcome(&self, keys: Vec<i64>, told: NotificationOutcome) -> LedgerFuture<'_, ()> {
-        Box::pin(async move {
-            self.write(move |disk, now| disk.contents.record_notification_outcome(now, &keys, told)).await
-        })
+    fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.update_notifications(now, update)).await })
     }
 }
 
 impl Ledger for ProcessLedger {
-    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
+    fn create_run<'a>(&'a self, new: &'a NewRun, _: Option<&'a ScheduledOccurrence>) -> LedgerFuture<'a, Option<Run>> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new).map(Some)).await })
     }
 
     fn open_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, _: Option<&'a str>) -> LedgerFuture<'a, bool> {
@@ -291,20 +257,8 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.slow_account(now, account, wait)).await })
-    }
-
-    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
-        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_rate(now, account, count))).await })
-    }
-
-    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
-        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_inquiry(now, account, longest))).await })
-    }
-
-    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.uncount_block(lease)).await })
+    fn use_rate_limit<'a>(&'a self, account: &'a Allowance, request: RateRequest) -> LedgerFuture<'a, SlotPermit> {
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.use_rate_limit(now, account, request))).await })
     }
 
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
@@ -313,16 +267,8 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        Box::pin(async move { self.read(|contents| contents.load_envelopes(run, numbers)).await })
-    }
-
-    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
-        Box::pin(async move {
-            self.read(|contents| contents.stored_run(run).map(|book| book.evidence.get(&envelope).cloned()))
-                .await
-                .flatten()
-        })
+    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { self.read(|contents| contents.load_envelopes(run, &wanted)).await })
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
@@ -343,14 +289,18 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(
-            async move { self.read(|contents| contents.stored_run(run).map(|book| book.sent_rows())).await.flatten() },
-        )
-    }
-
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.update_rows(now, lease, update)).await })
+        Box::pin(async move {
+            self.write(|disk, now| {
+                let shards = matches!(update, RowUpdate::Sharded { .. });
+                let ownership = disk.contents.update_rows(now, lease, update)?;
+                if shards && ownership == Ownership::Held {
+                    disk.record_sighting(Sighting::SharedOut);
+                }
+                Ok(ownership)
+            })
+            .await
+        })
     }
 
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
@@ -374,49 +324,25 @@ impl Ledger for ProcessLedger {
 impl RepeatGuard for ProcessLedger {}
 
 impl ConsentStore for ProcessLedger {
-    fn supports_consents(&self) -> bool {
-        true
-    }
-
-    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |disk, _| disk.contents.keep_consents(run, &blocks)))
-    }
-
     fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
         Box::pin(self.read(move |contents| contents.list_consents(run, rows)))
     }
 }
 
 impl SuppressionList for ProcessLedger {
-    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
-        Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add_opt_outs(opt_outs))).await })
+    fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, _: AdditionMode) -> LedgerFuture<'_, Additions> {
+        Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add_opt_outs(opt_outs.to_vec()))).await })
     }
 
     fn remove_opt_outs(&self, _: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
         unreachable!("nobody is taken off")
     }
 
-    fn preview_additions<'a>(&'a self, _: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
-        unreachable!("nothing is imported")
-    }
-
     fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: SuppressionPolicy) -> LedgerFuture<'a, SuppressedNumbers> {
         unreachable!("nobody has opted out when a run of these worlds is planned")
     }
 
-    fn find_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
-        unreachable!("nobody asks about them")
-    }
-
-    fn count_opt_outs_from<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, u64> {
-        unreachable!("no campaign of these worlds stops because of opt-outs")
-    }
-
-    fn find_ended_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
-        unreachable!("nobody asks about them")
-    }
-
-    fn list_opt_outs(&self, _: Option<i64>, _: u32) -> LedgerFuture<'_, OptOutPage> {
+    fn list_opt_outs(&self, _: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
         unreachable!("nobody lists them")
     }
 }
@@ -511,19 +437,11 @@ impl Forgetting for ProcessLedger {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn purge_run(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
+    fn purge_run(&self, _: PurgeOrder) -> LedgerFuture<'_, Ownership> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn keep_cancelled_numbers(&self, _: RunId, _: RoaringTreemap) -> LedgerFuture<'_, ()> {
-        unreachable!("nobody is forgotten in these worlds")
-    }
-
-    fn discard_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, ()> {
-        unreachable!("nobody is forgotten in these worlds")
-    }
-
-    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
+    fn overwrite_remains(&self) -> LedgerFuture<'_, ()> {
         unreachable!("nobody is forgotten in these worlds")
     }
 }
@@ -535,54 +453,19 @@ impl PlanStore for ProcessLedger {
         unreachable!("{NO_PLANS}")
     }
 
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>> {
+    fn list_records<'a>(&'a self, _: PlanFilter<'a>) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>> {
         Box::pin(async { Ok(Vec::new()) })
-    }
-
-    fn list_plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
-        unreachable!("{NO_PLANS}")
-    }
-
-    fn list_approvals<'a>(&'a self, _: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>> {
-        unreachable!("{NO_PLANS}")
-    }
-
-    fn use_approval<'a>(&'a self, _: &'a str, _: Option<RunId>) -> LedgerFuture<'a, bool> {
-        unreachable!("{NO_PLANS}")
     }
 }
 
 const NO_SCHEDULES: &str = "nothing is armed in a world";
 
 impl ScheduleStore for ProcessLedger {
-    fn activate_schedule(&self, _: ActiveSchedule) -> LedgerFuture<'_, ()> {
+    fn update_schedules(&self, _: ScheduleUpdate) -> LedgerFuture<'_, bool> {
         unreachable!("{NO_SCHEDULES}")
     }
 
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn change_schedule<'a>(&'a self, _: &'a str, _: ScheduleOrder) -> LedgerFuture<'a, bool> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn fire_occurrence<'a>(
-        &'a self,
-        _: &'a NewRun,
-        _: &'a OccurrenceKey,
-        _: Timestamp,
-    ) -> LedgerFuture<'a, Option<Run>> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn skip_occurrence<'a>(
-        &'a self,
-        _: &'a OccurrenceKey,
-        _: Timestamp,
-        _: &'a str,
-        _: SkipCondition,
-    ) -> LedgerFuture<'a, bool> {
         unreachable!("{NO_SCHEDULES}")
     }
 

@@ -12,9 +12,7 @@ use super::judge::Sighting;
 use super::ledger::ProcessLedger;
 use super::mistakes::Mistake;
 use super::process::{ProcessLife, SimulatedDisk, elapsed, wall_now};
-use campaign_ledger::{
-    Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardStore, ShardWorker,
-};
+use campaign_ledger::{Epoch, LedgerError, LedgerFuture, RowSpan, Run, RunId, ShardDraw, ShardStore, ShardWorker};
 
 impl SimulatedDisk {
     /// Whether a process may send these rows: any row if the last run is not shared, or else the rows of its own shard.
@@ -119,19 +117,6 @@ impl ProcessLedger {
 }
 
 impl ShardStore for ProcessLedger {
-    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move {
-            self.write(|disk, _| {
-                let shared = disk.contents.shard_run(lease, terms, proven)?;
-                if shared == Ownership::Held {
-                    disk.record_sighting(Sighting::SharedOut);
-                }
-                Ok(shared)
-            })
-            .await
-        })
-    }
-
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
         Box::pin(async move {
             if run.sharding.is_none() {
@@ -176,10 +161,6 @@ impl ShardStore for ProcessLedger {
             })
             .await
         })
-    }
-
-    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.finish_shards(worker.lease)).await })
     }
 }
 

@@ -169,7 +169,7 @@ impl SimulatedWorld {
         let mut rests: Option<(i64, Instant)> = None;
         while *interrupt.borrow() == Interrupt::None {
             let open = RunFilter { open: true, ..RunFilter::all() };
-            let Ok(mut runs) = ledger.list_runs(open).await else { return };
+            let Ok(mut runs) = (ledger.as_ref() as &dyn Ledger).list_runs(open).await else { return };
             runs.retain(|run| {
                 let sharing = run.sharding.as_ref().map(|sharing| sharing.id);
                 let rests = rests.is_some_and(|(id, until)| Some(id) == sharing && Instant::now() < until);

@@ -303,6 +303,7 @@ impl SimulatedWorld {
 
 /// The run and its snapshot. `None` if the ledger failed.
 pub(super) async fn load_run(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
+    let ledger: &dyn Ledger = ledger;
     let run = ledger.list_runs(RunFilter { latest: Some(1), ..RunFilter::all() }).await.ok()?.pop()?;
     let snapshot = Snapshot::load(ledger, &run, owned).await.ok()?;
     Some((run, snapshot))
@@ -398,6 +399,7 @@ impl SimulatedWorld {
     /// Lets the judge check the guard. Returns the numbers that a new run would skip.
     pub(super) async fn check_guard(&self) -> NumberSet {
         let ledger = self.process_ledger(&self.immortal_life());
+        let ledger: &dyn Ledger = ledger.as_ref();
         let runs: Vec<RunId> = ledger.list_runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
         let skipped = ledger.load_numbers(NumberFilter::Sent(&runs)).await.unwrap();
         self.judge.check_guard(&self.plan, &self.load_snapshot().await, &self.platform.taken_messages(), &skipped);

@@ -6,7 +6,7 @@ use sqlx::Row as _;
 
 use super::*;
 use crate::sqlite::schema::migrations;
-use crate::{Author, NewRowEvent, NumberFilter, RowChange, RowUpdate, RunUpdate};
+use crate::{Author, EnvelopeFilter, NewRowEvent, NumberFilter, RowChange, RowUpdate, RunUpdate};
 use campaign_core::domain::Chain;
 
 async fn open_file(path: &Path) -> sqlx::SqliteConnection {
@@ -50,6 +50,20 @@ async fn row_with_damaged_outcome_is_in_doubt() {
 }
 
 #[tokio::test]
+async fn damaged_answer_body_does_not_hide_its_envelope() {
+    let scene = SqliteScene::new().await;
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
+    let mut other = open_file(&scene.folder.path().join("ledger")).await;
+    let damage = "UPDATE envelopes SET evidence = CAST(x'6fff' AS TEXT)";
+    sqlx::query(damage).execute(&mut other).await.unwrap();
+    other.close().await.unwrap();
+    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Row(Row::new(2))).await.unwrap();
+    assert_eq!(kept[0].evidence.as_deref(), Some("o\u{fffd}"));
+    assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt, RowState::InDoubt]);
+}
+
+#[tokio::test]
 async fn damaged_record_blocks_reading_the_run() {
     let scene = SqliteScene::new().await;
     scene.begin_envelope(1, scene.mine).await;
@@ -64,12 +78,12 @@ async fn damaged_record_blocks_reading_the_run() {
     assert_damaged(scene.ledger.load_events(scene.run.key).await);
     assert_damaged(scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await);
     scene.flip_bit("envelopes", "rows").await;
-    assert_damaged(scene.ledger.load_envelopes(scene.run.key, 1..=1).await);
+    assert_damaged(scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await);
     scene.flip_bit("left_out", "rows").await;
     assert_damaged(scene.ledger.load_excluded_rows(scene.run.key).await);
     let mut other = open_file(&scene.ledger_path()).await;
     sqlx::query("UPDATE runs SET first_id = first_id + 1").execute(&mut other).await.unwrap();
-    assert_damaged(scene.ledger.list_runs(RunFilter::all()).await);
+    assert_damaged(scene.port().list_runs(RunFilter::all()).await);
 }
 
 #[tokio::test]
@@ -140,7 +154,7 @@ async fn incomplete_index_is_found_before_sending() {
     std::fs::write(&path, bytes).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     assert_damaged(ledger.claim_run(&lock_campaign(&ledger).await, mine.run).await);
-    assert_damaged(ledger.create_run(&new_run(9)).await);
+    assert_damaged(ledger.create_run(&new_run(9), None).await);
 }
 
 #[tokio::test]
@@ -170,7 +184,7 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
         }
         ledger.close().await;
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-        let refused = ledger.create_run(&new_run(9)).await;
+        let refused = ledger.create_run(&new_run(9), None).await;
         assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
         let refused = ledger.claim_run(&hold, run.key).await;
         assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
@@ -181,15 +195,15 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
             std::fs::write(folder.path().join("ledger.mark"), mark).unwrap();
         }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-        let refused = ledger.create_run(&new_run(9)).await;
+        let refused = ledger.create_run(&new_run(9), None).await;
         assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{mark:?}: {refused:?}");
         std::fs::write(folder.path().join("ledger.mark"), "").unwrap();
     }
     let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
     assert!(matches!(refused, Some(LedgerError::Outdated { .. })), "{refused:?}");
-    let progress = ledger.list_runs(RunFilter::all()).await.unwrap()[0].progress;
+    let progress = as_port(&ledger).list_runs(RunFilter::all()).await.unwrap()[0].progress;
     assert_eq!(progress, RunProgress::Replaced, "messages might have been sent meanwhile");
-    assert!(ledger.create_run(&new_run(9)).await.is_ok());
+    assert!(ledger.create_run(&new_run(9), None).await.is_ok());
     ledger.close().await;
     let (_, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
     assert!(refused.is_none(), "it is remembered: {refused:?}");
@@ -252,10 +266,10 @@ async fn first_version_ledger_is_read_and_continued() {
     write_first_version(&mut other).await;
     other.close().await.unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    let runs = ledger.list_runs(RunFilter::all()).await.unwrap();
+    let runs = as_port(&ledger).list_runs(RunFilter::all()).await.unwrap();
     let [run] = runs.as_slice() else { panic!("one run") };
     assert_eq!((run.name().as_str(), run.recipients), ("sale@1", 10));
-    let envelopes = ledger.load_envelopes(run.key, 1..=9).await.unwrap();
+    let envelopes = ledger.load_envelopes(run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
     let numbers: Vec<(Row, campaign_core::domain::Addressee)> =
         envelopes.iter().flat_map(|envelope| envelope.rows.iter().map(|sent| (sent.row, sent.to))).collect();
     assert_eq!(numbers, (2..8).map(|row| (Row::new(row), phone(row).into())).collect::<Vec<_>>());
@@ -289,6 +303,6 @@ async fn ledger_whose_creation_was_interrupted_is_recreated() {
         std::fs::copy(format!("{}{suffix}", half.display()), format!("{}{suffix}", path.display())).unwrap();
     }
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    assert!(ledger.create_run(&new_run(1)).await.is_ok());
+    assert!(ledger.create_run(&new_run(1), None).await.is_ok());
     ledger.close().await;
 }

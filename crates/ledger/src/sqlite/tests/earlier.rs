@@ -38,10 +38,8 @@ async fn ledger_is_not_upgraded_while_an_earlier_version_sends() {
     let refused = SqliteLedger::open(&path, Timestamp::now).await.err();
     assert!(matches!(refused, Some(LedgerError::Busy { .. })), "{refused:?}");
     drop(lock);
-    assert_eq!(
-        SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap().len(),
-        1
-    );
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    assert_eq!(as_port(&ledger).list_runs(RunFilter::all()).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -68,7 +66,8 @@ async fn upgrade_ends_open_single_operations_but_not_campaigns() {
         lag FROM runs";
     sqlx::query(renamed).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap();
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    let runs = as_port(&ledger).list_runs(RunFilter::all()).await.unwrap();
     let runs_after: Vec<_> = runs.iter().map(|run| (run.name(), run.progress, run.epoch)).collect();
     assert_eq!(
         runs_after,
@@ -97,7 +96,8 @@ async fn stored_exit_code_becomes_the_stop_kind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
     write_exit_codes(&path, &ends).await;
-    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap();
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    let runs = as_port(&ledger).list_runs(RunFilter::all()).await.unwrap();
     let runs_after: Vec<_> = runs.iter().map(|run| (run.stop_reason.as_deref(), run.stop)).collect();
     let expected: Vec<_> = ends.into_iter().map(|(_, stopped, stop)| (stopped, stop)).collect();
     assert_eq!(runs_after, expected);

@@ -7,9 +7,10 @@ use std::time::Duration;
 use roaring::RoaringBitmap;
 
 use super::*;
+use crate::conformance::scene::purge_order;
 use crate::{
-    Bounds, ConsentBlockBuilder, ConsentStore as _, ForgetOrder, Forgetting as _, OptOut, OptOutReach, OptOutScope,
-    RowSpan, RunEnd, Settlement, StateCounts, SuppressionList as _,
+    AdditionMode, Bounds, ConsentBlockBuilder, ConsentStore as _, ForgetOrder, Forgetting as _, OptOut, OptOutReach,
+    OptOutScope, RowSpan, RunEnd, Settlement, StateCounts, SuppressionList as _,
 };
 use campaign_core::domain::{ConsentCells, FrequencyCap, Row};
 
@@ -123,20 +124,20 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
         source: "olena".into(),
         at: Timestamp::now(),
     };
-    scene.ledger.add_opt_outs(vec![opt_out.clone()]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out.clone()].into(), AdditionMode::Add).await.unwrap();
     let mut consents = ConsentBlockBuilder::default();
     for row in [3, 4] {
         let source = format!("call from {}", phone(row));
         consents.add_row(Row::new(row), ConsentCells { source: &source, ..ConsentCells::default() });
     }
-    scene.ledger.store_consents(scene.run.key, vec![consents.build()]).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Consents([consents.build()].into())).await.unwrap();
     assert!(
         encode_number(3).into_iter().all(|spelling| is_in_any_file(&scene, &[spelling])),
         "it is there as it is looked for"
     );
     let rows = vec![(scene.run.key, RoaringBitmap::from([3]))];
     scene.ledger.forget_number(ForgetOrder { phone: phone(3), rows, opt_out }).await.unwrap();
-    scene.ledger.overwrite_free_space().await.unwrap();
+    scene.ledger.overwrite_remains().await.unwrap();
     assert!(!is_in_any_file(&scene, &encode_number(3)));
     assert!(is_in_any_file(&scene, &encode_number(4)), "the other rows exist");
     let span = RowSpan { first: Row::new(2), last: Row::new(9) };
@@ -163,8 +164,8 @@ async fn purged_run_leaves_no_numbers_in_ledger_files() {
     assert!(is_in_any_file(&scene, &numbers), "the search patterns are valid");
     beside.ledger.close().await;
     let counted = scene.reload_run().await;
-    scene.ledger.purge_run(counted, StateCounts::default(), 0).await.unwrap();
-    scene.ledger.overwrite_free_space().await.unwrap();
+    scene.ledger.purge_run(purge_order(counted, StateCounts::default(), 0)).await.unwrap();
+    scene.ledger.overwrite_remains().await.unwrap();
     assert!(!is_in_any_file(&scene, &numbers));
     assert!(is_in_any_file(&scene, &encode_number(8)), "the copies of the other run exist");
 }
@@ -198,7 +199,7 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
         at: Timestamp::now(),
     };
     ledger.forget_number(ForgetOrder { phone: phone(2), rows: Vec::new(), opt_out }).await.unwrap();
-    ledger.overwrite_free_space().await.unwrap();
+    ledger.overwrite_remains().await.unwrap();
     assert!(!is_in_any_file(&scene, &left));
     ledger.close().await;
 }

@@ -13,11 +13,11 @@ use jiff::Timestamp;
 use sqlx::{ConnectOptions, Connection};
 
 use crate::conformance::scene::{
-    Scene as Parts, accepted, granted, in_doubt, new_run, not_sent, phone, rejected, run_end,
+    Scene as Parts, accepted, as_port, granted, in_doubt, new_run, not_sent, phone, rejected, run_end,
 };
 use crate::{
-    Allowance, CampaignLock, Intent, Ledger, LedgerError, LedgerMaintenance as _, NewRun, RowState, RunFilter,
-    RunProgress, RunUpdate, SentRow, SqliteLedger, StopKind, StopRequest,
+    Allowance, CampaignLock, Intent, Ledger, LedgerError, NewRun, RowState, RunFilter, RunProgress, RunUpdate, SentRow,
+    SqliteLedger, StopKind, StopRequest,
 };
 use campaign_core::domain::{GatewayMessageId, OperationKind, OperationOutcome, Row};
 
@@ -76,13 +76,13 @@ async fn busy_ledger_is_reported_and_can_be_written_afterwards() {
     let mut hasty = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     hasty.patience.working = std::time::Duration::from_millis(1);
     scene.scene.ledger = hasty;
-    scene.ledger.check_writable().await.unwrap();
+    scene.port().check_writable().await.unwrap();
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
-    let asked = futures_util::future::join_all((0..3).map(|_| scene.ledger.check_writable())).await;
+    let asked = futures_util::future::join_all((0..3).map(|_| scene.port().check_writable())).await;
     assert!(asked.iter().all(|result| matches!(result, Err(LedgerError::Busy { .. }))), "{asked:?}");
     sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
-    scene.ledger.check_writable().await.unwrap();
+    scene.port().check_writable().await.unwrap();
 }
 
 #[tokio::test]
@@ -133,9 +133,10 @@ async fn profile_name_is_stripped_from_stored_account() {
     for (account, known_as) in [("main@gateway.example", "gateway.example"), ("main", "main"), ("a@b", "a@b")] {
         let folder = tempfile::tempdir().unwrap();
         let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
-        let run = ledger.create_run(&NewRun { account: account.into(), ..new_run(1) }).await.unwrap();
+        let run =
+            ledger.create_run(&NewRun { account: account.into(), ..new_run(1) }, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
-        let run = ledger.list_runs(RunFilter::all()).await.unwrap().remove(0);
+        let run = as_port(&ledger).list_runs(RunFilter::all()).await.unwrap().remove(0);
         assert_eq!(run.account, known_as);
         assert!(run.uses_gateway("renamed", known_as) && run.uses_gateway("main", "moved.example"));
         assert!(!run.uses_gateway("renamed", "elsewhere.example"));

@@ -4,7 +4,7 @@ use crate::scheduler::tests::*;
 use campaign_core::domain::NotificationEvent;
 use campaign_ledger::{
     Approval, ApprovalFilter, OccurrenceFilter, OccurrenceOutcome, PlanRecord, RunFilter, ScheduleOrder,
-    find_occurrence,
+    ScheduleUpdate, ScheduledOccurrence, find_occurrence,
 };
 use campaign_runs::PlanRefusal;
 
@@ -62,7 +62,8 @@ async fn recorded_but_unopened_run_fires_again() {
     let ledger = Arc::clone(&setup.adapters.ledger);
     let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
     let key = occurrence_key(&active.name, &due);
-    let lost = ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
+    let occurrence = ScheduledOccurrence { key: key.clone(), at: due.at };
+    let lost = ledger.create_run(&new_run(), Some(&occurrence)).await.unwrap().unwrap();
     // The cursor is behind the record, so the next daemon asks the ledger. The unopened run does not block it.
     let starter = setup.fake_starter(Duration::from_secs(1));
     let (_stop, interrupt) = watch::channel(Interrupt::None);
@@ -150,6 +151,10 @@ async fn changed_campaign_fires_only_after_reactivation() {
     assert_eq!(setup.fired_occurrences().len(), 3);
 }
 
+fn order_sale(order: ScheduleOrder) -> ScheduleUpdate {
+    ScheduleUpdate::Order { name: "sale".to_owned(), order }
+}
+
 #[tokio::test(start_paused = true)]
 async fn occurrence_is_skipped_while_running_or_paused() {
     set_clock("2026-12-01T00:10:00Z");
@@ -161,9 +166,9 @@ async fn occurrence_is_skipped_while_running_or_paused() {
     let busy = |hour: u8| format!("2026-12-01 {hour:02}:00 skipped after 0: the campaign was still being sent");
     assert_eq!(setup.reported_events(), [busy(2), busy(4)]);
     let ledger = Arc::clone(&setup.adapters.ledger);
-    assert!(ledger.change_schedule("sale", ScheduleOrder::Pause).await.unwrap());
+    assert!(ledger.update_schedules(order_sale(ScheduleOrder::Pause)).await.unwrap());
     setup.run_for(DAY).await;
-    assert!(ledger.change_schedule("sale", ScheduleOrder::Resume { since: now() }).await.unwrap());
+    assert!(ledger.update_schedules(order_sale(ScheduleOrder::Resume { since: now() })).await.unwrap());
     setup.run_for(Duration::from_secs(3600)).await;
     assert_eq!(
         (setup.fired_occurrences().len(), setup.reported_events().len()),
@@ -266,8 +271,8 @@ async fn restarted_daemon_begins_recorded_run_if_in_time() {
         let active = setup.activate().await.unwrap();
         tokio::time::sleep(Duration::from_secs(61)).await;
         let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
-        let key = occurrence_key(&active.name, &due);
-        setup.adapters.ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
+        let occurrence = ScheduledOccurrence { key: occurrence_key(&active.name, &due), at: due.at };
+        setup.adapters.ledger.create_run(&new_run(), Some(&occurrence)).await.unwrap().unwrap();
         tokio::time::sleep(Duration::from_secs(absence)).await;
         for _ in 0..2 {
             setup.run_for(Duration::from_secs(3_600)).await;

@@ -20,7 +20,9 @@ use campaign_core::domain::{Endpoint, OperationKind, Row};
 use campaign_engine::delivery::Interrupt;
 use campaign_gateway::{BoxFuture, JsonApi};
 use campaign_ledger::memory::{LedgerContents, MemoryLedger};
-use campaign_ledger::{ActiveSchedule, ExcludedRows, Ledger, NewRun, RowState, RunUpdate, SuppressionPolicy};
+use campaign_ledger::{
+    ActiveSchedule, ExcludedRows, Ledger, NewRun, RowState, RunUpdate, ScheduledOccurrence, SuppressionPolicy,
+};
 use campaign_runs::{
     Adapters, Consent, ConsentRefusal, Error, Profiles, Proposal, RunOutcome, RunPhase, ScheduleActivation,
     ScheduleRefusal, occurrence_key,
@@ -164,8 +166,8 @@ impl Starter for FakeStarter {
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let (ledger, fired, duration) = (Arc::clone(&self.ledger), Arc::clone(&self.fired), self.duration);
         Box::pin(async move {
-            let key = occurrence_key(&active.name, &occurrence);
-            let Some(run) = ledger.fire_occurrence(&new_run(), &key, occurrence.at).await? else {
+            let scheduled = ScheduledOccurrence { key: occurrence_key(&active.name, &occurrence), at: occurrence.at };
+            let Some(run) = ledger.create_run(&new_run(), Some(&scheduled)).await? else {
                 return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }));
             };
             ledger.open_run(run.key, None, None).await?;

@@ -16,7 +16,7 @@ use super::request::{PageRequest, encode_path_segment};
 use super::run::done_message;
 use crate::web::charts::{Bar, scale_bars};
 use campaign_engine::report::{UnclearReply, find_unclear_replies, load_display_zone};
-use campaign_ledger::{Ledger, LedgerError, Run, RunFilter};
+use campaign_ledger::{Ledger, LedgerError, OptOutFilter, OptOutRecord, Run, RunFilter};
 
 #[derive(Serialize)]
 struct OptOutsPageView {
@@ -193,8 +193,8 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
     let since = today.checked_sub((SHOWN_DAYS - 1).days()).unwrap_or(today);
     let (mut counted, mut next) = (OptOutDays::default(), None);
     loop {
-        let part = ledger.list_opt_outs(next, BATCH_SIZE).await?;
-        for opt_out in &part.entries {
+        let part = ledger.list_opt_outs(OptOutFilter::Listed { behind: next, at_most: BATCH_SIZE }).await?;
+        for OptOutRecord { opt_out, .. } in &part.entries {
             let day = opt_out.at.to_zoned(zone.clone()).date();
             counted.all += 1;
             if day >= since {
