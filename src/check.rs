@@ -145,7 +145,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     Ok(code)
 }
 
-/// The campaign files with findings that `--fix` can remove.
+/// Lists the campaign files with findings that `--fix` can fix.
 fn list_fixable<'f>(findings: &[(&'f Path, Finding)]) -> Vec<&'f Path> {
     let mut files: Vec<&Path> = Vec::new();
     for (file, finding) in findings {
@@ -256,7 +256,8 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
     Ok(FileCheck { findings, list, cost, currency, variants, forecast, tests, samples, inputs, online })
 }
 
-/// The total cost of several campaigns. `None` if any cost is unknown or in another currency.
+/// Sums the costs of several campaigns, and returns the sum with the currency. Returns no sum if any cost is unknown or
+/// the currencies differ.
 fn sum_costs(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
     let Some((_, currency)) = costing.first() else { return (None, None) };
     let each = costing.iter().map(|(cost, of)| match cost {
@@ -287,8 +288,8 @@ async fn fetch_online_costs(
     Ok(online)
 }
 
-/// The first line about a campaign that is not ready, with the reason. `is_strict` means that only `--strict` makes the
-/// findings errors.
+/// Formats the first line of the report about a campaign that is not ready, with the reason. `is_strict` means that
+/// only `--strict` makes the findings errors.
 fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let name = strong(file.display().to_string());
@@ -306,8 +307,8 @@ fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledL
     }
 }
 
-/// The report about one campaign. `is_ready` means that there are no errors except those of `--strict`. At a terminal,
-/// whose width is `columns`, the report includes warnings and notes.
+/// Renders the report about one campaign. `is_ready` means that the only errors are warnings that `--strict` turns into
+/// errors. At a terminal, `columns` is the width, and the report includes warnings and notes.
 fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Option<usize>) -> StyledText {
     let FileCheck { findings, cost, forecast, samples, inputs, variants, online, .. } = checked;
     let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count() as u64;
@@ -391,7 +392,8 @@ fn add_findings(text: &mut StyledText, findings: &[Finding], severity: Severity,
     }
 }
 
-/// Prints every setting in force and its origin, as YAML or as one JSON object. Several campaigns are listed by file.
+/// Prints every setting in force and its origin, as YAML or as one JSON object. With several campaigns, the settings
+/// are listed by file.
 fn show_settings(context: &Context, files: &[PathBuf], gateway: Option<&str>) -> Result<u8, CommandFailure> {
     let mut all = Vec::new();
     for file in files {

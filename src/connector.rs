@@ -60,7 +60,7 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     exit
 }
 
-/// Builds the permission to send messages. `None` without `--allow-send`.
+/// Builds the policy under which assistants can send messages. Returns `None` without `--allow-send`.
 async fn build_send_policy(
     profile: &Profile,
     adapters: &Adapters,
@@ -97,7 +97,7 @@ fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Comm
     Ok(context.profiles().find_for_inquiry(args.through.gateway.as_deref(), &context.observer)?)
 }
 
-/// Loads the campaigns of a folder. They require the API key of the profile.
+/// Loads the campaigns of a folder. The API key of the profile must be readable, because campaigns need it.
 fn load_folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
     read_api_key(profile)?;
     let output = context.output.clone();
@@ -189,7 +189,7 @@ async fn wait_for_second_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
     }
 }
 
-/// Prints the entry for a client's configuration file that starts the connector with these arguments.
+/// Prints the entry that starts the connector with these arguments, for a client's configuration file.
 fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFailure> {
     let entry = match &args.origin {
         _ if args.stdio => build_client_entry(context, args)?,
@@ -208,7 +208,8 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFa
     Ok(exit::SUCCESS)
 }
 
-/// Builds the entry that starts the connector. It names the gateways file, because the client runs in another folder.
+/// Builds the entry that starts the connector. The entry names the gateways file, because the client runs in another
+/// folder.
 fn build_client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
     let profile = load_profile(context, args)?;
     let program = std::env::current_exe().map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;

@@ -30,7 +30,7 @@ use campaign_runs::{
     StandingApproval, TemplateChange, describe_closed_window,
 };
 
-/// The source of the confirmation: `--yes`, otherwise a prompt at the terminal.
+/// Returns the source of the confirmation: `--yes`, or else a prompt at the terminal.
 pub(super) fn consent_for(output: &Output, agreed: bool) -> Arc<dyn Consent> {
     if agreed { Arc::new(OptionConsent) } else { Arc::new(TerminalConsent { output: output.clone() }) }
 }
@@ -82,7 +82,7 @@ impl Consent for TerminalConsent {
 /// The fact about opt-outs if messages must arrive.
 const MANDATORY_FACT: &str = "ignored because of `mandatory: true`";
 
-/// The prompt for a proposal.
+/// Builds the confirmation prompt for a proposal.
 fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
     match proposal {
         Proposal::Begin { inputs, profile, survey, rows, samples, balance, again } => {
@@ -268,7 +268,7 @@ struct SendingFacts<'q> {
 }
 
 impl SendingFacts<'_> {
-    /// Adds the facts, and the warnings below them.
+    /// Adds the facts about a run to a prompt, followed by warnings.
     fn add_to(&self, prompt: &mut ConfirmationPrompt) {
         let Self { inputs, profile, survey: surveyed, rows, start, balance, samples } = self;
         let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
@@ -303,7 +303,7 @@ impl SendingFacts<'_> {
         }
     }
 
-    /// The number of recipients, and the reasons why others are skipped.
+    /// Formats how many recipients get a message, and why the remaining recipients are skipped.
     fn recipient_spans(&self) -> Vec<Span> {
         let (survey, number) = (&self.survey.survey, self.rows.len());
         let mut text =
@@ -332,7 +332,7 @@ impl SendingFacts<'_> {
         vec![strong(format_thousands(number)), plain(text)]
     }
 
-    /// Estimates the minimum duration. `None` if no rate applies and one day suffices.
+    /// Estimates the minimum time that sending takes. Returns `None` if no rate applies and one day is enough.
     fn estimate_duration(&self) -> Option<String> {
         let (campaign, number) = (&self.inputs.campaign, self.rows.len());
         let rate = campaign.delivery.with_profile_limits(self.profile).rate;
@@ -361,7 +361,8 @@ fn list_name(recipients: &RecipientSource) -> String {
     }
 }
 
-/// The channels in the order in which they are tried. Variants with the same order are listed once.
+/// Lists the channels of a campaign in the order in which they are tried. Variants with the same order of channels
+/// share an entry.
 fn channel_orders(campaign: &Campaign) -> String {
     let mut orders: Vec<String> = Vec::new();
     for arm in campaign.brief.list_arms() {
@@ -374,7 +375,8 @@ fn channel_orders(campaign: &Campaign) -> String {
     orders.join("; or ")
 }
 
-/// The sender names, each with its channels if there are several. `None` if no channel has one.
+/// Lists the sender names; if there are several, each name is followed by the channels that use it. Returns `None` if
+/// no channel has a sender name.
 fn sender_names(campaign: &Campaign) -> Option<String> {
     let mut senders: Vec<(&str, Vec<&str>)> = Vec::new();
     for stage in campaign.brief.all_contents().flat_map(|content| &content.stages) {
@@ -428,7 +430,7 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
     }
 }
 
-/// Adds the recipients outside the home countries of the profile, unless the countries are limited.
+/// Adds how many recipients are outside the home countries of the profile, unless the countries are limited.
 fn add_recipients_abroad(
     prompt: &mut ConfirmationPrompt,
     campaign: &Campaign,
@@ -485,7 +487,7 @@ fn format_zone_city(zone: &str) -> String {
     zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")
 }
 
-/// Evening or night. `None` during the day.
+/// The word for the evening or the night. `None` during the day.
 fn part_of_day(local: &Zoned) -> Option<&'static str> {
     match local.hour() {
         NIGHT_HOUR.. | ..MORNING_HOUR => Some("night"),
@@ -508,7 +510,7 @@ fn add_samples(prompt: &mut ConfirmationPrompt, samples: &[Sample]) {
     }
 }
 
-/// Adds the programs, addresses and sources that a campaign uses, and its policy for rows in doubt unless it is `hold`.
+/// Adds the programs, addresses and sources that a campaign uses, and the policy for rows in doubt if it is not `hold`.
 fn add_resources(prompt: &mut ConfirmationPrompt, inputs: &Inputs, profile: &Profile) {
     let resources = inputs.campaign.list_resources(Some(profile));
     for (index, resource) in resources.iter().enumerate() {
@@ -558,7 +560,7 @@ fn sample_lines(content: &MessageContent<Cow<'_, str>>) -> Vec<StyledLine> {
     lines
 }
 
-/// Describes each resource of a campaign, and its policy for rows in doubt unless it is `hold`.
+/// Describes each resource of a campaign, and the policy for rows in doubt if it is not `hold`.
 pub(super) fn describe_resources(resources: &[Resource], on_in_doubt: InDoubtPolicy) -> String {
     let lines = resources.iter().map(|resource| format!("    {}\n", describe_resource(resource)));
     let mut text = format!("  uses:\n{}", lines.collect::<String>());

@@ -54,7 +54,7 @@ impl Context {
         Self { global, output, ledgers, exposure, interrupt: OnceLock::new(), observer, system_folder }
     }
 
-    /// The path of the state folder, which might not exist yet.
+    /// Returns the path of the state folder, which might not exist yet, and warns if everyone can access the folder.
     pub(super) fn state_folder(&self) -> Result<PathBuf, CommandFailure> {
         let state = self.choose_state_folder()?.path().to_owned();
         self.exposure.check_state_folder(&state);
@@ -70,10 +70,11 @@ impl Context {
         })
     }
 
-    /// Refuses to use a second ledger on this machine, which does not contain the messages sent with the first one.
+    /// Refuses to use a second ledger on this machine, because it does not contain the messages sent with the first
+    /// ledger.
     ///
     /// # Errors
-    /// If the operator named no ledger, and another one is relevant for the purpose.
+    /// If the operator named no ledger, and the machine has another ledger that matters for the purpose.
     pub(super) async fn refuse_second_ledger(&self, purpose: LedgerPurpose) -> Result<(), CommandFailure> {
         if matches!(self.ledger_target()?, LedgerTarget::Shared(_)) {
             return Ok(());
@@ -92,7 +93,7 @@ impl Context {
         }
     }
 
-    /// Notes that this is the user's own ledger, and that the machine also has a system ledger.
+    /// Prints a note if this command uses the user's own ledger although the machine has a system ledger.
     pub(super) fn note_system_ledger(&self) -> Result<(), CommandFailure> {
         if let LedgerTarget::File(_) = self.ledger_target()?
             && let StateFolder::BesideSystem { own, system } = self.choose_state_folder()?
@@ -115,7 +116,7 @@ impl Context {
         profiles
     }
 
-    /// Loads a campaign file, with the profile of its gateway or of the one that replaces it.
+    /// Loads a campaign file with the profile of the campaign's gateway, or of `gateway` instead if it is given.
     pub(super) fn load_campaign(&self, file: &Path, gateway: Option<&str>) -> Result<Arc<Inputs>, CommandFailure> {
         let profiles = self.profiles();
         self.exposure.check_gateways(&profiles.new_profile_path(Some(file)));
@@ -171,7 +172,7 @@ impl Context {
         Ok(self.open_existing_ledger().await?.ok_or_else(none)?)
     }
 
-    /// The state folder, created if it does not exist.
+    /// Creates the state folder if it does not exist, and returns the path of the folder.
     pub(super) fn create_state_folder(&self) -> Result<PathBuf, CommandFailure> {
         let state = self.state_folder()?;
         private::create_folder(&state).map_err(|error| {
@@ -300,7 +301,7 @@ impl Context {
         self.open_ledger(LedgerPurpose::SharedRecords).await
     }
 
-    /// Upgrades the tables of the ledger to this version, and returns whether they were older.
+    /// Upgrades the tables of a database ledger to this version, and returns whether the tables were older.
     pub(super) async fn upgrade_ledger(&self) -> Result<bool, CommandFailure> {
         let upgraded = match self.ledger_target()? {
             // A ledger file is upgraded by the first command that writes to it, because no other machine uses it.
@@ -323,7 +324,7 @@ impl Context {
     /// Opens the ledger for `doctor`, which must neither create nor upgrade it.
     ///
     /// # Errors
-    /// If it was deleted, cannot be opened, is not the newest, or belongs to a newer version.
+    /// If the ledger was deleted, cannot be opened, is not the newest, or belongs to a newer version of this program.
     pub(super) async fn open_ledger_unchanged(&self) -> Result<FoundLedger, CommandFailure> {
         match self.ledger_target()? {
             LedgerTarget::File(path) if !ledger_exists(&path)? => Ok(FoundLedger::Missing),
@@ -355,12 +356,12 @@ impl Context {
         })
     }
 
-    /// Opens the ledger for a command that writes. Creates it if it does not exist.
+    /// Opens the ledger for a command that writes. Creates the ledger if it does not exist.
     pub(super) async fn open_ledger(&self, purpose: LedgerPurpose) -> Result<Arc<dyn Ledger>, CommandFailure> {
         self.open_with_listener(purpose, Arc::new(|_| {})).await
     }
 
-    /// Opens the ledger of a server and counts its commits.
+    /// Opens the ledger of a server, and records the time of each commit in the metrics.
     pub(super) async fn open_server_ledger(&self, metrics: &Arc<Metrics>) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let metrics = Arc::clone(metrics);
         self.open_with_listener(LedgerPurpose::Sending, Arc::new(move |time| metrics.observe_commit(time))).await
@@ -392,9 +393,10 @@ impl Context {
         }
     }
 
-    /// Opens the ledger for a command that only asks the gateway, which uses the rate limit of the account.
+    /// Opens the ledger for a command that only queries the gateway; the queries count against the rate limit of the
+    /// account.
     ///
-    /// This does not create a high-water mark on this machine, so that `check` can still warn about a missing one.
+    /// No high-water mark is created on this machine, so `check` can still warn that the mark is missing.
     pub(super) async fn open_ledger_for_inquiry(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let LedgerTarget::Shared(address) = self.ledger_target()? else {
             return self.open_ledger(LedgerPurpose::SharedRecords).await;
@@ -404,7 +406,7 @@ impl Context {
         Ok(self.ledgers.register(ledger.without_new_mark()))
     }
 
-    /// Opens the ledger for a launch. It is not created if an earlier ledger might be put back.
+    /// Opens the ledger for a launch. A missing ledger is not created if an earlier ledger might be restored instead.
     pub(super) async fn open_ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let purpose = LedgerPurpose::of_destination(launch.destination());
         self.refuse_second_ledger(purpose).await?;
@@ -441,7 +443,7 @@ impl Context {
         Ok(ledger)
     }
 
-    /// Opens the ledger for a command that only reads. `None` if it does not exist.
+    /// Opens the ledger for a command that only reads. Returns `None` if the ledger does not exist.
     ///
     /// If the ledger cannot be trusted, the command warns and exits with 74.
     ///
@@ -469,7 +471,8 @@ impl Context {
         Ok(ledger)
     }
 
-    /// Opens the ledger in a file, with the reason if it cannot be trusted, and the copies of runs that it does not contain.
+    /// Opens the ledger in a file. Also returns the reason if the ledger cannot be trusted, and the copies of runs that
+    /// the ledger does not contain.
     async fn open_existing_file(
         &self,
         path: PathBuf,
@@ -522,7 +525,7 @@ impl Context {
     }
 }
 
-/// Whether there is a ledger in a file.
+/// Whether there is a ledger at this path.
 ///
 /// # Errors
 /// If the ledger was deleted.
@@ -530,8 +533,8 @@ fn ledger_exists(path: &Path) -> Result<bool, LedgerError> {
     SqliteLedger::detect_deletion(path).map_or(Ok(path.exists()), Err)
 }
 
-/// Finds the latest live run in the ledger file at `path`, other than single operations. Only this user and an earlier
-/// version of the machine wrote there.
+/// Finds the latest live run, other than single operations, in the ledger file at `path`. Only this user wrote to this
+/// file, before the machine had a system ledger.
 async fn find_live_run(path: &Path) -> Result<Option<String>, CommandFailure> {
     if !ledger_exists(path)? {
         return Ok(None);
@@ -550,7 +553,8 @@ fn piped_input() -> Option<Box<dyn Read + Send>> {
 }
 
 impl Context {
-    /// Loads the list of a campaign, fetched from a URL, a database or a program if `wanted`. A signal ends the fetch.
+    /// Fetches the list of a campaign from a URL, a database or a program if `wanted`, and otherwise returns the inputs
+    /// unchanged. A signal ends the fetch.
     pub(super) async fn fetch_list(
         &self,
         inputs: Arc<Inputs>,
@@ -587,7 +591,7 @@ pub(super) struct ExposureWarnings {
 }
 
 impl ExposureWarnings {
-    /// Prints no warnings from now on.
+    /// Suppresses all further warnings.
     pub(super) fn mute(&self) {
         self.muted.store(true, Ordering::Relaxed);
     }
@@ -619,14 +623,15 @@ impl ExposureWarnings {
         warn_about("the ledger", file, access, &format!("run `chmod 600 {}`", files.join(" ")));
     }
 
-    /// Warns if everyone can change the gateways file and redirect messages. It contains no secrets, so it can be readable.
+    /// Warns if everyone can change the gateways file and redirect messages. The file contains no secrets, so it can be
+    /// readable.
     fn check_gateways(&self, file: &Path) {
         if let Some(access) = self.find_new_exposure(file, |access| access.everyone_writes) {
             warn_about("the gateways file", file, access, &format!("run `chmod o-w {}`", quote_for_shell(file)));
         }
     }
 
-    /// The access to a file or folder, if it requires a warning that has not been printed yet.
+    /// Returns the access to a file or folder if this access requires a warning that has not been printed yet.
     fn find_new_exposure(&self, path: &Path, is_open: impl Fn(FileAccess) -> bool) -> Option<FileAccess> {
         if self.muted.load(Ordering::Relaxed) {
             return None;

@@ -15,7 +15,7 @@ use campaign_engine::report::{
 use campaign_gateway::Balance;
 use campaign_runs::{RunEvent, RunObserver, SkippedRetries, StaleResults};
 
-/// An observer that prints events.
+/// Creates an observer that prints events.
 pub(super) fn terminal_observer(output: &Output) -> RunObserver {
     let output = output.clone();
     let progress: Mutex<Option<ProgressReporter>> = Mutex::default();
@@ -35,7 +35,7 @@ pub(super) fn terminal_observer(output: &Output) -> RunObserver {
     })
 }
 
-/// Prints the reason why a single operation waits.
+/// Prints why a single operation waits, and any warning about it.
 fn show_wait(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
         // A single operation has no counts and no warm-up.
@@ -145,7 +145,7 @@ fn format_balance_and_cost(balance: &Balance, cost: &Cost) -> String {
     format!("balance: {}; this {}", amount.trim_end(), describe_cost(cost, Some(&balance.currency)))
 }
 
-/// Describes the new path of another run's results.
+/// Describes where the results of another run were moved to.
 pub(super) fn describe_kept_results(ResultsBackup { run, path }: &ResultsBackup) -> String {
     format!("the results of {run} were moved to `{}`", path.display())
 }

@@ -35,7 +35,7 @@ pub(super) const STORAGE: u8 = 74;
 /// A process that signal n stops exits with this number plus n.
 pub(super) const SIGNAL: u8 = 128;
 
-/// The exit code of a call to `run`, by its stop reason and its counts. The first matching code applies.
+/// The exit code of a `run` command, determined by the stop reason and the counts. The first matching code applies.
 pub(super) fn exit_code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
     match stopped {
@@ -144,7 +144,7 @@ fn exit_code_of_inquiry(cause: FailureCause) -> u8 {
     }
 }
 
-/// The exit code of a call without any recipients to send to.
+/// The exit code of a `run` command that has no recipients to send to.
 pub(super) fn exit_code_without_run(nothing: &NothingLeft) -> u8 {
     let code = exit_code_of_end(None, &nothing.meant);
     if nothing.doubt { more_severe_code(code, IN_DOUBT) } else { code }
@@ -187,7 +187,8 @@ pub(super) fn exit_code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> 
     }
 }
 
-/// The exit code of a run after `reconcile` or `resolve`. Updating its results might have failed.
+/// The exit code of a run after `reconcile` or `resolve`. If the results could not be updated, this is the code of a
+/// storage failure.
 pub(super) fn exit_code_of_released_run(released: &ReleasedRun) -> u8 {
     match released.stale_results {
         Some(StaleResults::Failed(_)) => STORAGE,
@@ -196,8 +197,8 @@ pub(super) fn exit_code_of_released_run(released: &ReleasedRun) -> u8 {
     }
 }
 
-/// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no rows are in doubt and the
-/// gateway was not asked. `polled` is the number of unfinished messages in the request.
+/// The exit code of `reconcile`: 0 if no rows are in doubt and the gateway was not asked, otherwise the exit code of
+/// `run`. `polled` counts the unfinished messages in the request.
 pub(super) fn exit_code_of_reconciliation(
     ReconciledRun { reconciliation: learnt, released }: &ReconciledRun,
     polled: u64,
@@ -236,17 +237,18 @@ impl CommandFailure {
         Self::Explained(Explanation::new(exit, message))
     }
 
-    /// An invalid input. If the process has no free file handles, this is a storage failure instead.
+    /// Creates a failure for invalid input. If the process has no free file handles, a storage failure is created
+    /// instead.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::Explained(Explanation::invalid(message))
     }
 
-    /// Invalid inputs with their findings, summarized by a message.
+    /// Creates a failure for invalid input with findings, which the message summarizes.
     pub(super) fn with_findings(message: impl Into<String>, findings: Vec<Finding>) -> Self {
         Self::Explained(Explanation { findings, ..Explanation::invalid(message) })
     }
 
-    /// Adds a remedy.
+    /// Sets the remedy of the failure; an error of the `campaign_runs` crate keeps its own remedy.
     pub(super) fn with_help(self, help: impl Into<String>) -> Self {
         match self {
             Self::Explained(explanation) => Self::Explained(Explanation { help: Some(help.into()), ..explanation }),
@@ -254,12 +256,12 @@ impl CommandFailure {
         }
     }
 
-    /// The state folder or the results could not be read or written.
+    /// Creates a failure for a state folder or results that could not be read or written.
     pub(super) fn storage_failure(message: impl std::fmt::Display) -> Self {
         Self::new(STORAGE, message.to_string())
     }
 
-    /// Converts the failure into its message. Suggested commands repeat these options.
+    /// Converts the failure into an explanation. Suggested commands repeat these options.
     pub(super) fn into_explanation(self, options: &RepeatedOptions) -> Explanation {
         match self {
             CommandFailure::Explained(explanation) => explanation,
@@ -277,7 +279,7 @@ impl Explanation {
         Self::new(if has_run_out_of_file_handles() { STORAGE } else { INVALID }, message)
     }
 
-    /// Explains an error of `runs`. Suggested commands repeat these options.
+    /// Explains an error of the `campaign_runs` crate. Suggested commands repeat these options.
     pub(super) fn of_run_error(error: &Error, options: &RepeatedOptions) -> Self {
         // An input that cannot be opened because no file handles are free is not invalid.
         let exit = match exit_code_of_error(error) {
@@ -300,7 +302,7 @@ impl Explanation {
     }
 }
 
-/// Adds the command that creates an unknown gateway, unless its name is probably misspelt.
+/// Adds a help text with the command that creates the unknown gateway, unless the name is probably misspelt.
 fn with_add_gateway_help(name: &str, campaign: &Path, findings: &[Finding], options: &RepeatedOptions) -> Vec<Finding> {
     let add = options.command(format!("gateway add {} --for {}", quote_for_shell(name), shell_path(campaign)));
     let mut findings = findings.to_vec();

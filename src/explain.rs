@@ -54,7 +54,7 @@ fn unknown_rule(id: &str) -> CommandFailure {
     CommandFailure::invalid(format!("unknown rule `{id}`")).with_help(help)
 }
 
-/// The explanation of a rule: at most ten lines.
+/// Formats the explanation of a rule in at most ten lines.
 fn explanation_page(rule: &Rule) -> String {
     let example: String = rule.text.example.iter().map(|line| format!("  {line}\n")).collect();
     format!(
@@ -85,7 +85,7 @@ fn wrap_text(text: &str) -> String {
     lines + "\n"
 }
 
-/// A group of rules, one on each line.
+/// Formats a group of rules, one rule on each line.
 fn format_group(group: &RuleGroup) -> String {
     let width = group.rules.iter().map(|rule| rule.id.len()).max().unwrap_or_default();
     let line =

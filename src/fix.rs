@@ -67,7 +67,7 @@ pub(super) async fn fix_campaigns(context: &Context, args: &CheckArgs) -> Result
     Ok(fixed.into_iter().map(to_json).collect())
 }
 
-/// The files whose findings have fixes, with the fixes applied.
+/// Finds the files whose findings have fixes, and applies the fixes without writing the files.
 fn find_fixes(context: &Context, args: &CheckArgs) -> Result<Vec<FixedFile>, CommandFailure> {
     let mut files: BTreeMap<PathBuf, FixedFile> = BTreeMap::new();
     for campaign in &args.files {
@@ -92,7 +92,8 @@ fn find_fixes(context: &Context, args: &CheckArgs) -> Result<Vec<FixedFile>, Com
     Ok(files.into_values().collect())
 }
 
-/// A file with the fixes of these findings applied. `None` if it has changed since they were found.
+/// Applies the fixes of these findings to the text of a file, without writing the file. Returns `None` if the file has
+/// changed since the findings were made.
 fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<FixedFile> {
     let before = fs::read_to_string(path).ok()?;
     let placed = findings.iter().filter_map(Finding::placed_fix).filter(|(place, _)| place.source.path() == path);
@@ -110,8 +111,8 @@ fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<Fixe
     (after != before).then(|| FixedFile { path: path.to_owned(), before, after, titles })
 }
 
-/// Whether the source that a finding shows is this text. In the shown text, the bytes of secrets are replaced by
-/// asterisks.
+/// Whether the source text in a finding is this text, apart from secrets. In the source text of a finding, asterisks
+/// replace the bytes of secrets.
 fn is_source(shown: &str, text: &str) -> bool {
     shown.len() == text.len() && shown.bytes().zip(text.bytes()).all(|(shown, byte)| shown == byte || shown == b'*')
 }
@@ -136,7 +137,7 @@ fn replace_file(file: &FixedFile) -> io::Result<()> {
     private::sync_entry(&target)
 }
 
-/// Gives a new file the owner of the one that it replaces.
+/// Gives a new file the owner of the file that it replaces.
 #[cfg(unix)]
 fn keep_owner(new: &Path, old: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, chown};
@@ -206,7 +207,7 @@ fn add_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], new: &
     }
 }
 
-/// Splits a line into parts, each with whether it is missing from the other line.
+/// Splits a line into parts, and flags the parts that are missing from the other line.
 fn diff_words(line: &str, other: &str) -> Vec<(bool, String)> {
     let (words, others) = (split_words(line), split_words(other));
     let mut parts: Vec<(bool, String)> = Vec::new();
@@ -219,7 +220,7 @@ fn diff_words(line: &str, other: &str) -> Vec<(bool, String)> {
     parts
 }
 
-/// Splits a line into words; each other character is a part of its own.
+/// Splits a line into words; every character between words is a part of its own.
 fn split_words(line: &str) -> Vec<&str> {
     let (mut words, mut rest) = (Vec::new(), line);
     while let Some(first) = rest.chars().next() {

@@ -32,7 +32,8 @@ pub(super) fn add_labelled(text: &mut StyledText, label: &str, value: impl IntoI
     text.push(StyledLine::new([label].into_iter().chain(value)).with_indent(4).with_hang(LABEL_WIDTH));
 }
 
-/// Adds how many recipients get a message and how many rows are skipped. Together these are all rows in the list.
+/// Adds how many recipients get a message and how many rows are skipped. These two counts add up to all rows in the
+/// list.
 pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs: &Inputs) {
     add_heading(text, "Recipients");
     let form = inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!(", {form}"));
@@ -74,7 +75,7 @@ pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs:
     }
 }
 
-/// Formats the rows of a reason: `rows 12, 64`.
+/// Formats the rows that are skipped for a reason, such as `rows 12, 64`.
 fn format_rows(LeftOutRows { rows, first, .. }: &LeftOutRows) -> String {
     let numbers: Vec<String> = first.iter().take(MAX_ROWS).map(u32::to_string).collect();
     let more = rows - numbers.len() as u64;
@@ -94,7 +95,7 @@ pub(super) fn describe_list_form(form: &str) -> Option<String> {
     (!rest.is_empty()).then(|| rest.to_owned())
 }
 
-/// Adds the messages: channels with their parts, cost and time.
+/// Adds the messages of each channel with their parts, and then the cost and the time.
 pub(super) fn add_messages(text: &mut StyledText, forecast: &Forecast) {
     for ChannelForecast { channel, messages, parts, fallback } in &forecast.channels {
         let at_most = if *fallback { " at most" } else { "" };
@@ -132,7 +133,7 @@ pub(super) fn describe_unknown_cost(channels: &[Channel]) -> String {
     format!("unknown: the profile has no `prices` for {}", join_names(channels.iter().map(|channel| channel.name())))
 }
 
-/// Adds sample messages, a line for each channel, truncated to a number of columns.
+/// Adds sample messages with a line for each channel, truncated to `columns` columns.
 pub(super) fn add_samples(text: &mut StyledText, samples: &[Sample], columns: usize) {
     let has_message = |sample: &Sample| {
         sample.content.stages.iter().any(|stage| stage.texts().any(|(field, _)| field.key == "message"))

@@ -139,7 +139,7 @@ fn accept_duplicates_hint(number: u64) -> String {
     format!("to accept possible duplicates, add `--i-accept-duplicates {number}`")
 }
 
-/// The remedy for an inquiry that failed. `None` if the gateway refused it.
+/// The remedy for an inquiry that failed. `None` if the gateway refused the inquiry.
 fn unanswered_hint(gateway: &str, cause: FailureCause, reason: &str) -> Option<String> {
     Some(match cause {
         FailureCause::KeyRefused => format!("check the API key of `{gateway}` with the provider"),
@@ -150,7 +150,7 @@ fn unanswered_hint(gateway: &str, cause: FailureCause, reason: &str) -> Option<S
     })
 }
 
-/// The remedy for a failed connection. For a loopback address, the sandbox might not be running.
+/// The remedy for a failed connection. For a loopback address, the remedy is to start the sandbox.
 fn connection_hint(gateway: &str, reason: &str) -> String {
     match is_refused_locally(reason) {
         true => START_SANDBOX.to_owned(),
@@ -405,7 +405,7 @@ fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str, options: &
     }
 }
 
-/// The remedy if the changed run belongs to an earlier edition, such as yesterday's.
+/// The remedy for a changed run that belongs to an earlier edition, such as yesterday's edition.
 fn earlier_edition_hint(run: &str, edition: &EarlierEdition, accept: &str, stop: &str) -> String {
     let now = if edition.current.is_empty() {
         "the message without an edition".to_owned()

@@ -26,7 +26,8 @@ pub(super) async fn run_ledger_command(context: &Context, command: LedgerCommand
     }
 }
 
-/// Upgrades the tables of a database to this version. The first command that writes to a file upgrades it.
+/// Upgrades the tables of a database to this version. A ledger file needs no upgrade here: the first command that
+/// writes to the file upgrades it.
 async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
     let (place, upgraded) = (context.ledger_location()?, context.upgrade_ledger().await?);
     if context.output.json {

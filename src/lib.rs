@@ -83,7 +83,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Runs one command line on a machine whose system ledger is in this folder, and returns its exit code.
 ///
-/// Tests use it, so that they do not depend on the machine's own.
+/// Tests use this function so that they do not depend on the machine's own system ledger.
 pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, system_folder: &Path) -> u8 {
     let arguments = with_help(arguments.into_iter().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
@@ -112,7 +112,7 @@ pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, sy
     }
 }
 
-/// Adds `--help` if the arguments are empty, and replaces a single `help` with it.
+/// Adds `--help` if the arguments are empty, and replaces a single `help` with `--help`.
 fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
     match &arguments[..] {
         [] => arguments.push("campaign".into()),

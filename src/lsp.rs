@@ -232,7 +232,7 @@ impl LanguageServer {
         }
     }
 
-    /// Changes the session and publishes the diagnostics that differ.
+    /// Applies a change to the session, and publishes the diagnostics that are different afterwards.
     fn with_session(&mut self, change: impl FnOnce(&mut EditorSession)) {
         let ServerState::Running(session) = &mut self.state else { return };
         let published = catch_unwind(AssertUnwindSafe(|| {
@@ -299,7 +299,7 @@ fn to_response(id: RequestId, answer: Answer) -> Response {
     }
 }
 
-/// Writes a message. Errors are ignored: if the editor has exited, its messages end too, which ends the server.
+/// Writes a message. Errors are ignored: if the editor has exited, it sends no more messages, which ends the server.
 fn write_message(message: Message) {
     let _ = message.write(&mut io::stdout().lock());
 }
@@ -382,7 +382,7 @@ fn check_lists(waiting: &Receiver<ListCheck>, events: &Sender<Event>) {
 mod tests {
     use super::*;
 
-    /// The methods of the messages in a stream, and whether it ended cleanly.
+    /// Reads the methods of the messages in a stream, and whether the stream ended cleanly.
     fn read_all(mut stream: &[u8]) -> (Vec<String>, bool) {
         let mut read = Vec::new();
         loop {

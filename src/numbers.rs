@@ -16,14 +16,14 @@ use campaign_runs::{CampaignRegions, find_campaign_regions};
 /// The format of a number that every command accepts.
 const FORMAT_HINT: &str = "use the international format, for example `+380501234567`";
 
-/// Parses a number, which can be a national number of the campaign's region.
+/// Parses a phone number, which can be a national number of the campaign's region.
 pub(super) fn parse_campaign_number(typed: &SecretString, region: Option<Region>) -> Result<Phone, CommandFailure> {
     parse_phone_number(typed.expose_secret(), region).map_err(|problem| {
         CommandFailure::invalid(format!("PHONE is not a valid phone number: {problem}")).with_help(FORMAT_HINT)
     })
 }
 
-/// Parses a number, which can be national if its country is typed too.
+/// Parses a phone number, which can be national if the country is typed too.
 pub(super) fn parse_number(typed: &SecretString, country: Option<&str>) -> Result<Phone, CommandFailure> {
     parse_phone_number(typed.expose_secret(), parse_region(country)?).map_err(|problem| {
         CommandFailure::invalid(match problem {
@@ -42,10 +42,11 @@ pub(super) fn parse_region(typed: Option<&str>) -> Result<Option<Region>, Comman
     typed.map(str::parse::<Region>).transpose().map_err(|error| CommandFailure::invalid(error.to_string()))
 }
 
-/// Parses a number, which can be national in `--region`, otherwise in the region of the named campaign or of all campaigns.
+/// Parses a phone number. A national number is in `--region`, or else in the only region of the named campaign or of
+/// all campaigns.
 ///
 /// # Errors
-/// If it is not a phone number, or if it is national and its country is ambiguous.
+/// If the text is not a phone number, or is a national number whose country is ambiguous.
 pub(super) async fn parse_number_of_campaigns(
     context: &Context,
     typed: &SecretString,
@@ -66,7 +67,8 @@ pub(super) async fn parse_number_of_campaigns(
     }
 }
 
-/// The region of the national numbers in a file: `--region`, otherwise that of the named campaign or of all campaigns.
+/// Chooses the region of the national numbers in a file: `--region`, or else the only region of the named campaign or
+/// of all campaigns.
 ///
 /// # Errors
 /// If the region does not exist, or the ledger cannot be read.
@@ -100,7 +102,7 @@ fn describe_used_region(regions: &CampaignRegions, region: Region, what: &str) -
     }
 }
 
-/// The remedy if the country is ambiguous.
+/// The remedy for a phone number whose country is ambiguous.
 fn unknown_region_help(regions: &CampaignRegions) -> String {
     const ADVICE: &str =
         "write the number with `+` and its country code, or add its country, for example `--region UA`";

@@ -46,14 +46,15 @@ pub(super) struct Output {
     unwritten: Arc<AtomicBool>,
 }
 
-/// Replaces success by a storage failure, for a command whose result could not be written.
+/// Replaces the code of a success with the code of a storage failure, for a command whose result could not be written.
 ///
-/// Other codes are kept, because the code of a run reports the outcome of its messages.
+/// Any other code is kept, because it reports the outcome of the messages of a run.
 fn code_if_unwritten(code: u8) -> u8 {
     if code == exit::SUCCESS { exit::STORAGE } else { code }
 }
 
-/// Reports an error in writing a result, and returns whether there was one. A closed pipe is ignored.
+/// Reports an error that occurred while a result was written, and returns whether an error was reported. A closed pipe
+/// is ignored.
 pub(super) fn report_unwritten(written: io::Result<()>) -> bool {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -96,7 +97,7 @@ impl Output {
         }
     }
 
-    /// Prints the result of a command as one line of JSON. An object gets the version of the format.
+    /// Prints the result of a command as one line of JSON. The version of the JSON format is added to an object.
     pub(super) fn print_object(&self, object: &impl Serialize) {
         // Objects contain only text keys and finite numbers, so serialization cannot fail.
         let json = match self.distrusted.get() {
@@ -216,7 +217,7 @@ impl Output {
         });
     }
 
-    /// Formats a prompt for standard error. The operator types after its last line.
+    /// Formats a prompt for standard error. The operator types after the last line of the prompt.
     pub(super) fn format_prompt(&self, text: impl Into<StyledText>) -> String {
         text.into().render(error_terminal_width(), self.error_color).trim_end().to_owned() + " "
     }
@@ -236,7 +237,7 @@ impl Output {
         self.out_color
     }
 
-    /// Explains an error of `runs`.
+    /// Explains an error of the `campaign_runs` crate.
     pub(super) fn explain_error(&self, error: &campaign_runs::Error) -> Explanation {
         Explanation::of_run_error(error, &self.options)
     }
@@ -261,7 +262,7 @@ impl Output {
         }
     }
 
-    /// The width of standard output. `None` if it is not a terminal.
+    /// The width of standard output. `None` if standard output is not a terminal.
     pub(super) fn terminal_width(&self) -> Option<usize> {
         console::Term::stdout().size_checked().map(|(_, columns)| columns.into())
     }
@@ -272,7 +273,7 @@ impl Output {
     }
 }
 
-/// The width of standard error. `None` if it is not a terminal.
+/// The width of standard error. `None` if standard error is not a terminal.
 pub(super) fn error_terminal_width() -> Option<usize> {
     console::Term::stderr().size_checked().map(|(_, columns)| columns.into())
 }
@@ -295,7 +296,7 @@ fn has_colours(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// Adds the version to a JSON object. Arrays stay as they are.
+/// Adds the version of the JSON format to an object. Arrays are returned unchanged.
 pub(super) fn with_json_version(json: &str) -> String {
     match json.strip_prefix('{') {
         None => json.to_owned(),
@@ -335,7 +336,7 @@ pub(super) struct RowOutput<W> {
 }
 
 impl RowOutput<Stdout> {
-    /// Standard output.
+    /// Creates an output that writes rows to standard output.
     pub(super) fn stdout(syntax: RowSyntax) -> Self {
         let out = io::stdout();
         let terminal = out.is_terminal();
@@ -387,7 +388,7 @@ impl<W: Write> Write for RowOutput<W> {
     }
 }
 
-/// Formats a timestamp as local time to the second. Returns other texts unchanged.
+/// Formats a timestamp as local time to the second. A text in another format is returned unchanged.
 pub(super) fn format_timestamp(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), format_local_second)
 }

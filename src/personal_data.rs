@@ -452,7 +452,7 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
     Ok(code)
 }
 
-/// Chooses the format of a file by its extension, if the file can be written.
+/// Chooses the format of a file by its extension, and checks that the file can be written.
 fn choose_form(path: &Path) -> Result<EvidenceForm, CommandFailure> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("html" | "htm") => report::check_page_path(path).map(|()| EvidenceForm::Page),
@@ -475,7 +475,7 @@ impl SignedEvidence {
     }
 }
 
-/// Describes the messages to a number.
+/// Describes the messages to a phone number.
 fn describe_messages(phone: Phone, signed: &SignedEvidence, person: &RecipientRecord) -> StyledText {
     let messages = signed.evidence.facts["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text = StyledText::new();
@@ -488,7 +488,7 @@ fn describe_messages(phone: Phone, signed: &SignedEvidence, person: &RecipientRe
     text
 }
 
-/// Describes the missing runs, the digest and the signature.
+/// Describes the runs that could not be searched, the digest and the signature.
 fn describe_proof(signed: &SignedEvidence, person: &RecipientRecord) -> StyledText {
     let mut text = StyledText::new();
     for UnreadableRun { run, why } in &person.unreadable {

@@ -140,16 +140,16 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     exit::SUCCESS
 }
 
-/// The `run` command that sends a new plan, without its `--plan` option.
+/// Suggests the `run` command that sends a new plan, without the `--plan` option.
 fn suggest_run(args: &PlanArgs, plan: &CreatedPlan, inputs: &Inputs) -> String {
     let abroad = inputs.destination.profile().map_or(0, |profile| plan.list.count_abroad(profile));
     run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, inputs, abroad)
 }
 
-/// The `run` command that sends the planned campaign, without its `--plan` option. With a schedule, it needs `--now`
-/// unless the plan is for a scheduled run.
+/// Builds the `run` command that sends the planned campaign, without the `--plan` option. For a campaign with a
+/// schedule, the command includes `--now` unless the plan is for a scheduled run.
 ///
-/// `abroad` is the number of recipients outside the profile's `home` in the edition.
+/// `abroad` counts the recipients of the edition who are outside the profile's `home` countries.
 fn run_command_line(
     campaign: &Path,
     gateway: Option<&str>,

@@ -92,7 +92,8 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     Ok(exit::SUCCESS)
 }
 
-/// The rows of `--rows`, or of the first messages for `--first`. `None` without either.
+/// Returns the rows of `--rows`, or the rows of the first messages for `--first`. Returns `None` if neither option is
+/// given.
 ///
 /// # Errors
 /// If the list has no such rows.

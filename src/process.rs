@@ -37,7 +37,7 @@ pub(super) fn keep_memory_private() {
     }
 }
 
-/// A name that identifies this process among several machines: `web-1, process 4711`.
+/// A name that identifies this process across machines, such as `web-1, process 4711`.
 pub(super) fn process_name() -> String {
     #[cfg(unix)]
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -48,7 +48,7 @@ pub(super) fn process_name() -> String {
 
 /// Makes a write beyond the file-size limit fail, as on a full disk, instead of killing the process.
 ///
-/// The handler stays for the lifetime of the process. It needs the runtime.
+/// The handler stays for the lifetime of the process. Installing the handler requires the asynchronous runtime.
 pub(super) fn ignore_file_size_signal() {
     #[cfg(unix)]
     {
@@ -63,7 +63,7 @@ pub(super) fn ignore_file_size_signal() {
 /// Builds the asynchronous runtime of a command.
 ///
 /// # Errors
-/// If the system has too few files, threads or memory. The library reports some of these cases by a panic, which is
+/// If the system has too few files, threads or memory. Tokio reports some of these cases with a panic, which is
 /// converted into an error here.
 pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
     let reason = match try_threads(count_cores() * THREADS_PER_CORE + EXTRA_THREADS) {
@@ -87,7 +87,7 @@ pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
 
 /// Checks whether the system allows this many threads at the same time.
 ///
-/// The library hangs if it gets its first thread but not its second, so this is checked in advance.
+/// Tokio hangs if it can start its first thread but not its second, so the number of threads is checked in advance.
 fn try_threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock();

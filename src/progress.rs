@@ -45,7 +45,7 @@ enum ProgressDisplay {
 }
 
 impl ProgressReporter {
-    /// The progress of a run with this many rows. This command leaves `later` of them planned.
+    /// Creates the progress display of a run with this many rows. The command leaves `later` of these rows planned.
     pub(super) fn new(rows: u64, later: u64, output: &Output) -> Self {
         let shown = match output.progress_form() {
             ProgressForm::Bar => ProgressDisplay::Bar(show_bar(styled_bar(rows.saturating_sub(later)))),
@@ -135,7 +135,7 @@ fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
     due
 }
 
-/// Describes an event, leaving out any counts; empty for a settled one.
+/// Describes an event without counts; a `Settled` event has an empty description.
 fn describe_event(event: &DeliveryEvent) -> String {
     match event {
         DeliveryEvent::Settled { .. } => String::new(),
@@ -177,7 +177,7 @@ pub(super) fn describe_wait(reason: &str, time: Duration, next: AfterWait) -> St
 /// The width of the bar if the terminal has at least 80 columns. On a narrow terminal it is shorter.
 const BAR_CELLS: usize = 20;
 
-/// The text next to the bar on a terminal with this many columns. Empty before the first row.
+/// The text next to the bar on a terminal with this many columns. The text is empty before the first row is counted.
 ///
 /// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: speed, accepted messages, time left,
 /// rejected messages, messages in doubt.
@@ -312,7 +312,7 @@ pub(super) fn show_spinner(words: &'static str) -> LiveLine {
     line
 }
 
-/// Moves a spinner, and returns whether it is still the moving line.
+/// Advances a spinner, and returns whether the terminal still shows this spinner.
 fn tick_spinner(bar: &Arc<ProgressBar>) -> bool {
     let current = lock_current();
     let is_current = current.as_ref().is_some_and(|current| Arc::ptr_eq(current, bar));
@@ -322,7 +322,7 @@ fn tick_spinner(bar: &Arc<ProgressBar>) -> bool {
     is_current
 }
 
-/// Removes the moving line, for example before a prompt.
+/// Removes the live line, for example before a prompt.
 pub(super) fn clear_line() {
     if let Some(bar) = lock_current().take() {
         bar.finish_and_clear();
@@ -334,7 +334,7 @@ pub(super) fn set_typing(is_typing: bool) {
     IS_TYPING.store(is_typing, Ordering::Relaxed);
 }
 
-/// Writes to a terminal while the moving line is hidden, and below an unanswered prompt.
+/// Writes to a terminal while the live line is hidden, and on a new line below an unanswered prompt.
 pub(super) fn with_suspended_line<T>(write: impl FnOnce() -> T) -> T {
     if IS_TYPING.swap(false, Ordering::Relaxed) {
         let _ = writeln!(io::stderr().lock());
@@ -346,7 +346,7 @@ pub(super) fn with_suspended_line<T>(write: impl FnOnce() -> T) -> T {
 }
 
 impl LiveLine {
-    /// The bar.
+    /// The progress bar of the line.
     pub(super) fn bar(&self) -> &ProgressBar {
         &self.0
     }

@@ -64,13 +64,13 @@ impl ExpectedAnswer {
 }
 
 impl ConfirmationPrompt {
-    /// A prompt with a title. The answer confirms the action.
+    /// Creates a prompt with a title. The operator types `answer` to confirm the action.
     pub(super) fn new(title: impl Into<String>, answer: ExpectedAnswer, action: impl Into<String>) -> Self {
         let (title, action) = (title.into(), action.into());
         Self { title, facts: StyledText::new(), notes: StyledText::new(), answer, action, otherwise: "cancel" }
     }
 
-    /// Sets the effect of Enter.
+    /// Sets the text that says what Enter does, such as "cancel".
     pub(super) fn with_otherwise(self, otherwise: &'static str) -> Self {
         Self { otherwise, ..self }
     }
@@ -119,7 +119,7 @@ impl ConfirmationPrompt {
         self
     }
 
-    /// Renders the prompt. The operator types after its last line.
+    /// Renders the prompt. The operator types after the last line of the prompt.
     pub(super) fn render_text(&self) -> StyledText {
         let mut text = StyledText::new();
         text.add_line(INDENT, [strong(self.title.as_str())]);
@@ -136,7 +136,7 @@ impl ConfirmationPrompt {
         text
     }
 
-    /// Asks the operator at the terminal, and returns whether the answer confirms.
+    /// Asks the operator at the terminal, and returns whether the answer confirms the action.
     pub(super) async fn ask_operator(&self, output: &Output) -> Result<bool, campaign_runs::Error> {
         let typed = read_line(output.format_prompt(self.render_text())).await?;
         Ok(self.answer.is_matched_by(&typed))
@@ -169,7 +169,7 @@ pub(super) async fn require_confirmation(
     }
 }
 
-/// Reads the line that the operator types below `prompt`.
+/// Prints `prompt` with escaped control characters, and reads the line that the operator types after it.
 pub(super) async fn read_typed_line(prompt: String) -> Result<String, campaign_runs::Error> {
     read_line(escape_controls(&prompt)).await
 }

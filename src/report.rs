@@ -78,7 +78,7 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
     Ok(exit::SUCCESS)
 }
 
-/// The title of a run's campaign, if it has one and the run still has its copies.
+/// Loads the title of a run's campaign, if the campaign has a title and the run still has copies of its inputs.
 async fn load_title(ledger: &dyn Ledger, run: &Run) -> Option<String> {
     if run.shared || run.purged_at.is_some() {
         return None;
@@ -86,8 +86,8 @@ async fn load_title(ledger: &dyn Ledger, run: &Run) -> Option<String> {
     FrozenInputs::load_for_run(ledger, run).await.ok()?.brief.title
 }
 
-/// The default path of a run's report: `NAME.report.html` next to its results. If a later run wrote its results to the
-/// same file, the name contains the number of the run, so that the report of the later run is not replaced.
+/// Chooses the default path of a run's report: `NAME.report.html` next to the results of the run. If a later run wrote
+/// results to the same file, the name contains the run number, so the later run's report is not replaced.
 async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, CommandFailure> {
     let Some(results) = &run.results else {
         let place = PathBuf::from(format!("{}.report.html", run.name()));
@@ -107,7 +107,8 @@ async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, 
     Ok(place)
 }
 
-/// The first messages of a run that still has its copies. Lookups, code calls and single messages have none.
+/// Loads the first messages of a run that still has copies of its inputs. Runs of lookups, code calls and single
+/// messages have no such messages.
 async fn load_first_messages(
     ledger: &dyn Ledger,
     report: &RunReport,
@@ -164,7 +165,7 @@ pub(super) fn check_output_path(path: &Path, tag: &str, what: &str) -> Result<()
     }
 }
 
-/// Whether a path can be written: nothing exists there, or an empty file, or a file with this tag.
+/// Whether a path can be overwritten: there is no file, an empty file, or a file with this tag near its beginning.
 fn is_replaceable(path: &Path, tag: &str) -> io::Result<bool> {
     let mut beginning = Vec::new();
     match regular_file::open(path) {
@@ -177,7 +178,7 @@ fn is_replaceable(path: &Path, tag: &str) -> io::Result<bool> {
 /// Writes a page to a path.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the page cannot be written.
 pub(super) fn write_page(path: &Path, page: &str) -> Result<(), CommandFailure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = (|| {
@@ -195,7 +196,7 @@ fn unwritable_page(path: &Path, error: &io::Error) -> CommandFailure {
     CommandFailure::invalid(format!("cannot write the page `{}`: {error}", path.display()))
 }
 
-/// Opens a page with the default program. If that is impossible, prints its path.
+/// Opens a page with the default program. If that is impossible, prints the reason and the path of the page.
 pub(super) async fn open_page(output: &Output, path: &Path) {
     if let Err(why) = try_open_page(path).await {
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -207,14 +208,14 @@ pub(super) async fn open_page(output: &Output, path: &Path) {
 /// Opens a page with the default program.
 ///
 /// # Errors
-/// Why that is impossible.
+/// If the page cannot be opened; the error is the reason.
 pub(super) async fn try_open_page(path: &Path) -> Result<(), String> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let command = opener_command(&whole).ok_or("no graphical display is available")?;
     start_opener(command).await
 }
 
-/// The command that opens a file. `None` without a display.
+/// The command that opens a file. `None` if there is no graphical display.
 fn opener_command(path: &PathBuf) -> Option<Command> {
     let mut command = if cfg!(target_os = "macos") {
         Command::new("open")
@@ -233,7 +234,7 @@ fn opener_command(path: &PathBuf) -> Option<Command> {
     Some(command)
 }
 
-/// Starts the command. It might run as long as the browser.
+/// Starts the command. The command might run until the browser exits.
 async fn start_opener(mut command: Command) -> Result<(), String> {
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;

@@ -78,14 +78,14 @@ pub(super) async fn write_results(context: &Context, args: ResultsArgs) -> Resul
 }
 
 impl ResultsArgs {
-    /// Whether the results are printed.
+    /// Whether the results are printed instead of written to a file.
     fn is_printed(&self, run: &Run) -> bool {
         // Selected rows, and the row of a lookup or a code call, are printed and do not replace a file.
         let some = self.out.is_none() && (!self.selection.is_empty() || SingleKind::from_run(run).is_some());
         some || self.out.as_deref() == Some(Path::new("-"))
     }
 
-    /// The file to write: the named one, or one next to the results of the run.
+    /// Chooses the file to write: the file that `--out` names, or else a file next to the results of the run.
     async fn choose_file(&self, ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, CommandFailure> {
         if let Some(out) = &self.out {
             return Ok(out.clone());
@@ -138,7 +138,7 @@ async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Res
     Ok(code)
 }
 
-/// A reader that closes early, such as `head`, is not a failure.
+/// Treats a reader that closes early, such as `head`, as a success.
 fn ignore_closed_reader(written: Result<(), ResultsError>) -> Result<(), ResultsError> {
     match written {
         Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -321,7 +321,7 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
     text
 }
 
-/// The verdict about a variant, compared with the holdout group.
+/// Formats the verdict on a variant compared with the holdout group.
 fn verdict_line(name: &str, arm: &ArmFigures, holdout: &ArmFigures) -> StyledLine {
     let (meaning, what) = match EffectVerdict::from_proportions(arm.buyers, holdout.buyers) {
         EffectVerdict::More => {

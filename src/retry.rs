@@ -80,8 +80,8 @@ const MAX_ERROR_LENGTH: usize = 80;
 /// The states that `retry` sends without `--state`.
 const DEFAULT_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
-/// Describes the errors with their counts, and suggests the command that retries only the messages without lasting errors.
-/// Empty without lasting errors.
+/// Describes the errors with their counts, and suggests the command that retries only the messages without lasting
+/// errors. The result is empty if there are no lasting errors.
 pub(super) fn describe_errors(
     options: &RepeatedOptions,
     run: &str,
@@ -122,7 +122,8 @@ fn describe_error(RetriedError { state, text, rows }: &RetriedError) -> String {
     format!("  {rows} {state}{text}{advice}")
 }
 
-/// The command that retries only the other errors. `None` if `--error` cannot exclude the lasting errors.
+/// Suggests the command that retries only the messages without lasting errors. `None` if `--error` cannot exclude the
+/// lasting errors.
 fn retry_command(
     options: &RepeatedOptions,
     run: &str,

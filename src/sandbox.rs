@@ -84,7 +84,7 @@ fn describe_started(address: SocketAddr, base_url: &str, async_url: &str, key: &
     text
 }
 
-/// Chooses the key of the sandbox. If other machines can reach it, it needs a secret key.
+/// Chooses the API key of the sandbox. A sandbox that other machines can reach must be given a key.
 fn choose_key(listen: SocketAddr, given: Option<String>) -> Result<String, CommandFailure> {
     match given {
         Some(key) => Ok(key),
@@ -105,7 +105,7 @@ fn describe_address(address: SocketAddr) -> String {
     }
 }
 
-/// Loads the scenario of a file, or the default scenario.
+/// Loads the scenario in a file, or the default scenario if no file is given.
 pub(super) fn load_scenario_file(context: &Context, file: Option<&Path>) -> Result<Arc<Scenario>, CommandFailure> {
     let Some(file) = file else { return Ok(Arc::default()) };
     let loaded = load_scenario(file);

@@ -63,7 +63,7 @@ pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Out
 const SAME_MESSAGE_NOTE: &str = "each run sends the same message; to change it each time, use `{{ today }}` in a \
                                  template, or in the file name of the list or a template";
 
-/// Explains a missing gateway, because `schedule add` has no `--gateway` option.
+/// Explains a missing gateway without suggesting `--gateway`, which `schedule add` does not have.
 fn explain_missing_gateway(error: Error) -> CommandFailure {
     match error {
         Error::NoGatewayNamed => CommandFailure::invalid("the campaign does not specify a gateway")
@@ -177,7 +177,7 @@ fn add_finding(text: &mut StyledText, finding: &BriefFinding) {
     }
 }
 
-/// Changes a schedule and reports it.
+/// Applies an order to a schedule, and reports the new state of the schedule.
 async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) -> Result<u8, CommandFailure> {
     let Some(_) = context.open_existing_ledger().await? else {
         let unknown = ScheduleRefusal::Unknown { name: name.to_owned(), near: None, any: false };
@@ -249,7 +249,7 @@ fn show_next(context: &Context, args: &NextArgs) -> Result<u8, CommandFailure> {
     Ok(exit::SUCCESS)
 }
 
-/// Parses a time. Without an offset, it is in the time zone of the schedule.
+/// Parses a time. A time without an offset is in the time zone of the schedule.
 fn parse_moment(text: &str, schedule: &Schedule) -> Result<Timestamp, CommandFailure> {
     let local = DateTime::strptime("%Y-%m-%d %H:%M", text)
         .or_else(|_| text.parse())

@@ -148,7 +148,7 @@ async fn serve_until_shutdown(listener: TcpListener, router: Router, shutdown: S
     Ok(())
 }
 
-/// Binds a listener to the address of an option.
+/// Binds a listener to an address; the failure suggests choosing another address with `option`.
 pub(super) fn bind_listener(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), CommandFailure> {
     let bound =
         campaign_net::listen(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
@@ -172,7 +172,7 @@ async fn build_pages(
     Ok(Pages::new(adapters, Arc::clone(views), published, test_numbers))
 }
 
-/// Reads the numbers of `--test-to`.
+/// Reads the phone numbers in the file of `--test-to`.
 async fn read_test_numbers(file: &Path) -> Result<TestNumbers, CommandFailure> {
     let numbers = read_numbers(file, None).await?;
     if numbers.is_empty() {
@@ -270,7 +270,8 @@ impl ServerTasks {
         })));
     }
 
-    /// Waits for a signal or the first failure, then for the end of all tasks. A second signal ends the wait at once.
+    /// Waits for a signal or the first failure, then starts the shutdown and waits for all tasks to end. A second
+    /// signal ends the wait at once.
     async fn run_until_interrupt(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Result<(), CommandFailure> {
         let first_end = tokio::select! {
             _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Ok(()),
@@ -337,7 +338,7 @@ async fn open_webhook_endpoint(
     Ok(Some(WebhookEndpoint { address, listener, receiver, proxies: TrustedProxies::new(args.trusted_proxy.clone()) }))
 }
 
-/// The path from which profiles are searched for, given a campaign file or a folder of campaigns.
+/// Returns the path at which the search for profiles starts, given a campaign file or a folder of campaigns.
 fn campaign_path_in(path: PathBuf) -> PathBuf {
     if path.is_dir() { path.join("campaign.yaml") } else { path }
 }

@@ -22,7 +22,7 @@ use super::text::{StyledLine, plain, strong};
 use campaign_engine::report::{RunList, format_count};
 use campaign_runs::list_campaign_files;
 
-/// Prints a usage error, or the requested help.
+/// Prints a usage error or the requested help, and returns the exit code.
 pub(super) fn print_usage_error(error: &clap::Error, json: bool) -> u8 {
     if !error.use_stderr() {
         return if report_unwritten(error.print()) { exit::STORAGE } else { exit::SUCCESS };
@@ -55,12 +55,12 @@ pub(super) fn with_chosen_colors(command: Command, arguments: &[OsString]) -> Co
     with_color(command, color_of_help(arguments))
 }
 
-/// Sets the color choice for each subcommand too, because the command line is already built.
+/// Sets the color choice of a command and all its subcommands, because the command line is already built.
 fn with_color(command: Command, choice: ColorChoice) -> Command {
     command.color(choice).mut_subcommands(|inner| with_color(inner, choice))
 }
 
-/// The value of `--color`, before the other arguments are parsed.
+/// Finds the value of `--color` before the arguments are parsed.
 fn color_of_help(arguments: &[OsString]) -> ColorChoice {
     let given = |at: usize| match arguments[at].to_str()? {
         "--color" => arguments.get(at + 1)?.to_str(),
@@ -73,7 +73,7 @@ fn color_of_help(arguments: &[OsString]) -> ColorChoice {
     }
 }
 
-/// The filter of the log: the part of `RUST_LOG` about this program, otherwise the level of `-v`.
+/// Builds the log filter from the part of `RUST_LOG` about this program, or else from `-v` and `--quiet`.
 ///
 /// Events of libraries are excluded, because libraries might log the data that they send.
 fn log_filter(global: &GlobalOptions, variable: Option<&str>) -> Targets {
@@ -169,7 +169,7 @@ async fn list_run_names(context: &Context) -> Result<Vec<String>, CommandFailure
     Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
 }
 
-/// The kind of names that an argument takes, if completion offers them.
+/// Returns the kind of names that completion offers for an argument, if any.
 fn name_kind(argument: &Arg) -> Option<&'static str> {
     match argument.get_id().as_str() {
         "run" => Some("runs"),
@@ -242,8 +242,8 @@ fn fish_script() -> String {
     lines + "complete -c campaign -l gateway -r -f -a \"(campaign completions --names gateways 2>/dev/null)\"\n"
 }
 
-/// Adds the completion of names to the zsh script, in which the text after the last colon names an argument's
-/// completion.
+/// Adds the completion of names to the zsh script, where the text after a line's last colon sets the completion of an
+/// argument.
 fn add_names_to_zsh_script(script: &str) -> String {
     let mut text = String::new();
     for line in script.lines() {
@@ -324,7 +324,7 @@ fn render_pages(command: &Command) -> Vec<(String, Vec<u8>)> {
     std::iter::once((format!("{name}.1"), page)).chain(below).collect()
 }
 
-/// The name of the page, such as `campaign-gateway-add`.
+/// The name of the manual page, such as `campaign-gateway-add`.
 fn page_name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }

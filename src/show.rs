@@ -62,7 +62,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     Ok(exit::SUCCESS)
 }
 
-/// Prints the histories of selected messages. `more` is the number of selected messages that are not shown.
+/// Prints the histories of selected messages. `more` counts the selected messages that are not shown.
 fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u64) {
     let (output, name) = (&context.output, run.name());
     if output.json {
@@ -89,7 +89,7 @@ fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u6
     output.print_result(text);
 }
 
-/// The last row of a run. Each lookup, test or code call adds a row to the run that they share.
+/// Reads the last row of a run. Lookups, tests and code calls share a run, to which each of them adds a row.
 async fn read_last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, CommandFailure> {
     if !run.shared {
         return Ok(run.last_row());
@@ -98,7 +98,7 @@ async fn read_last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, CommandFai
     Ok(Row::new(u32::try_from(rows).unwrap_or(u32::MAX).saturating_add(Row::HEADER.get())))
 }
 
-/// The selected row or phone number.
+/// Returns the key of the selected row or phone number; a selected row must exist in the run.
 fn recipient_key(
     run: &Run,
     last: Row,
@@ -248,7 +248,7 @@ fn render_history(run: &Run, history: &MessageHistory, is_shown: impl Fn(&Histor
     text
 }
 
-/// The meaning of a history entry for the message.
+/// The meaning of a history event for the message, which determines the colour of the event.
 fn event_meaning(event: &HistoryEvent) -> SpanMeaning {
     match event {
         HistoryEvent::Outcome { outcome, .. } => match outcome {

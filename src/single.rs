@@ -111,7 +111,8 @@ pub(crate) async fn run_single_operation(
     Ok(report.exit)
 }
 
-/// Chooses the named profile, otherwise the only profile, or the built-in sandbox.
+/// Chooses the profile with this name, the built-in sandbox for the name `sandbox`, or the only profile if no name is
+/// given.
 fn choose_destination(context: &Context, name: Option<&str>) -> Result<Destination, CommandFailure> {
     let profile = match name {
         Some(SANDBOX) => return Ok(Destination::Rehearsal),
@@ -138,7 +139,7 @@ pub(super) struct SingleReport<'a> {
 }
 
 impl<'a> SingleReport<'a> {
-    /// Builds the report. `repeat` is the command that repeats the operation.
+    /// Builds the report about an ended operation. `repeat` is the command that repeats the operation.
     fn for_ended(context: &Context, operation: SingleKind, ended: &'a EndedSingle, repeat: String) -> Self {
         let mut counts = StateCounts::default();
         counts.add(ended.state, 1);
@@ -198,7 +199,7 @@ impl<'a> SingleReport<'a> {
     }
 }
 
-/// The gateway's identifier for an accepted or queued message, with its key in JSON.
+/// Returns the JSON key and the value of the gateway's identifier for an accepted or queued message.
 fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static str, String)> {
     match outcome? {
         OperationOutcome::Accepted { msg_id, answer: None, .. } => Some(("msg_id", msg_id.as_ref()?.to_string())),
@@ -207,7 +208,7 @@ fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static s
     }
 }
 
-/// Describes why the answer is missing. `None` if it arrived.
+/// Describes why the answer is missing. Returns `None` if the answer arrived.
 fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     let stopped = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();

@@ -25,7 +25,7 @@ pub(super) enum LedgerPurpose {
 }
 
 impl LedgerPurpose {
-    /// The purpose of a run, a plan or a single message.
+    /// The purpose of a run, a plan or a single message with this destination.
     pub(super) fn of_destination(destination: &Destination) -> Self {
         if destination.is_live() { Self::Sending } else { Self::Rehearsal }
     }
@@ -55,7 +55,7 @@ pub(super) enum StateFolder {
 }
 
 impl StateFolder {
-    /// Chooses the state folder. `None` if it is not named and this user has no home folder.
+    /// Chooses the state folder. Returns `None` if no folder is named and this user has no home folder.
     pub(super) fn choose(named: Option<PathBuf>, system: &Path, own: Option<PathBuf>) -> Option<Self> {
         if let Some(named) = named {
             return Some(Self::Named(named));
@@ -92,8 +92,8 @@ enum SystemFolder {
     Closed,
 }
 
-/// Examines the folder and not the ledger in it: a package creates the folder before the first command writes a ledger,
-/// and other users cannot look into the folder.
+/// Checks whether the system folder exists and this user can change it. The ledger is not examined: the folder can
+/// exist before the ledger, and other users cannot look into the folder.
 fn examine_system_folder(folder: &Path) -> SystemFolder {
     match std::fs::metadata(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => SystemFolder::Missing,
@@ -116,7 +116,8 @@ fn can_change(_: &Path) -> bool {
     false
 }
 
-/// The refusal to use a ledger other than the system's, with both alternatives.
+/// Creates the failure of a command that would use the user's own ledger beside the system ledger. The help names both
+/// alternatives.
 pub(super) fn second_ledger_failure(system: &Path) -> CommandFailure {
     let system = system.display();
     CommandFailure::invalid(format!(
@@ -129,7 +130,8 @@ pub(super) fn second_ledger_failure(system: &Path) -> CommandFailure {
     )
 }
 
-/// The refusal to continue in the system ledger what this user began in another, with both alternatives.
+/// Creates the failure of a command that would use the system ledger although the user's own ledger has live runs. The
+/// help names both alternatives.
 pub(super) fn earlier_ledger_failure(system: &Path, own: &Path, run: &str) -> CommandFailure {
     let (system, own, name) = (system.display(), own.display(), quote_for_shell(own));
     CommandFailure::invalid(format!(

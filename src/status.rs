@@ -48,7 +48,7 @@ pub(super) async fn show_status(context: &Context, args: &StatusArgs) -> Result<
     Ok(code)
 }
 
-/// The current state of a run that might have changed since it was read.
+/// Reads a run again, because it might have changed, and loads the report about the run.
 async fn reload_report(ledger: &dyn Ledger, run: RunId) -> Result<RunReport, CommandFailure> {
     let run = ledger.list_runs(RunFilter::with_key(run)).await?.pop();
     let run = run.ok_or_else(|| CommandFailure::new(exit::BUG, "the run is no longer in the ledger"))?;
@@ -61,7 +61,7 @@ pub(super) fn report_exit_code(report: &RunReport) -> u8 {
     exit::exit_code_of_run(run, counts, *status == RunStatus::Sending)
 }
 
-/// Formats a run for people to read.
+/// Formats the report about a run as text.
 pub(super) async fn format_report(report: &RunReport, context: &Context, ledger: &dyn Ledger) -> StyledText {
     let RunView { run, status, counts, .. } = &report.view;
     let (name, output) = (run.name(), &context.output);
@@ -104,7 +104,7 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
     text
 }
 
-/// Lists all runs.
+/// Lists the runs; older rehearsals are listed only if `all` is set.
 async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
     let place = context.ledger_location()?;
     context.note_system_ledger()?;
@@ -218,7 +218,8 @@ const READING_SHARE: u32 = 20;
 /// The width of the bar.
 const BAR_CELLS: usize = 30;
 
-/// Follows the named run, otherwise the latest run that is being sent, the latest live run or the latest run.
+/// Follows the named run, or else the latest run that is being sent, the latest live run or the latest run, in this
+/// order.
 async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandFailure> {
     let mut interrupt = context.watch_signals()?;
     let found = match name {
@@ -250,12 +251,12 @@ async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandF
     }
 }
 
-/// The pause after a read that took `took`.
+/// Returns how long to pause after a read that took this long.
 fn pause_after(took: Duration) -> Duration {
     MIN_INTERVAL.max(took.saturating_mul(READING_SHARE))
 }
 
-/// Finds the run to follow if the user names none. `None` without runs.
+/// Finds the run to follow if the user names none. Returns `None` if there are no runs.
 async fn find_run_to_watch(context: &Context) -> Result<Option<(Arc<dyn Ledger>, Run)>, CommandFailure> {
     let Some(ledger) = context.open_existing_ledger().await? else { return Ok(None) };
     let mut runs: Vec<Run> = ledger.list_stored_runs(RunFilter::all()).await?.into_iter().flatten().collect();
@@ -307,7 +308,7 @@ impl<'a> WatchScreen<'a> {
         Self { output, form, progress: None }
     }
 
-    /// Shows the run, if it changed.
+    /// Shows the current state of the run. Unless it is drawn in place on a terminal, only changes are printed.
     fn show_run(&mut self, report: &RunReport, mut text: StyledText) {
         let progress = self.progress_text(report).unwrap_or_default();
         match &mut self.form {
@@ -368,7 +369,7 @@ impl<'a> WatchScreen<'a> {
         Some(text)
     }
 
-    /// Shows the run at its end.
+    /// Shows the final state of the run.
     fn show_end(mut self, report: &RunReport, text: StyledText) {
         match &mut self.form {
             WatchDisplay::Terminal(term, rows) => {
@@ -402,7 +403,7 @@ fn with_time(mut object: Value) -> Value {
     object
 }
 
-/// Draws a text over the previous one, and returns the number of terminal rows that it occupies.
+/// Draws a text in place of the previous text, and returns how many terminal rows the new text occupies.
 fn draw_text(term: &Term, before: usize, text: &StyledText, color: bool) -> usize {
     let columns = term.size_checked().map_or(80, |(_, columns)| usize::from(columns).max(1));
     let text = text.render(Some(columns), color);
@@ -444,7 +445,7 @@ fn run_paragraph(cells: &[TableCell]) -> Vec<StyledLine> {
     vec![StyledLine::new(heading), StyledLine::new([&rows.0[..], &[plain(noun)], &counts.0].concat()).with_indent(2)]
 }
 
-/// The meaning of a state for its message.
+/// The meaning of a state for a message in this state.
 pub(super) fn state_meaning(state: RowState) -> SpanMeaning {
     match state {
         RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read => SpanMeaning::Good,

@@ -26,7 +26,8 @@ pub(super) const LIVE_GATEWAY: &str = "production";
 pub(super) struct RepeatedOptions(String);
 
 impl RepeatedOptions {
-    /// The options that the user typed. The next command also gets the other options from the environment.
+    /// Collects the options that the user typed on the command line. Options from the environment are not repeated,
+    /// because the next command reads them from there too.
     pub(super) fn from_matches(global: &GlobalOptions, matches: &ArgMatches) -> Self {
         let path = |path: &Option<PathBuf>| path.as_ref().map(quote_for_shell);
         let ledger = || quote_for_shell(global.ledger.as_ref()?.without_password()?).into();
@@ -48,14 +49,14 @@ impl Display for RepeatedOptions {
 }
 
 impl RepeatedOptions {
-    /// A suggested command; `arguments` begin with the subcommand.
+    /// Formats a command to suggest; `arguments` begin with the subcommand.
     ///
     /// No other code may write such a command; `tests/house.rs` checks this.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{self}")
     }
 
-    /// The command that shows a part of the account of a profile.
+    /// Formats the command that shows a part of a profile's gateway account.
     pub(super) fn view_command(&self, view: AccountView, profile: &str) -> String {
         let what = match view {
             AccountView::Balance => "balance",
@@ -96,7 +97,7 @@ impl Output {
     }
 }
 
-/// The arguments of a command with the gateway that replaces that of the campaign.
+/// Adds `--gateway` to the arguments of a command if a gateway replaces the campaign's own gateway.
 pub(super) fn with_gateway(arguments: impl Display, gateway: Option<&str>) -> String {
     let gateway = gateway.map(|gateway| format!(" --gateway {}", quote_for_shell(gateway))).unwrap_or_default();
     format!("{arguments}{gateway}")
@@ -109,7 +110,8 @@ pub(super) fn send_arguments(campaign: &Campaign, gateway: Option<&str>) -> Stri
 }
 
 impl Output {
-    /// How to retry rejected or undelivered messages of a run; `None` if there are none, or the run cannot be retried.
+    /// Describes how to retry rejected or undelivered messages of a run; `None` if there are none or the run cannot be
+    /// retried.
     pub(super) fn suggest_retry(&self, run: &Run, counts: &StateCounts) -> Option<String> {
         let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
         let (what, which) = match () {

@@ -119,7 +119,7 @@ async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(),
     Ok(())
 }
 
-/// Formats an entry of the list.
+/// Formats an entry of the suppression list.
 fn opt_out_line(opt_out: &OptOut) -> String {
     let who = opt_out.who.phone().map_or_else(|| "a forgotten number".to_owned(), |phone| format!("+{phone}"));
     format!("{who} · {}", describe_opt_out(opt_out))
@@ -137,7 +137,7 @@ pub(super) fn describe_opt_out(OptOut { scope, reach, reason, source, at, .. }: 
     )
 }
 
-/// Adds the opt-outs of a number to a text.
+/// Adds the opt-outs of a phone number to a text.
 pub(super) fn add_opt_out_history(text: &mut StyledText, OptOutHistory { listed, ended }: &OptOutHistory) {
     for opt_out in listed {
         text.add_line(0, [caution("on the suppression list: "), plain(describe_opt_out(opt_out).trim_end())]);
@@ -159,7 +159,7 @@ fn describe_scope(scope: &OptOutScope) -> String {
     }
 }
 
-/// The scope of an opt-out in a sentence about a number.
+/// Names the scope of an opt-out in a sentence about a phone number.
 fn name_scope(scope: &OptOutScope) -> String {
     scope.campaign().map_or_else(|| describe_scope(scope), |name| format!("campaign {name}"))
 }
@@ -173,7 +173,7 @@ fn describe_messages(scope: &OptOutScope) -> String {
     }
 }
 
-/// Turns a closed pipe, for example of `head`, into `None`.
+/// Converts the error of a closed pipe, as from `head`, into `None`.
 fn ignore_closed_pipe<T>(result: Result<T, OptOutExportError>) -> Result<Option<T>, CommandFailure> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -200,7 +200,7 @@ async fn warn_about_unknown_campaign(
 /// The maximum number of known campaigns in a warning.
 const MAX_NAMED_CAMPAIGNS: usize = 5;
 
-/// Describes an unknown campaign, with the most similar names. `None` if it has a run or a schedule.
+/// Describes an unknown campaign, with the most similar names. `None` if the campaign has a run or a schedule.
 ///
 /// This is only a warning, because recipients might opt out before the first run.
 async fn describe_unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> Result<Option<String>, CommandFailure> {
@@ -287,7 +287,7 @@ fn import_failure(error: Error) -> CommandFailure {
     }
 }
 
-/// Shows the new entries, and asks the operator to type their number.
+/// Shows the new entries, and asks the operator to type how many entries are new.
 async fn confirm_import(
     context: &Context,
     args: &ImportArgs,
@@ -323,7 +323,8 @@ fn describe_scopes(read: &OptOutFile) -> String {
     }
 }
 
-/// The command that undoes only this import, even if another file has the same name. `None` if there is none.
+/// The command that undoes only this import, even if another file has the same name. `None` if no command can undo only
+/// this import.
 fn undo_command(context: &Context, read: &OptOutFile) -> Option<String> {
     let source = read.undo_source()?;
     Some(context.output.command(format!("suppress remove --source {}", shell_path(Path::new(source)))))
@@ -378,7 +379,8 @@ async fn remove_opt_outs(context: &Context, args: &RemoveArgs) -> Result<(), Com
     }
 }
 
-/// The warnings about the named campaign. They are printed unless the command prints JSON.
+/// Prints a warning if the ledger does not know the named campaign, and returns the warning. With `--json`, the warning
+/// is only returned.
 async fn warn_about_campaign(
     context: &Context,
     ledger: &dyn Ledger,
@@ -454,8 +456,8 @@ async fn remove_number(
     Ok(())
 }
 
-/// Finds an opt-out from all campaigns that remains after opt-outs with another scope are removed: the one that covers
-/// the most messages.
+/// Finds an opt-out from all campaigns that remains after the opt-outs with the given scope are removed. If several
+/// remain, this is the opt-out that covers the most messages.
 async fn find_general_opt_out(
     ledger: &dyn Ledger,
     phone: Phone,

@@ -66,32 +66,32 @@ pub(super) fn span(meaning: SpanMeaning, text: impl Into<String>) -> Span {
     Span { text: text.into(), meaning, is_unbroken: false }
 }
 
-/// Ordinary text.
+/// Creates a span of ordinary text.
 pub(super) fn plain(text: impl Into<String>) -> Span {
     span(SpanMeaning::Plain, text)
 }
 
-/// A success.
+/// Creates a span about a success.
 pub(super) fn good(text: impl Into<String>) -> Span {
     span(SpanMeaning::Good, text)
 }
 
-/// A failure.
+/// Creates a span about a failure.
 pub(super) fn bad(text: impl Into<String>) -> Span {
     span(SpanMeaning::Bad, text)
 }
 
-/// A warning, or a message in doubt.
+/// Creates a span for a warning or a message in doubt.
 pub(super) fn caution(text: impl Into<String>) -> Span {
     span(SpanMeaning::Caution, text)
 }
 
-/// A detail.
+/// Creates a span for a detail.
 pub(super) fn dim(text: impl Into<String>) -> Span {
     span(SpanMeaning::Dim, text)
 }
 
-/// A name or a figure.
+/// Creates a span for a name or a figure.
 pub(super) fn strong(text: impl Into<String>) -> Span {
     span(SpanMeaning::Strong, text)
 }
@@ -113,7 +113,7 @@ pub(super) fn join_spans(parts: impl IntoIterator<Item = Vec<Span>>, between: &s
     spans
 }
 
-/// Splits a text, so that its quoted parts and the command at its end are not wrapped.
+/// Splits a text into spans, in which quoted parts and a command at the end are not wrapped.
 fn split_quoted(text: &str) -> Vec<Span> {
     let command = if text.starts_with("campaign ") { Some(0) } else { text.find(": campaign ").map(|at| at + 2) };
     let (prose, command) = text.split_at(command.unwrap_or(text.len()));
@@ -227,7 +227,7 @@ impl StyledLine {
         Self::new([mark, plain(" ")].into_iter().chain(spans))
     }
 
-    /// A line of prose. Its quoted parts and the command at its end are never wrapped.
+    /// A line of prose. Quoted parts and a command at the end of the line are never wrapped.
     pub(super) fn from_prose(text: &str) -> Self {
         Self::new(split_quoted(text))
     }
@@ -427,7 +427,7 @@ impl TerminalTable {
         text
     }
 
-    /// Formats a row as its first cell, and a line with a label for each other cell.
+    /// Formats a row as a line with the first cell, and a labelled line for each further cell that is not empty.
     fn labelled_lines<'r>(&'r self, row: &'r [TableCell]) -> impl Iterator<Item = StyledLine> {
         let others = self.header.iter().zip(row).skip(1).filter(|(_, cell)| cell.width() > 0);
         let others = others.map(|(name, cell)| {
@@ -439,7 +439,7 @@ impl TerminalTable {
 }
 
 impl TableCell {
-    /// The cell without colours.
+    /// The text of the cell, without colours.
     pub(super) fn plain_text(&self) -> String {
         self.0.iter().map(Span::plain_text).collect()
     }

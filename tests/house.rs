@@ -384,7 +384,7 @@ const SPECIAL: &[(&str, &[&str])] = &[
     ("crates/engine/src/check/rules/ways_out.rs", &["Sms"]),
     // An account might have no route for WhatsApp.
     ("crates/sandbox/src/platform/account.rs", &["Whatsapp"]),
-    // Operations that are answered at once.
+    // Operations that are answered immediately.
     ("crates/sandbox/src/platform/operations.rs", &["Hlr", "CallOtp"]),
     // A webhook reports the result of a call.
     ("crates/sandbox/src/webhooks.rs", &["Voice"]),

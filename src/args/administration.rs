@@ -273,12 +273,12 @@ pub(crate) enum LedgerCommand {
 pub(crate) struct LedgerUrl(String);
 
 impl LedgerUrl {
-    /// The URL without its password, for suggested commands. `None` if it is not a URL.
+    /// The URL without its password, for suggested commands. `None` if the value is not a PostgreSQL URL.
     pub(crate) fn without_password(&self) -> Option<String> {
         Some(PostgresAddress::parse(self.url()?).ok()?.url_without_password().to_owned())
     }
 
-    /// The URL. `None` if the variable is empty.
+    /// The URL. `None` if the option or the environment variable is empty.
     pub(crate) fn url(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|url| !url.is_empty())
     }

@@ -195,8 +195,8 @@ pub(crate) struct ConnectorArgs {
 }
 
 impl ConnectorArgs {
-    /// The arguments that start the same connector over standard input and output, from any folder. `gateways` is the file
-    /// with its profile.
+    /// Returns the arguments that start this connector over standard input and output from any folder. `gateways` is
+    /// the file with the gateway profile of the connector.
     pub(crate) fn start_arguments(&self, global: &GlobalOptions, gateways: PathBuf) -> Vec<String> {
         // Destructured, so that a new option must be handled here.
         let Self {
@@ -235,7 +235,7 @@ impl ConnectorArgs {
     }
 }
 
-/// A parser for the names of the clients, which shells can complete.
+/// Creates a parser for client names, which shells can complete.
 fn client_parser() -> impl TypedValueParser<Value = AssistantClient> {
     PossibleValuesParser::new(AssistantClient::ALL.map(AssistantClient::name))
         .try_map(|name| AssistantClient::from_name(&name).ok_or("unknown client"))

@@ -33,7 +33,7 @@ pub(crate) struct InitArgs {
     pub(crate) example: Option<&'static ExampleCampaign>,
 }
 
-/// A parser for the names of the examples, which shells can complete.
+/// Creates a parser for example names, which shells can complete.
 fn example_parser() -> impl TypedValueParser<Value = &'static ExampleCampaign> {
     PossibleValuesParser::new(EXAMPLES.iter().map(|example| PossibleValue::new(example.name).help(example.summary)))
         .try_map(|name| find_example(&name).ok_or("unknown example"))

@@ -36,7 +36,7 @@ fn with_long_help(command: Command) -> Command {
     command.arg(help).mut_subcommands(with_long_help)
 }
 
-/// The help template: clap's own, with the command groups added.
+/// Builds the help template: the default template of clap, with the command groups added.
 fn help_template(command: &Command) -> StyledStr {
     let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
     let width = command.get_subcommands().map(|below| below.get_name().len()).max().unwrap_or_default();
@@ -181,12 +181,12 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("man", "~/.local/share/man/man1"),
 ];
 
-/// Builds the command line with its examples.
+/// Builds the command-line parser, with examples in the help.
 pub(crate) fn build_command() -> Command {
     finish_command(CliArguments::command())
 }
 
-/// Builds the same command line, but does not read options from the environment.
+/// Builds the command-line parser, but does not read options from the environment.
 pub(crate) fn build_command_without_environment() -> Command {
     let options = ["ledger", "state_dir", "gateways"];
     let typed = |option: Arg| option.env(None::<&'static str>);

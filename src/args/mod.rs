@@ -48,8 +48,8 @@ const STYLES: Styles = Styles::styled()
 /// The version of the program, with its commit and the date of the commit if the build knows them:
 /// `0.1.0 (0369fa321c9b 2026-11-27)`.
 ///
-/// Builds for packages set both variables (`just dist`). Others do not: Cargo would build this crate again after each
-/// commit if it read `.git`, and the version of a changed working folder would be wrong.
+/// Package builds (`just dist`) set `CAMPAIGN_COMMIT` and `CAMPAIGN_COMMIT_DATE`. Other builds do not read `.git`:
+/// Cargo would rebuild this crate after each commit, and the version of a changed working folder would be wrong.
 pub(super) fn program_version() -> &'static str {
     static VERSION: LazyLock<String> =
         LazyLock::new(|| format_version(option_env!("CAMPAIGN_COMMIT"), option_env!("CAMPAIGN_COMMIT_DATE")));

@@ -128,7 +128,7 @@ impl SelectionArgs {
         rows.is_none() && to.is_none() && state.is_empty() && error.is_empty() && channel.is_empty()
     }
 
-    /// Whether a single row or number is selected, without any other condition.
+    /// Whether the selectors name a single row or a single phone number, and no other condition.
     pub(crate) fn names_one_message(&self) -> bool {
         let Self { rows, to, state, error, channel } = self;
         let single = match (rows, to) {
@@ -138,7 +138,7 @@ impl SelectionArgs {
         single && state.is_empty() && error.is_empty() && channel.is_empty()
     }
 
-    /// The row selection; `--to` is parsed like a number in a list of this region.
+    /// Returns the row selection; `--to` is parsed like a phone number in a list of this region.
     ///
     /// # Errors
     /// If `--to` is not a phone number, or no row can match all selectors.
@@ -168,7 +168,7 @@ impl SelectionArgs {
             .with_help(format!("no messages have been sent for rows in this state; remove `{selector}` or `--state`")))
     }
 
-    /// The selection without the number, for a command that looks for the number itself.
+    /// Returns the row selection without the phone number, for a command that looks up the number itself.
     pub(crate) fn rows_without_number(&self) -> RowSelection {
         let Self { rows, to: _, state, error, channel } = self;
         let (states, errors, channels) = (state.clone(), error.clone(), channel.clone());
@@ -176,10 +176,10 @@ impl SelectionArgs {
     }
 }
 
-/// Parses the number of `--to`: national in the region of the list, or international without its plus sign.
+/// Parses the phone number in `--to`: national in the region of the list, or international with or without `+`.
 ///
 /// # Errors
-/// If it is not a phone number.
+/// If the value is not a phone number.
 pub(crate) fn parse_phone(typed: &SecretString, region: Option<Region>) -> Result<Phone, CommandFailure> {
     let typed = typed.expose_secret();
     let international = || parse_phone_number(&format!("+{}", typed.trim_start_matches('+')), None);
@@ -189,13 +189,13 @@ pub(crate) fn parse_phone(typed: &SecretString, region: Option<Region>) -> Resul
     })
 }
 
-/// A parser for the names of the states, which shells can complete.
+/// Creates a parser for state names, which shells can complete.
 fn state_parser() -> impl TypedValueParser<Value = RowState> {
     PossibleValuesParser::new(RowState::ALL.map(RowState::name))
         .try_map(|name| RowState::from_name(&name).ok_or("unknown state"))
 }
 
-/// A parser for the names of the channels, which shells can complete.
+/// Creates a parser for channel names, which shells can complete.
 fn channel_parser() -> impl TypedValueParser<Value = Channel> {
     PossibleValuesParser::new(Channel::ALL.map(Channel::name))
         .try_map(|name| Channel::ALL.into_iter().find(|channel| channel.name() == name).ok_or("unknown channel"))
@@ -220,7 +220,7 @@ pub(crate) struct PageArgs {
     pub(crate) lang: Option<LanguageName>,
 }
 
-/// Makes page options require the option that names the file, except for `report`.
+/// Makes the page options of `preview` and `plan` require the option that names the file of the page.
 pub(super) fn with_page_options(command: Command) -> Command {
     let require_file = |option: Arg| {
         let is_of_page = ["open", "unmasked", "lang"].contains(&option.get_id().as_str());
@@ -243,14 +243,14 @@ pub(crate) enum LanguageName {
 }
 
 impl PageArgs {
-    /// The language of the page: the one that was typed, else that of the system.
+    /// Returns the language that was typed for the page, or else the language of the system.
     pub(crate) fn page_language(&self) -> PageLanguage {
         LanguageName::choose_language(self.lang)
     }
 }
 
 impl LanguageName {
-    /// The typed language, else that of the system.
+    /// Returns the typed language, or else the language of the system.
     pub(crate) fn choose_language(typed: Option<Self>) -> PageLanguage {
         match typed {
             Some(LanguageName::En) => PageLanguage::English,

@@ -117,7 +117,7 @@ const LEDGER_COPY: (&str, &str) = ("ledger copy", "moves the ledger to a shared 
 const SCHEDULE_PAUSE: (&str, &str) = ("schedule pause", "pauses a schedule");
 const SCHEDULE_REMOVE: (&str, &str) = ("schedule remove", "removes a schedule");
 
-/// Adds the commands that an unknown command might mean to a usage error.
+/// Adds suggestions to a usage error: the commands that the user might have meant by an unknown command.
 pub(crate) fn suggest_command(mut error: Error, arguments: &[OsString]) -> Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
@@ -137,7 +137,7 @@ pub(crate) fn suggest_command(mut error: Error, arguments: &[OsString]) -> Error
     error
 }
 
-/// The commands before an unknown one, such as `gateway templates`.
+/// Returns the commands that precede an unknown command, such as `gateway templates`.
 fn command_path_before(arguments: &[OsString], unknown: &str) -> String {
     let (mut command, mut path) = (build_command(), Vec::new());
     for argument in arguments.iter().skip(1).take_while(|argument| *argument != unknown) {
@@ -170,7 +170,7 @@ const RISKY_OPTIONS: [&str; 15] = [
 /// Values of options that send messages again. An error never suggests them.
 const RISKY_VALUES: [(&str, &str); 3] = [("--as", "send-again"), ("--as", "not-sent"), ("--state", "failed")];
 
-/// Removes options that are set in the environment from the usage of an error, which would show them as required.
+/// Rebuilds a usage error without the options from the environment, which the usage would otherwise show as required.
 pub(crate) fn hide_environment_options(error: Error, arguments: &[OsString]) -> Error {
     if !error.use_stderr() {
         return error;
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Collects every command with the words that call it.
+    /// Collects the words that call each command and subcommand.
     fn collect_commands(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
         found.push(words.to_vec());
         for inner in command.get_subcommands() {

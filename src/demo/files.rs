@@ -60,10 +60,10 @@ pub(super) struct DemoFolder {
 }
 
 impl DemoFolder {
-    /// Creates the folder. Without a chosen name, it gets the next free one.
+    /// Creates the folder. Without a chosen path, the folder gets the next free name.
     ///
     /// # Errors
-    /// If the chosen folder contains anything, or it cannot be created.
+    /// If the chosen folder is not empty, or the folder cannot be created.
     pub(super) fn create(chosen: Option<&Path>) -> Result<Self, CommandFailure> {
         let path = match chosen {
             Some(path) => path.to_owned(),
@@ -88,12 +88,12 @@ impl DemoFolder {
         self.path.join(name)
     }
 
-    /// The path for a shell.
+    /// The path of the folder, quoted for a shell.
     pub(super) fn shell_path(&self) -> String {
         quote_for_shell(&self.path)
     }
 
-    /// Writes the campaign with its mistakes, the list and the scenario.
+    /// Writes the campaign with the planted mistakes, the list and the scenario.
     pub(super) fn write_campaign(&self) -> Result<(), CommandFailure> {
         let planted = MISTAKES
             .iter()
@@ -103,7 +103,7 @@ impl DemoFolder {
         self.write_new(SCENARIO_FILE, SCENARIO)
     }
 
-    /// Writes the profile of the sandbox, and its key.
+    /// Writes the gateway profile of the sandbox, and the API key.
     pub(super) fn write_profile(&self, base_url: &str) -> Result<(), CommandFailure> {
         self.write_new(KEY_FILE, KEY)?;
         self.write_new(GATEWAYS_FILE, &GATEWAYS.replace("BASE_URL", base_url))
@@ -133,7 +133,7 @@ fn free_name(within: &Path) -> PathBuf {
     free.unwrap_or_default().into()
 }
 
-/// Builds the list: fictitious numbers with names and cities.
+/// Builds the text of the list: fictitious phone numbers with names and cities.
 fn list_text() -> String {
     const NAMES: [&str; 20] = [
         "Olena", "Ivan", "Maria", "Taras", "Oksana", "Andriy", "Iryna", "Petro", "Sofia", "Bohdan", "Natalia", "Oleh",

@@ -92,8 +92,8 @@ async fn start_sandbox(folder: &DemoFolder) -> Result<Sandbox, CommandFailure> {
     Ok(sandbox)
 }
 
-/// Delays an answer. The process is killed while it waits for this answer, so it does not know whether these messages
-/// were sent.
+/// Delays the gateway's answer to one request. The sending process is killed while it waits for this answer, so it does
+/// not know whether the messages were sent.
 fn delay_answer(scenario: &mut Scenario) {
     let when = ScenarioCondition { envelope: Some(UNANSWERED_REQUEST), ..ScenarioCondition::default() };
     scenario.faults.push(ScenarioFault { when, effect: FaultEffect::Delay(ANSWER_DELAY) });
@@ -119,7 +119,7 @@ struct DemoFigures {
 }
 
 impl Demo {
-    /// Shows all steps.
+    /// Runs all steps of the demo, and shows them.
     async fn show(&self) -> Result<DemoFigures, CommandFailure> {
         let recipients = format_thousands(RECIPIENTS);
         let send = ["run", CAMPAIGN_FILE, "--gateway", "demo", "--yes"];
@@ -180,7 +180,7 @@ impl Demo {
         Ok(DemoFigures { sent_before_kill, received })
     }
 
-    /// Begins a step: waits for Enter after the previous one, and prints the title.
+    /// Prints the title of a step. A paced demo first waits for Enter, except before step 1.
     async fn begin(&self, number: &str, title: &str) -> Result<(), CommandFailure> {
         if self.is_paced && number != "1" {
             let typed = read_typed_line("\nPress Enter to continue, or Ctrl-C to stop: ".to_owned());
@@ -247,10 +247,10 @@ impl Demo {
         command.spawn().map_err(failed)
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     ///
     /// # Errors
-    /// If it exits with another code than expected, or a signal stops the demo.
+    /// If the command exits with an unexpected code, or a signal stops the demo.
     async fn run_command(&self, arguments: &[&str], expected: u8) -> Result<(), CommandFailure> {
         let mut child = self.start_command(arguments)?;
         let status = self.wait_or_interrupt(child.wait()).await?;
@@ -260,7 +260,8 @@ impl Demo {
         }
     }
 
-    /// Starts sending, and kills the process when the gateway has half of the messages. Returns how many it has.
+    /// Starts sending, and kills the process when the gateway has half of the messages. Returns how many messages the
+    /// gateway has.
     async fn run_until_killed(&self, arguments: &[&str]) -> Result<u64, CommandFailure> {
         let mut child = self.start_command(arguments)?;
         let half = async {
@@ -322,7 +323,7 @@ fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     CommandFailure::new(exit::BUG, format!("the demo command `{command}` {how}; the demo files were kept"))
 }
 
-/// Describes the messages that the gateway received, as the last line of a proof.
+/// Describes how many messages and duplicates the gateway received, as the last line of a proof.
 fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
     let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
     match (sent, duplicates) {
@@ -331,7 +332,7 @@ fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) ->
     }
 }
 
-/// Prints where the files are, and returns the exit code.
+/// Prints where the report and the other files are, and returns the exit code.
 fn report_end(output: &Output, folder: &DemoFolder, figures: &DemoFigures) -> u8 {
     let DemoFigures { sent_before_kill, received } = figures;
     let is_proven = *received == ReceivedMessages { sent: RECIPIENTS, duplicates: 0 };
@@ -379,7 +380,7 @@ struct JournalLine<'l> {
 /// Counts the messages in a journal.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the journal cannot be read.
 fn count_messages(journal: &Path) -> io::Result<ReceivedMessages> {
     let mut by_phone: BTreeMap<String, u64> = BTreeMap::new();
     for line in BufReader::new(File::open(journal)?).lines() {

@@ -38,10 +38,10 @@ pub(super) struct GatewayChecks {
 }
 
 impl ProfileChecks {
-    /// Finds the named profile, or all of them.
+    /// Finds the profile with this name, or all profiles if no name is given.
     ///
     /// # Errors
-    /// If no profile has this name, or it cannot be used.
+    /// If no profile has this name, or the profile cannot be used.
     pub(super) fn find(context: &Context, name: Option<&str>) -> Result<Self, CommandFailure> {
         if name.is_some() {
             let profile = context.profiles().find_for_inquiry(name, &context.observer)?;
@@ -69,7 +69,7 @@ impl ProfileChecks {
         Ok(Self { profiles, results })
     }
 
-    /// Checks all profiles at the same time.
+    /// Checks all profiles concurrently.
     pub(super) async fn run(self, context: &Context, access: &LedgerAccess) -> GatewayChecks {
         let checks = self.profiles.iter().map(|profile| check_profile(context, profile, access));
         let mut all = GatewayChecks { results: self.results, times: Vec::new() };
@@ -106,7 +106,7 @@ async fn check_profile(context: &Context, profile: &Profile, access: &LedgerAcce
     GatewayChecks { results: results.into_iter().map(|result| result.with_gateway(&profile.name)).collect(), times }
 }
 
-/// Whether the hosts of both endpoints can be reached. Sends no key.
+/// Checks whether the hosts of both endpoints can be reached. The API key is not sent.
 async fn check_host(profile: &Profile) -> (CheckResult, Vec<GatewayTime>) {
     const CHECK: &str = "gateway";
     let mut endpoints = vec![(Endpoint::Sync, &profile.base_url)];
@@ -144,7 +144,7 @@ async fn check_host(profile: &Profile) -> (CheckResult, Vec<GatewayTime>) {
     (CheckResult::ok(CHECK, format!("{} responds", hosts.join(" and "))), times)
 }
 
-/// Whether the gateway accepts the key. Asks for the balance, which sends no message.
+/// Checks whether the gateway accepts the API key. The check asks for the balance and sends no message.
 async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger>) -> CheckResult {
     let asked = async {
         let adapters = context.adapters(Arc::clone(ledger))?;
@@ -161,7 +161,7 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
     }
 }
 
-/// The result of a check that failed with an error about the account of a profile.
+/// Converts an error about the account of a profile into the result of a failed check.
 fn result_from_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
     let failure = context.output.explain_error(error);
     let refused_question = failure.exit == exit::REJECTIONS;
@@ -170,13 +170,13 @@ fn result_from_error(context: &Context, check: &'static str, profile: &Profile, 
     if refused_question { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }
 
-/// The remedy that shows the whole answer of the gateway.
+/// The help text that suggests asking for the balance, which shows the whole answer of the gateway.
 fn balance_help(context: &Context, profile: &Profile) -> String {
     let balance = format!("gateway balance --gateway {}", quote_for_shell(&profile.name));
     format!("ask for the balance: {}", context.output.command(balance))
 }
 
-/// Whether the webhook address leads from this machine to `campaign serve`.
+/// Checks whether the webhook address leads from this machine to `campaign serve`.
 async fn check_webhook(context: &Context, profile: &Profile, access: &LedgerAccess) -> CheckResult {
     const CHECK: &str = "webhook";
     let hook = match load_hook(profile) {

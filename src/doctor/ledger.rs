@@ -67,7 +67,7 @@ fn closed(result: CheckResult) -> LedgerCheck {
     LedgerCheck { result, access: LedgerAccess::Closed, latest_run: None }
 }
 
-/// Checks the contents of an open ledger, and returns its number of runs and the latest one.
+/// Checks the contents of an open ledger, and returns how many runs it has and the latest run.
 async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<LatestRun>), CommandFailure> {
     let IntegrityReport { storage, records } = ledger.check_integrity().await;
     storage?;

@@ -24,7 +24,7 @@ const LITTLE_SPACE: u64 = 1 << 30;
 /// The size of the test file, which is larger than a page of the ledger.
 const TEST_BYTES: usize = 64 << 10;
 
-/// Whether the state folder exists or can be created, and new files can be created in it.
+/// Checks that the state folder exists or can be created, and that files can be created in this folder.
 pub(super) fn check_state_folder(state: &Path) -> CheckResult {
     const CHECK: &str = "state-folder";
     let shown = format!("`{}`", state.display());
@@ -63,7 +63,7 @@ fn is_writable(folder: &Path) -> bool {
     }
 }
 
-/// Whether the disk of the state folder has enough free space, and a file can be written to it.
+/// Checks that the disk of the state folder has enough free space, and that a file can be written to the folder.
 pub(super) fn check_disk(state: &Path) -> CheckResult {
     const CHECK: &str = "disk";
     let help = "free up disk space, or choose a folder on another disk with `--state-dir DIR`";
@@ -113,7 +113,7 @@ fn judge_space(_: u64, _: &str) -> CheckResult {
     CheckResult::skipped("disk", "the free space cannot be determined on this system")
 }
 
-/// A size in units that fit it: `12.3 GiB`.
+/// Formats a size in a unit that fits it, such as `12.3 GiB`.
 #[cfg(unix)]
 fn format_bytes(bytes: u64) -> String {
     match bytes {
@@ -122,8 +122,8 @@ fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// Whether the time zone of this machine is known. It is the zone of displayed times, and of `today` in campaigns without
-/// `timezone`.
+/// Checks whether the time zone of this machine is known. Displayed times are in this zone, and so is `today` in
+/// campaigns without `timezone`.
 pub(super) fn check_time_zone() -> CheckResult {
     const CHECK: &str = "time-zone";
     let zone = TimeZone::system();
@@ -142,7 +142,7 @@ pub(super) fn check_time_zone() -> CheckResult {
     }
 }
 
-/// Whether other users of this machine can read or change the state folder, the ledger or the gateway profiles.
+/// Checks whether other users of this machine can read or change the state folder, the ledger or the gateway profiles.
 pub(super) fn check_permissions(context: &Context, state: &Path) -> CheckResult {
     const CHECK: &str = "permissions";
     let place = context.profiles().new_profile_path(None);
@@ -235,7 +235,7 @@ impl ClockWatch {
         Self { wall: Timestamp::now(), monotonic: Instant::now() }
     }
 
-    /// Checks the clock now.
+    /// Checks the clock of this machine against the gateways and the latest run.
     pub(super) fn check(&self, gateways: &[GatewayTime], latest: Option<&LatestRun>) -> CheckResult {
         let (now, elapsed) = (Timestamp::now(), self.monotonic.elapsed());
         let passed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::ZERO);

@@ -68,7 +68,8 @@ impl CheckResult {
         Self::new(check, CheckStatus::Failed(code), message).with_help(help)
     }
 
-    /// A failed check with the message and remedy of a failure. `otherwise` is the remedy if the failure has none.
+    /// Creates a failed check with the message and the remedy of a failure. `otherwise` is the remedy if the failure
+    /// itself names no remedy.
     fn of_failure(check: &'static str, failure: Explanation, otherwise: impl Into<String>) -> Self {
         let Explanation { exit, message, help, .. } = failure;
         let (message, remedy) = split_remedy(&message.replace("; nothing was sent", ""));
@@ -151,7 +152,7 @@ pub(super) async fn run_doctor(context: &Context, args: &DoctorArgs) -> Result<u
     Ok(report_results(context, &results))
 }
 
-/// Prints the results, and returns the exit code of the most serious one.
+/// Prints the results, and returns the exit code of the most serious failure.
 fn report_results(context: &Context, results: &[CheckResult]) -> u8 {
     let codes = results.iter().filter_map(|result| match result.status {
         CheckStatus::Failed(code) => Some(code),

@@ -68,7 +68,7 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
     Ok(exit::SUCCESS)
 }
 
-/// Explains why nothing was written, with the remedy if the gateway refused the key.
+/// Explains why nothing was written, with a remedy that depends on the gateway's answer.
 fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
     const OFFLINE: &str = "or add the profile without testing the key: `--offline`";
     let mut refused = context.output.explain_error(&error);
@@ -125,7 +125,7 @@ impl KeyLocation {
         Ok(Self { source: written, new_file: Some(path).filter(|path| !path.exists()) })
     }
 
-    /// Describes the location.
+    /// Describes where the API key is stored.
     fn describe(&self) -> String {
         match (&self.source, &self.new_file) {
             (SecretSource::Env(name), _) => format!("read from ${name} each time"),
@@ -174,7 +174,7 @@ impl ProfilePrompts<'_> {
         self.ask_until_valid("--rate 10/s", given, &prompt, rate).await.map(Some)
     }
 
-    /// Asks for the home countries, except for a gateway on this machine or without a terminal.
+    /// Asks for the home countries, unless the gateway is on this machine or there is no terminal.
     async fn ask_home(&self, given: Option<String>, local: bool) -> Result<Option<CountrySet>, CommandFailure> {
         if given.is_none() && (local || !self.can_ask) {
             return Ok(None);
@@ -187,7 +187,7 @@ impl ProfilePrompts<'_> {
         self.ask_until_valid("--home UA", given, &question, parse_countries).await
     }
 
-    /// Reads the key: typed without an echo, or the first line of standard input.
+    /// Reads the API key from the terminal without echo, or from the first line of standard input.
     async fn read_key(&self) -> Result<SecretString, CommandFailure> {
         let can_ask = self.can_ask;
         let read = run_blocking(move || match can_ask {
@@ -214,7 +214,7 @@ impl ProfilePrompts<'_> {
         Ok(key)
     }
 
-    /// Asks until an answer is valid, unless the option is set.
+    /// Parses the value of the option, or asks at the terminal until an answer is valid.
     async fn ask_until_valid<T>(
         &self,
         option: &str,
@@ -247,7 +247,7 @@ impl ProfilePrompts<'_> {
     }
 }
 
-/// Parses the countries in a text. `None` if it contains none.
+/// Parses the countries in a text. Returns `None` if the text contains no countries.
 fn parse_countries(text: &str) -> Result<Option<CountrySet>, String> {
     let codes = text.split([',', ' ']).filter(|code| !code.is_empty());
     let countries = codes.map(|code| code.parse::<Region>().map_err(|error| error.to_string()));
@@ -339,10 +339,10 @@ pub(super) struct LiveCampaign {
     pub(super) names_gateway: bool,
 }
 
-/// Offers to write `gateway: NAME` into the campaign of `--for`, otherwise into the only campaign in the current
+/// Offers to write `gateway: NAME` into the campaign that `--for` names, or else into the only campaign in the current
 /// folder.
 ///
-/// Without a terminal, this uses `--for` and does not prompt.
+/// Without a terminal, nothing is written, and only the campaign that `--for` names is used.
 async fn offer_to_set_gateway(
     context: &Context,
     given: Option<&Path>,

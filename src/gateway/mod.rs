@@ -121,7 +121,7 @@ async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u
     Ok(code)
 }
 
-/// The status request for a typed message identifier.
+/// Builds the status request for a typed message identifier.
 fn status_inquiry(typed: &str, is_gateways: bool) -> Result<AskStatus, CommandFailure> {
     match is_gateways {
         true => {
@@ -199,7 +199,7 @@ async fn show_hook(context: &Context, args: &HookArgs) -> Result<u8, CommandFail
     Ok(exit::SUCCESS)
 }
 
-/// Sends a test request to the public address.
+/// Sends a test request to the public address of the webhook endpoint, and reports the answer.
 async fn test_hook(context: &Context, name: &str, hook: &WebhookUrls) -> Result<u8, CommandFailure> {
     let answer = test_webhook(hook, &format!("{:032x}", rand::random::<u128>())).await;
     if answer == WebhookTestAnswer::Ours {
@@ -221,7 +221,7 @@ async fn test_hook(context: &Context, name: &str, hook: &WebhookUrls) -> Result<
     Err(CommandFailure::new(code, format!("{}: {}", hook.public_url(), describe_hook_answer(&answer, other_secret))))
 }
 
-/// Describes the answer of the public address, and the remedy.
+/// Describes the answer from the public address of the webhook endpoint, and the remedy.
 pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> String {
     match answer {
         WebhookTestAnswer::Ours => "it reaches `campaign serve`".to_owned(),
@@ -316,12 +316,12 @@ async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> R
     }
 }
 
-/// Formats a time of the gateway (ISO 8601 with offset) as local time. Returns other texts unchanged.
+/// Formats a time of the gateway (ISO 8601 with offset) as local time. A text in another format is returned unchanged.
 fn format_time(text: Option<&str>) -> String {
     output::format_timestamp(text.unwrap_or_default())
 }
 
-/// Formats an identifier. Empty without one.
+/// Formats an identifier. Returns an empty string if there is no identifier.
 fn format_id(id: Option<&GatewayMessageId>) -> String {
     id.map(GatewayMessageId::to_string).unwrap_or_default()
 }

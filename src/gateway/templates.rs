@@ -42,7 +42,7 @@ trait ChannelTemplate: Sized {
     /// Formats the facts that the gateway returned about a new template.
     fn format_created(&self) -> String;
 
-    /// The facts and the text of a template.
+    /// Returns the facts about a template, and the text of the template.
     fn into_record(self) -> (Vec<Span>, String);
 
     fn to_json(&self) -> Value;
@@ -227,7 +227,7 @@ async fn delete_template<T: ChannelTemplate>(
     Ok(exit::SUCCESS)
 }
 
-/// Reads the text from the arguments or from a file. It is never blank.
+/// Reads the template text from the arguments or from a file. A blank text is an error.
 fn read_template_text(args: &TextArgs) -> Result<String, CommandFailure> {
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),

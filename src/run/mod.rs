@@ -190,7 +190,7 @@ fn prepare_launch(context: &Context, inputs: Arc<Inputs>, request: RunRequest) -
 /// The interval between two reads of the clock, which might be adjusted meanwhile.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Loads the campaign with the occurrence of its schedule that is due, if it has a schedule.
+/// Loads the campaign, and the due occurrence of its schedule if it has one.
 async fn load_due_campaign(
     context: &Context,
     args: &RunArgs,
@@ -219,7 +219,8 @@ async fn load_due_campaign(
     }
 }
 
-/// Finds the occurrence of a campaign's unfinished run. `None` without such a run, and `Some(None)` without an occurrence.
+/// Finds the occurrence of a campaign's unfinished run. Returns `None` if there is no such run, and `Some(None)` if the
+/// run has no occurrence.
 async fn find_unfinished_occurrence(
     context: &Context,
     inputs: &Inputs,
@@ -231,7 +232,7 @@ async fn find_unfinished_occurrence(
     }
 }
 
-/// Waits until a campaign is due, with a countdown. If it is interrupted, nothing is sent.
+/// Waits until a campaign is due, with a countdown. If the wait is interrupted, nothing is sent.
 ///
 /// An occurrence that the machine slept through is skipped if it is late by more than `grace`.
 async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {
@@ -357,7 +358,7 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     command
 }
 
-/// Describes the skipped recipients, a line for each reason.
+/// Describes the skipped recipients, with a line for each of the most frequent reasons.
 fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
     let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
@@ -367,7 +368,7 @@ fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
     shown.collect()
 }
 
-/// Describes how many recipients of these rows get each variant. `None` without variants.
+/// Describes how many recipients of these rows get each variant. Returns `None` if the campaign has no variants.
 pub(crate) fn describe_variants(brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
     let of_arm = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
     let number = |arm: usize| of_arm(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();

@@ -36,7 +36,8 @@ pub(super) struct OutcomePrinter<'a> {
 }
 
 impl OutcomePrinter<'_> {
-    /// Prints the summary and returns the exit code. `real_time` says whether the call kept the rate limit of a live run.
+    /// Prints the summary and returns the exit code. `real_time` says whether this command kept to the rate limit of a
+    /// live run.
     pub(super) fn print_outcome(&self, outcome: RunOutcome, real_time: bool) -> u8 {
         let mut summaries = Vec::new();
         let kept = match &outcome {
@@ -72,7 +73,7 @@ impl OutcomePrinter<'_> {
         code
     }
 
-    /// Notes that the results of the last run replaced those of an earlier run.
+    /// Updates the summary of an earlier run whose results were replaced: names the backup, or adds a note.
     fn note_replaced_results(&self, earlier: &mut RunSummary, kept: Option<&ResultsBackup>) {
         if let Some(kept) = kept.filter(|kept| earlier.run.as_ref() == Some(&kept.run)) {
             earlier.results = Some(kept.path.display().to_string());
@@ -176,7 +177,7 @@ impl OutcomePrinter<'_> {
         )
     }
 
-    /// Summarizes a call without any recipients left to send to.
+    /// Summarizes a command that had no recipients left to send to.
     fn summarize_nothing_left(&self, nothing: &NothingLeft) -> RunSummary {
         let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
         let (mut notes, mut next) = (describe_left_out(&nothing.survey.survey.left_out), None);
@@ -237,14 +238,14 @@ impl OutcomePrinter<'_> {
         format!("to send a new mailing, {another}; to send this message to all recipients again: {again}")
     }
 
-    /// Describes a run with rows in doubt, and the command that resolves them.
+    /// Describes a run with rows in doubt, and also returns the command that resolves these rows.
     fn describe_open_doubt(&self, RunInDoubt { run, rows, step }: &RunInDoubt) -> (String, String) {
         let command = self.output.suggest_for_run(run, step);
         let are = choose_plural(*rows, "is", "are");
         (format!("{} in {run} {are} still in doubt: {command}", format_count(*rows, "row")), command)
     }
 
-    /// Collects the notes of this call.
+    /// Collects the notes about an ended run.
     fn collect_notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
         let rejected: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
@@ -316,7 +317,7 @@ impl OutcomePrinter<'_> {
         notes
     }
 
-    /// Describes the step after the next one, for a finished run whose rows need attention first.
+    /// Describes the step that follows the next command, for a finished run whose rows need attention first.
     fn describe_follow_up(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
         match code {
             exit::REJECTIONS | exit::IN_DOUBT if kind.is_some() => None,
@@ -329,7 +330,7 @@ impl OutcomePrinter<'_> {
         }
     }
 
-    /// Describes how to send a rehearsed campaign: through the only gateway, or through a new one.
+    /// Describes how to send a rehearsed campaign: through a configured live gateway, or through a new gateway.
     fn describe_going_live(&self) -> String {
         let path = shell_path(&self.inputs.campaign.file);
         if self.inputs.campaign.schedule.is_some() && self.live.contains(&self.inputs.own_gateway) {
@@ -345,8 +346,8 @@ impl OutcomePrinter<'_> {
         }
     }
 
-    /// Describes the source of the API key that the gateway refused.
-    fn describe_key_location(&self) -> String {
+    /// Describes where to correct the API key that the gateway refused.
+    fn suggest_key_correction(&self) -> String {
         match self.inputs.destination.profile() {
             Some(profile) => {
                 format!("correct the key in {}, which the profile `{}` uses", profile.api_key, profile.name)
@@ -368,7 +369,7 @@ impl OutcomePrinter<'_> {
                 output.suggest_for_run(&name, &NextStep::for_doubt(counts).unwrap_or(NextStep::Wait))
             }
             exit::REJECTIONS | exit::IN_DOUBT => output.suggest_for_run(&name, &NextStep::for_ended_run(counts)),
-            exit::REFUSED_KEY => format!("{}, then: {resume}", self.describe_key_location()),
+            exit::REFUSED_KEY => format!("{}, then: {resume}", self.suggest_key_correction()),
             exit::STORAGE => format!("{}, then: {resume}", self.output.describe_ledger_repair()),
             _ => resume,
         }
@@ -458,7 +459,8 @@ fn status_note(output: &Output, inputs: &Inputs, run: &Run, counts: &StateCounts
     })
 }
 
-/// The status command after a finished live run. It follows receipts at a terminal, and ends at once elsewhere.
+/// Suggests the `status` command for a finished live run. At a terminal, the command follows receipts that arrive by
+/// webhook; otherwise, it exits at once.
 fn status_command(output: &Output, inputs: &Inputs, run: &Run, counts: &StateCounts) -> String {
     let name = run.name();
     let is_watched = !output.json && output.terminal_width().is_some();

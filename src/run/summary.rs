@@ -158,7 +158,7 @@ impl Tone {
     }
 }
 
-/// The rows of the run by state.
+/// Formats the row counts of a run by state.
 fn row_counts(rows: u64, counts: &StateCounts, in_part: u64) -> Vec<Span> {
     let mut spans = vec![plain(format!("{}: ", format_count(rows, "row")))];
     spans.extend(status::count_spans(counts, in_part));
@@ -174,7 +174,7 @@ pub(super) fn print_run_summary(output: &Output, summary: &RunSummary, code: u8)
     }
 }
 
-/// The summary as JSON with the exit code. If the code is that of a failure, the reason is included.
+/// The summary as JSON with the exit code. If the code means a failure, the reason is included.
 pub(super) fn summary_json(summary: &RunSummary, code: u8) -> Value {
     let mut object = summary.to_json();
     object["exit"] = code.into();

@@ -86,7 +86,7 @@ fn run_with_nothing_to_send_exits_0_and_explains_what_to_do() {
 }
 
 #[test]
-fn list_without_valid_recipients_still_has_a_run_with_results() {
+fn run_without_valid_recipients_still_has_results() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(0);

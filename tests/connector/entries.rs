@@ -50,7 +50,7 @@ fn client_entry_names_the_address_of_the_connector() {
 }
 
 #[test]
-fn client_entry_for_stdio_has_every_requested_lock() {
+fn client_entry_for_stdio_has_every_requested_option() {
     let folder = Folder::new(false);
     folder.write("gateways.yaml", "one: { base_url: \"http://127.0.0.1:1\", api_key: { file: one.key }, rate: 1/s }\n");
     let locks =

@@ -390,7 +390,7 @@ fn unconfirmed_or_disabled_send_never_sends() {
         Ok(())
     });
     result.expect("the property holds");
-    // Only keys were checked.
+    // The only operations are balance inquiries, which check the API key.
     let operations = sandbox.journal().into_iter().filter(|line| line["event"] == "operation");
     let others: Vec<Value> = operations.filter(|line| line["type"] != "balance").collect();
     assert!(others.is_empty(), "{others:?}");

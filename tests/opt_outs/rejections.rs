@@ -112,7 +112,7 @@ fn run_stops_when_too_many_recipients_opt_out() {
     run.finish().exits(5).says("opted out because of this run");
     let sent = gateway.phones().len();
     assert!(sent < 600, "{sent}");
-    // The limit holds for the whole run.
+    // The limit applies to the whole run, so a resumed run stops again.
     hooked.sale.run(&[]).exits(5);
     assert!(gateway.phones().len() <= sent + 10, "{sent}");
     hooked.sale.replace("sale.yaml", "opted_out: 1%", "opted_out: 50%");

@@ -75,7 +75,7 @@ fn retry_from_a_page_matches_its_preview_and_logs_the_user() {
 }
 
 #[test]
-fn retry_from_a_page_obeys_opt_outs_and_frozen_inputs() {
+fn retry_from_a_page_respects_opt_outs_and_frozen_inputs() {
     let gateway = rejecting(&[3, 4]);
     let sale = send(campaign().to(4).through(&gateway));
     let server = Server::start(&sale, &[]);

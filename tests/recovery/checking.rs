@@ -157,7 +157,7 @@ fn ledger_check_names_damaged_records_and_remedies() {
 }
 
 #[test]
-fn ledger_check_reads_records_behind_stored_counts() {
+fn ledger_check_finds_damage_in_records_with_stored_counts() {
     for (damage, named) in [
         (
             "INSERT INTO left_out (run, state, reason, rows, sum)

@@ -100,25 +100,25 @@ fn flip_bit(state: &Path, files: &[&str], chance: &mut Chance) -> String {
 }
 
 #[test]
-fn flipped_bit_in_ledger_of_finished_run_sends_nothing_twice() {
+fn flipped_bit_in_ledger_of_finished_run_causes_no_duplicates() {
     let _files = in_files();
     FINISHED.flip_bits(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
-fn flipped_bit_in_ledger_of_stopped_run_sends_nothing_twice() {
+fn flipped_bit_in_ledger_of_stopped_run_causes_no_duplicates() {
     let _files = in_files();
     STOPPED.flip_bits(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
-fn flipped_bit_in_log_of_finished_run_sends_nothing_twice() {
+fn flipped_bit_in_log_of_finished_run_causes_no_duplicates() {
     let _files = in_files();
     KILLED_AT_THE_END.flip_bits(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
-fn flipped_bit_in_log_of_killed_run_sends_nothing_twice() {
+fn flipped_bit_in_log_of_killed_run_causes_no_duplicates() {
     let _files = in_files();
     KILLED.flip_bits(FLIPS, &mut Chance::seeded());
 }

@@ -73,7 +73,7 @@ fn fill_the_disk_midway(step: usize) {
 }
 
 #[test]
-fn full_disk_midway_leaves_no_message_unrecorded() {
+fn disk_that_fills_midway_leaves_no_message_unrecorded() {
     // The log is written in pages of 4 KB, one at a time, so steps of 3 KB still hit every page.
     fill_the_disk_midway(3);
 }

@@ -81,7 +81,7 @@ fn deleted_ledger_is_detected_and_not_treated_as_empty() {
 }
 
 #[test]
-fn lost_or_old_ledger_sends_nothing_and_the_right_one_resumes() {
+fn lost_or_old_ledger_blocks_sending_until_it_is_replaced() {
     let _files = in_files();
     for (name, damage, words) in DAMAGES {
         let _case = telling(format!("case: the ledger is {name}"));

@@ -13,7 +13,7 @@ pub fn set_action(action: fn(&str)) {
     let _ = ACTION.set(action);
 }
 
-/// Runs the action, if there is one, at the failpoint with this name.
+/// Runs the action, if one is set, at the failpoint with this name.
 #[inline]
 pub fn pass(name: &str) {
     if let Some(action) = ACTION.get() {

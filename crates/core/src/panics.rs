@@ -9,7 +9,7 @@ thread_local! {
     static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns the result of a call. `None` if it panics, without any output.
+/// Returns the result of a call. `None` if the call panics; the panic message is not printed.
 pub fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

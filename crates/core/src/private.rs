@@ -40,7 +40,7 @@ pub enum ExistingFile {
 /// Durably creates a folder and its missing parents. An existing folder keeps its mode.
 ///
 /// # Errors
-/// If one of them cannot be created or synced, or another file has its name.
+/// If a folder cannot be created or synced, or if a file has the name of a folder.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     if let Some(above) = above.filter(|above| !above.is_dir()) {
@@ -74,7 +74,7 @@ fn create_one_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// The folder of a file or folder.
+/// The folder that contains a file or folder.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -95,7 +95,7 @@ pub fn sync_entry(path: &Path) -> io::Result<()> {
     sync_folder(folder_of(path))
 }
 
-/// Syncs the entries of a folder, if it can be opened and the file system supports it.
+/// Syncs the entries of a folder, unless permission to open it is denied or the file system does not support syncing.
 ///
 /// # Errors
 /// If the disk fails.
@@ -118,7 +118,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 /// Opens a file for writing and creates it if it is missing. An existing file keeps its mode.
 ///
 /// # Errors
-/// If it cannot be created or opened.
+/// If the file cannot be created or opened.
 pub fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
     let mut options = OpenOptions::new();
     match existing {
@@ -150,7 +150,7 @@ pub fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
 /// moved.
 ///
 /// # Errors
-/// If its mode cannot be read or set.
+/// If the mode of the file cannot be read or set.
 pub fn adopt_permissions(file: &File, folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if is_shared_folder(folder) {
@@ -160,7 +160,7 @@ pub fn adopt_permissions(file: &File, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Restores the group permissions of a file that the umask removed.
+/// Restores the group permissions that the umask removed from a file.
 #[cfg(unix)]
 fn share_with_group(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -187,7 +187,8 @@ pub struct FileAccess {
     pub is_shared_temporary: bool,
 }
 
-/// Reads the permissions of a file or folder. `None` if it does not exist or the platform has no Unix permission bits.
+/// Reads the permissions of a file or folder. `None` if the file or folder does not exist, or if the platform has no
+/// Unix permission bits.
 pub fn read_access(path: &Path) -> Option<FileAccess> {
     #[cfg(unix)]
     {
@@ -211,7 +212,7 @@ pub fn read_access(path: &Path) -> Option<FileAccess> {
 /// from here.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the file cannot be written or synced.
 pub fn overwrite_with_zeros(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
     file.rewind()?;
@@ -222,7 +223,7 @@ pub fn overwrite_with_zeros(file: &mut File) -> io::Result<()> {
 /// Restricts an existing file to its owner. A file that is not regular is left alone.
 ///
 /// # Errors
-/// If its mode cannot be read or set.
+/// If the mode of the file cannot be read or set.
 pub fn restrict_to_owner(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     if file.metadata()?.is_file() {

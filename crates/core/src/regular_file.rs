@@ -14,7 +14,7 @@ static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
 /// Whether opening a file has failed, since the process started, because the process or the system had no file handles
 /// left.
 ///
-/// The file is not the cause, even if the finding names it.
+/// The file is not the cause, even if the finding names the file.
 pub fn has_run_out_of_file_handles() -> bool {
     WITHOUT_HANDLE.load(Ordering::Relaxed)
 }
@@ -22,7 +22,7 @@ pub fn has_run_out_of_file_handles() -> bool {
 /// Opens the regular file at `path` for reading, without waiting for a writer.
 ///
 /// # Errors
-/// If it cannot be opened, or is not a regular file; the error says what it is.
+/// If the file cannot be opened or is not regular; the error then names the kind of file.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -34,7 +34,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Returns the file if it is regular.
 ///
 /// # Errors
-/// If it is not a regular file; the error says what it is.
+/// If the file is not regular; the error names the kind of file.
 pub fn require_regular(file: File) -> io::Result<File> {
     // The check uses the open file, because a path could be replaced between the check and the opening.
     let kind = file.metadata()?.file_type();
@@ -45,7 +45,8 @@ pub fn require_regular(file: File) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file")))
 }
 
-/// Returns the error. An error about file handles is remembered, and its message says where to see the limit.
+/// Returns the error, and records whether it means that no file handles are left. The message of such an error also
+/// says where to see the limit.
 pub fn record_handle_exhaustion(error: io::Error) -> io::Error {
     #[cfg(unix)]
     {
@@ -60,7 +61,7 @@ pub fn record_handle_exhaustion(error: io::Error) -> io::Error {
     error
 }
 
-/// The flags with which a pipe opens without a writer. They have no effect on a regular file.
+/// The flags that let a pipe be opened without waiting for a writer. The flags have no effect on a regular file.
 #[cfg(unix)]
 fn nonblocking_flags() -> i32 {
     rustix::fs::OFlags::NONBLOCK.bits().cast_signed()

@@ -181,7 +181,7 @@ fn key_name(step: &PathStep) -> Option<&str> {
     }
 }
 
-/// The headers of the list, quoted where YAML needs it.
+/// Completions for the headers of the list, in quotes.
 fn complete_headers(names: &KnownNames) -> Vec<Completion> {
     let with_header = names.columns.iter().filter(|column| !column.header.is_empty());
     let items = with_header.map(|column| Completion {
@@ -191,7 +191,7 @@ fn complete_headers(names: &KnownNames) -> Vec<Completion> {
     items.collect()
 }
 
-/// The names that a template can use.
+/// Completions for the names that a template can use.
 fn complete_template_names(names: &KnownNames) -> Vec<Completion> {
     let columns = names.columns.iter().map(|column| Completion {
         insert: column_expression(column),

@@ -50,7 +50,7 @@ pub(crate) struct YamlOutline {
 }
 
 impl YamlOutline {
-    /// Reads a text with the cursor at this byte.
+    /// Reads the outline of a text with the cursor at this byte.
     pub(crate) fn read(text: &str, cursor: usize) -> Self {
         let mut scanner =
             Scanner { text, at_cursor: cursor, frames: Vec::new(), top_items: 0, keys: Vec::new(), cursor: None };
@@ -58,7 +58,7 @@ impl YamlOutline {
         Self { keys: scanner.keys, cursor: scanner.cursor }
     }
 
-    /// The names of the keys in the map at this path, except the one at the cursor.
+    /// The names of all keys in the map at the cursor, except the key at the cursor.
     pub(crate) fn names_in<'o>(&'o self, cursor: &'o YamlCursor) -> impl Iterator<Item = &'o str> {
         let others = self.keys.iter().filter(|key| key.parent == cursor.path && key.span.start != cursor.word.start);
         others.map(|key| key.name.as_str())
@@ -186,7 +186,7 @@ impl Scanner<'_> {
     /// Reads a flow collection that begins at a byte, in the value of a key in this column. Returns the beginning of
     /// the line after it.
     ///
-    /// If its brackets are not closed, it ends where the next key of the same or an outer map begins.
+    /// If the brackets are not closed, the collection ends where the next key of the same or an outer map begins.
     fn scan_flow(&mut self, start: usize, owner: usize) -> usize {
         let (base, bytes) = (self.path(), self.text.as_bytes());
         let mut levels: Vec<FlowLevel> = Vec::new();
@@ -289,7 +289,7 @@ impl Scanner<'_> {
         self.note(slot, flow_path(base, levels), word, true);
     }
 
-    /// Notes the cursor in an empty line: a key can begin in its column.
+    /// Notes the cursor in an empty line, where a key can begin in the cursor's column.
     fn note_blank(&mut self, start: usize) {
         let column = self.at_cursor - start;
         let open = self.frames.iter().take_while(|frame| frame.column < column);
@@ -347,13 +347,13 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// The length of a value without the comment and the spaces after it.
+/// The length of a value without trailing spaces and comments.
 fn value_length(text: &str) -> usize {
     let text = text.split_once(" #").filter(|_| !text.starts_with(['"', '\''])).map_or(text, |(before, _)| before);
     text.trim_end().len()
 }
 
-/// The length of a key or a value in a flow collection, on one line.
+/// The length in bytes of the key or value at the beginning of `text`, including leading spaces.
 fn flow_value_length(text: &str) -> usize {
     let spaces = indent_of(text);
     let rest = &text[spaces..];
@@ -366,7 +366,7 @@ fn flow_value_length(text: &str) -> usize {
     spaces + rest.trim_end().trim_end_matches(':').len()
 }
 
-/// The byte after the closing quote, or the end of the line.
+/// The offset just after the closing quote, or the end of the line if the quote is not closed.
 fn find_quote_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let (quote, mut at) = (bytes[start], start + 1);
@@ -429,7 +429,8 @@ pub(crate) struct TemplateCursor {
     pub(crate) word: Range<usize>,
 }
 
-/// The cursor in a template; `None` outside of tags, in other quoted texts and after a dot.
+/// The cursor in a template; `None` outside of tags, after a dot, and in quoted texts other than names of included
+/// texts.
 pub(crate) fn find_template_cursor(text: &str, cursor: usize) -> Option<TemplateCursor> {
     let cursor = floor_boundary(text, cursor);
     let first = floor_boundary(text, cursor.saturating_sub(MAX_TAG));
@@ -468,7 +469,7 @@ pub(crate) fn find_word(text: &str, cursor: usize) -> Range<usize> {
     start..end
 }
 
-/// The byte of a quote that is not closed.
+/// The position of a quotation mark that is not closed.
 fn find_open_quote(text: &str) -> Option<usize> {
     let mut open: Option<(usize, char)> = None;
     for (at, character) in text.char_indices().filter(|(_, character)| matches!(character, '"' | '\'' | '`')) {
@@ -493,7 +494,7 @@ mod tests {
         steps.collect::<Vec<_>>().join(".")
     }
 
-    /// The slot, the path and the word at `¦`.
+    /// The YAML slot, the path and the word at the marker `¦`, which stands for the cursor.
     fn find(marked: &str) -> Option<(YamlSlot, String, String)> {
         let at = marked.find('¦').unwrap();
         let text = marked.replace('¦', "");

@@ -28,7 +28,7 @@ pub struct ListOutcome {
 }
 
 impl ListCheck {
-    /// Reads the whole list. `None` if the check was stopped.
+    /// Reads and checks the whole list. `None` if the check was stopped.
     #[must_use]
     pub fn run(&self) -> Option<ListOutcome> {
         if self.stop.load(Ordering::Relaxed) {
@@ -94,7 +94,7 @@ impl CheckedDraft {
         Self { draft, readable: None, columns: None, checked: None, running: None }
     }
 
-    /// Takes a new version, and returns the check that its list needs.
+    /// Replaces the campaign with a new version. Returns the check that the list now needs, if any.
     pub(crate) fn update(&mut self, file: &Path, draft: Arc<DraftCampaign>) -> Option<ListCheck> {
         let key = draft.list_key();
         if draft.campaign().is_some() {
@@ -118,7 +118,7 @@ impl CheckedDraft {
         Some(ListCheck { file: file.to_owned(), draft: Arc::clone(&self.draft), key, stop })
     }
 
-    /// Takes the result of a check, unless the text has changed since.
+    /// Stores the result of a check, unless the text has changed since the check began.
     pub(crate) fn accept(&mut self, outcome: ListOutcome) {
         let ListOutcome { key, columns, findings, .. } = outcome;
         if self.running.take_if(|(running, _)| *running == key).is_none() {
@@ -129,7 +129,8 @@ impl CheckedDraft {
         self.checked = Some(CheckedList { key: Some(key), is_current: true, findings, without_list });
     }
 
-    /// Has the list checked again, because files might have changed on disk. Until then, its findings stay.
+    /// Makes the next update check the list again, because files might have changed on disk. Until that check finishes,
+    /// the current findings about the list stay.
     pub(crate) fn invalidate_list(&mut self) {
         self.stop();
         if let Some(checked) = &mut self.checked {
@@ -143,8 +144,8 @@ impl CheckedDraft {
         }
     }
 
-    /// All findings. Until the list is checked again, those about the list are from its last check, at their moved
-    /// places.
+    /// All findings. Until the list is checked again, findings about the list come from the last check, moved to their
+    /// new places.
     pub(crate) fn findings(&self, texts: &BTreeMap<PathBuf, SourceText>) -> Vec<Finding> {
         let mut findings = self.draft.findings().to_vec();
         let Some(checked) = &self.checked else { return findings };
@@ -162,13 +163,13 @@ impl CheckedDraft {
         findings
     }
 
-    /// The last version that could be read.
+    /// The last version of the campaign that could be read.
     pub(crate) fn readable(&self) -> Option<&DraftCampaign> {
         self.readable.as_deref()
     }
 
-    /// The columns of the list. A small list is read again if it is a different one; the columns of a large list come
-    /// from its last check.
+    /// The columns of the list. A small list is read again whenever the list or its settings have changed; the columns
+    /// of a large list come from the last check.
     pub(crate) fn columns(&mut self) -> &[SampledColumn] {
         if let Some(draft) = &self.readable {
             let key = draft.columns_key();

@@ -144,7 +144,7 @@ pub(crate) fn explain_rule(rule: &Rule) -> String {
     format!("**`{id}`** · {severity}\n\n{cause}\n\nFix: {fix}\n\nExample:\n```yaml\n{example}\n```")
 }
 
-/// The expression for a column in a template.
+/// The expression with which a template refers to a column.
 pub(crate) fn column_expression(column: &SampledColumn) -> String {
     let SampledColumn { name, header, .. } = column;
     if is_variable(name) {
@@ -164,7 +164,7 @@ pub(crate) fn describe_column(column: &SampledColumn) -> String {
     }
 }
 
-/// The names of senders in a campaign file or a scenario.
+/// The sender names in a campaign file or a scenario.
 pub(crate) fn find_senders(text: &str) -> Vec<String> {
     let outline = YamlOutline::read(text, usize::MAX);
     let is_senders = |path: &[PathStep]| matches!(path.last(), Some(PathStep::Key(key)) if key == "senders");

@@ -69,7 +69,7 @@ impl DocumentKind {
         }
     }
 
-    /// The top of the file in the tables of keys.
+    /// The place of the top-level keys in the tables of keys, if this kind of document has keys.
     fn top(self) -> Option<KeyPlace> {
         match self {
             Self::Campaign => Some(KeyPlace::top_of_campaign()),

@@ -58,13 +58,14 @@ impl ColumnUnit {
         start + line.len()
     }
 
-    /// The range of some bytes.
+    /// The range of the bytes in `span`.
     #[must_use]
     pub fn to_range(self, text: &str, span: &std::ops::Range<usize>) -> Range {
         Range::new(self.to_position(text, span.start), self.to_position(text, span.end.max(span.start)))
     }
 
-    /// The range of a finding's location. It contains at least one character, so that editors show it.
+    /// The range of a finding's location. The range contains at least one character if possible, so that editors show
+    /// the finding.
     #[must_use]
     pub fn locate(self, place: &SourceLocation) -> Range {
         let text = place.source.text();
@@ -80,7 +81,7 @@ impl ColumnUnit {
         range
     }
 
-    /// The text after a change. Without a range, the change is the whole text.
+    /// The text after a change. If there is no range, `new` replaces the whole text.
     #[must_use]
     pub fn apply_change(self, text: &str, range: Option<Range>, new: &str) -> String {
         let Some(range) = range else { return new.to_owned() };
@@ -103,7 +104,7 @@ pub(crate) fn floor_boundary(text: &str, byte: usize) -> usize {
     at
 }
 
-/// The first byte of a line, from 0.
+/// The offset of the first byte of a line; lines count from 0.
 fn find_line(text: &str, line: usize) -> Option<usize> {
     match line {
         0 => Some(0),
@@ -117,14 +118,14 @@ pub(crate) fn is_shown_in_file(path: &Path) -> bool {
     path.is_absolute() && !path.extension().and_then(|ending| ending.to_str()).is_some_and(is_table)
 }
 
-/// A finding at its own place or, if it has none, at the beginning of its file.
+/// Converts a finding to a diagnostic at its own place or, without a place, at the beginning of the file.
 pub(crate) fn to_diagnostic(finding: &Finding, unit: ColumnUnit) -> Diagnostic {
     let range = finding.place.as_ref().map(|place| unit.locate(place)).unwrap_or_default();
     new_diagnostic(finding, range, String::new())
 }
 
-/// A finding that cannot be shown at its own place, at another one: the key that names the list, or the beginning of
-/// the file.
+/// Converts a finding that cannot be shown at its own place to a diagnostic at `anchor`, or else at the beginning of
+/// the file. `anchor` is the key that names the list.
 pub(crate) fn to_anchored_diagnostic(
     finding: &Finding,
     anchor: Option<&SourceLocation>,
@@ -166,7 +167,7 @@ fn to_severity(severity: Severity) -> DiagnosticSeverity {
     }
 }
 
-/// Moves a finding about an older text to its place in the new text. `None` if its lines changed.
+/// Moves a finding about an older text to its place in the new text. `None` if the lines of the finding changed.
 pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Finding> {
     let place = finding.place.as_ref()?;
     let (old, text) = (place.source.text(), new.text());

@@ -142,7 +142,7 @@ impl EditorSession {
         checks
     }
 
-    /// Takes the result of a check of a list.
+    /// Stores the result of the check of a list.
     pub fn accept(&mut self, outcome: ListOutcome) {
         if let Some(draft) = self.drafts.get_mut(&outcome.file) {
             draft.accept(outcome);
@@ -279,7 +279,7 @@ impl EditorSession {
         Some(CompletionList { is_incomplete: false, items })
     }
 
-    /// The fixes of the findings in a range. They belong to the text of the last [`Self::refresh`].
+    /// The fixes of the findings in a range. The fixes apply to the text as of the last [`Self::refresh`].
     #[must_use]
     pub fn collect_fixes(&self, params: &CodeActionParams) -> Vec<CodeAction> {
         let uri = &params.text_document.uri;
@@ -353,7 +353,7 @@ impl EditorSession {
         Some((path, cursor))
     }
 
-    /// The campaign whose names a document uses: itself, or the first that uses the template.
+    /// The campaign whose names a document uses: the document itself, or the first campaign that uses the template.
     fn find_campaign(&self, path: &Path) -> Option<PathBuf> {
         match self.users.get(path) {
             Some(users) => users.iter().find(|campaign| self.drafts.contains_key(*campaign)).cloned(),
@@ -403,7 +403,7 @@ impl EditorSession {
         campaign.folders.read_text(name).ok().map(|(file, _)| file)
     }
 
-    /// The beginning of a file that exists.
+    /// The location of the beginning of a file, if the file exists.
     fn locate_file(&self, path: &Path) -> Option<Location> {
         let is_found = CampaignPath::anywhere(path).is_present() || self.documents.contains_key(path);
         let uri = self.documents.get(path).map(|document| document.uri.clone());
@@ -429,12 +429,13 @@ impl EditorSession {
 }
 
 impl OpenDocument {
-    /// Whether there are only comments and blank lines.
+    /// Whether the document contains only comments and blank lines.
     fn is_blank(&self) -> bool {
         self.text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
     }
 
-    /// Whether it is a campaign with at least one key. An empty YAML file is not yet a campaign with mistakes.
+    /// Whether the document is a campaign with at least one key. An empty YAML file is not yet a campaign with
+    /// mistakes.
     fn is_written_campaign(&self) -> bool {
         self.kind == DocumentKind::Campaign && !self.is_blank()
     }

@@ -39,11 +39,12 @@ pub type MayLeave = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The gateway port.
 pub trait Gateway: Send + Sync {
-    /// Sends an envelope once and returns an outcome for each operation, in order. `None` if the envelope was no longer
-    /// allowed to leave when its first byte was due; then nothing was sent.
+    /// Sends an envelope once and returns an outcome for each operation, in order. Returns `None` if the envelope was
+    /// no longer allowed to leave when its first byte was due; then nothing was sent.
     fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>>;
 
-    /// Asks for the status of messages by our identifiers (contract 4.3 `status`). Returns one answer for each.
+    /// Asks for the status of messages by our identifiers (contract 4.3 `status`). Returns one answer for each
+    /// identifier.
     fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>>;
 }
 
@@ -112,13 +113,14 @@ impl EncodedOperation {
         Self { leave_before: leave_by, ..self }
     }
 
-    /// The operation, with a flag for whether its row had an earlier message.
+    /// The operation, with a flag that says whether its row had an earlier message.
     #[must_use]
     pub fn with_repeats(self, repeats: bool) -> Self {
         Self { repeats, ..self }
     }
 
-    /// The operation with the address of its webhook (contract 4.3 `hook`), which is not part of its digest.
+    /// The operation with the address of its webhook (contract 4.3 `hook`). The address is not part of the operation's
+    /// digest.
     #[must_use]
     pub fn with_hook(mut self, address: &str) -> Self {
         // An operation is an object that has at least a type.
@@ -146,7 +148,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// An envelope of these operations. `None` without operations (contract 2.1: at least one).
+    /// An envelope of these operations. `None` if there are no operations, because contract 2.1 requires at least one.
     ///
     /// # Panics
     /// If the operations have different kinds: the meaning of an answer depends on the kind.
@@ -160,13 +162,13 @@ impl Envelope {
         Some(Self { kind, operations })
     }
 
-    /// The kind of all its operations.
+    /// The kind that all operations of the envelope have.
     #[must_use]
     pub fn kind(&self) -> OperationKind {
         self.kind
     }
 
-    /// The operations in the order of sending.
+    /// The operations in the order in which they are sent.
     #[must_use]
     pub fn operations(&self) -> &[EncodedOperation] {
         &self.operations

@@ -37,17 +37,17 @@ pub enum WebhookSecretError {
 pub struct WebhookSecrets(Vec<Hmac<Sha256>>);
 
 impl fmt::Debug for WebhookSecrets {
-    /// Shows no secret.
+    /// Does not show the secrets, only how many there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("WebhookSecrets").field(&self.0.len()).finish()
     }
 }
 
 impl WebhookSecrets {
-    /// Webhook secrets.
+    /// Prepares webhook secrets. The first secret signs.
     ///
     /// # Errors
-    /// If the secrets are missing, or one is too short.
+    /// If there are no secrets, or a secret is too short.
     pub fn new(secrets: &[SecretString]) -> Result<Self, WebhookSecretError> {
         let keyed = |secret: &SecretString| {
             let bytes = secret.expose_secret().as_bytes();
@@ -60,13 +60,14 @@ impl WebhookSecrets {
         if keys.is_empty() { Err(WebhookSecretError::None) } else { Ok(Self(keys)) }
     }
 
-    /// The secrets of several holders. The first secret of the first holder signs.
+    /// Combines the secrets of several holders. The first secret of the first holder signs.
     #[must_use]
     pub fn merge(of: impl IntoIterator<Item = Self>) -> Self {
         Self(of.into_iter().flat_map(|secrets| secrets.0).collect())
     }
 
-    /// Whether the MAC in a message's address is valid for any of the secrets, in constant time.
+    /// Whether the MAC in a message's webhook address is valid for any of the secrets. The comparison takes constant
+    /// time.
     #[must_use]
     pub fn verify_message(&self, run: &str, id: MessageId, mac: &str) -> bool {
         self.verify(&message_text(run, id), mac)
@@ -78,8 +79,8 @@ impl WebhookSecrets {
         self.verify(NOTICE, mac)
     }
 
-    /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if the MAC
-    /// is not that of the address.
+    /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if `notice`
+    /// is not a valid MAC of this address.
     #[must_use]
     pub fn answer_challenge(&self, notice: &str, challenge: &str) -> Option<String> {
         let notice = decode_mac(notice)?;
@@ -87,8 +88,8 @@ impl WebhookSecrets {
         self.0.iter().find(signs).map(|key| compute_mac(key, &challenge_text(challenge)))
     }
 
-    /// A value for each secret, the signing one first, that tells whether two holders have the same secret without
-    /// revealing it.
+    /// A value for each secret, beginning with the signing secret. Equal values show that two holders have the same
+    /// secret, without revealing the secret.
     #[must_use]
     pub fn check_values(&self) -> Vec<String> {
         self.0.iter().map(|key| compute_mac(key, b"check")).collect()
@@ -114,17 +115,17 @@ fn compute_mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
 /// The signed text of the account's own address. No message has this text.
 const NOTICE: &[u8] = b"n";
 
-/// The signed text of the answer to a challenge. No address has this text.
+/// The text that is signed to answer a challenge. It differs from the signed text of every address.
 fn challenge_text(challenge: &str) -> Vec<u8> {
     format!("t/{challenge}").into_bytes()
 }
 
-/// The signed text of a message's address.
+/// The text that is signed for a message's webhook address.
 fn message_text(run: &str, id: MessageId) -> Vec<u8> {
     format!("h/{run}/{id}").into_bytes()
 }
 
-/// The bytes of a MAC. `None` for any spelling but the only valid one: lower-case hexadecimal digits.
+/// Decodes a MAC. `None` unless it is spelled with exactly the right number of lower-case hexadecimal digits.
 fn decode_mac(mac: &str) -> Option<[u8; MAC_LENGTH]> {
     let digits = mac.as_bytes();
     let lower = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
@@ -146,7 +147,7 @@ pub struct WebhookUrls {
 }
 
 impl WebhookUrls {
-    /// Webhooks to this public address, which has no trailing slash.
+    /// Webhook URLs at this public address, which must have no trailing slash.
     #[must_use]
     pub fn new(public_url: String, secrets: WebhookSecrets) -> Self {
         Self { public_url, secrets }
@@ -158,7 +159,7 @@ impl WebhookUrls {
         format!("{}/h/{run}/{id}/{}", self.public_url, self.secrets.sign(&message_text(run, id)))
     }
 
-    /// The URLs for the messages of a run.
+    /// The webhook URLs for the messages of a run.
     #[must_use]
     pub fn for_run(&self, run: String) -> RunWebhookUrls {
         RunWebhookUrls { hook: self.clone(), run }
@@ -170,7 +171,7 @@ impl WebhookUrls {
         self.secrets.verify(&challenge_text(challenge), answer)
     }
 
-    /// The URL for the account's settings at the gateway, for webhooks without a URL of their own.
+    /// The URL to enter in the account's settings at the gateway, for messages that have no webhook URL of their own.
     #[must_use]
     pub fn account_url(&self) -> String {
         format!("{}/n/{}", self.public_url, self.secrets.sign(NOTICE))
@@ -182,7 +183,7 @@ impl WebhookUrls {
         &self.public_url
     }
 
-    /// The secrets.
+    /// The secrets that sign the URLs.
     #[must_use]
     pub fn secrets(&self) -> &WebhookSecrets {
         &self.secrets
@@ -197,7 +198,7 @@ pub struct RunWebhookUrls {
 }
 
 impl RunWebhookUrls {
-    /// The address of the webhook of one message.
+    /// The webhook URL for one message of the run.
     #[must_use]
     pub fn message_url(&self, id: MessageId) -> String {
         self.hook.message_url(&self.run, id)
@@ -231,7 +232,7 @@ pub enum WebhookTestAnswer {
     Broken(String),
 }
 
-/// Sends a fresh challenge to the account's own address.
+/// Sends a challenge to the account's own webhook address and checks the answer.
 pub async fn test_webhook(hook: &WebhookUrls, challenge: &str) -> WebhookTestAnswer {
     let client = http_client::builder()
         .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))

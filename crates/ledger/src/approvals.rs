@@ -145,7 +145,7 @@ pub trait PlanStore: Send + Sync {
     ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>>;
 }
 
-/// The earliest time at which a plan can have been made without having expired.
+/// The creation time of the oldest plans that have not expired by `now`.
 pub(crate) fn oldest_kept_plan_time(now: Timestamp) -> Timestamp {
     let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
     now.checked_sub(kept).unwrap_or(Timestamp::MIN)

@@ -70,7 +70,8 @@ pub struct CapQuery<'a> {
     pub only: Option<Phone>,
 }
 
-/// Whether caps suppress this number now, for gateways on loopback or for others.
+/// Whether caps suppress this number now. Messages through gateways on loopback are counted separately from messages
+/// through other gateways.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -110,8 +111,8 @@ pub fn share_budget(one: &Run, other: &Run) -> bool {
     one.key == other.key || BudgetScope::for_run(one).is_some_and(|scope| BudgetScope::for_run(other) == Some(scope))
 }
 
-/// How many of the first `rows` messages fit within the rest of the budget, and which bound the next one exceeds.
-/// `None` if all fit.
+/// How many of `rows` messages fit within the remaining budget, and which bound the next message exceeds. `None` if all
+/// messages fit.
 pub(crate) fn find_exceeded_budget(
     budget: &Budget,
     used: Spending,
@@ -132,7 +133,7 @@ pub(crate) fn find_exceeded_budget(
     None
 }
 
-/// The spending of an intent with these costs.
+/// The spending of an intent with `rows` messages and these costs.
 pub(crate) fn intended_spending(rows: usize, costs: &[Amount]) -> Spending {
     (0..rows).map(|row| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
 }
@@ -143,21 +144,22 @@ pub(crate) fn refunded_spending(outcomes: &[OperationOutcome], costs: &[Amount])
     back.map(|(row, _)| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
 }
 
-/// The spending of an envelope, as far as its outcomes are known.
+/// The spending of an envelope. A message whose outcome is unknown counts as sent.
 pub(crate) fn envelope_spending(envelope: &EnvelopeRecord, events: &RowEvents) -> Spending {
     let rows = (0..envelope.rows.len()).filter(|index| is_used(envelope, *index, events));
     rows.map(|row| row_spending(&envelope.costs, row)).fold(Spending::default(), Spending::add_spending)
 }
 
 impl EnvelopeRecord {
-    /// The envelope's spending, as far as its outcomes are known. `events` are the events of the run.
+    /// The spending of the envelope. A message whose outcome is unknown counts as sent. `events` are the events of the
+    /// run.
     #[must_use]
     pub fn spending(&self, events: &RowEvents) -> Spending {
         envelope_spending(self, events)
     }
 }
 
-/// Whether a message of an envelope counts as spent: it was sent, or may have been.
+/// Whether a message of an envelope counts as spent, because it was sent or may have been sent.
 fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvents) -> bool {
     let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
     let about = envelope.rows.get(index).map_or(&[][..], |sent| events.for_row(sent.row));
@@ -172,7 +174,7 @@ pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
     !matches!(outcome, OperationOutcome::Rejected { .. } | OperationOutcome::NotSent { .. })
 }
 
-/// Whether a message counts as spent after a change.
+/// Whether a message counts as spent after a change. `used` says whether it counted before the change.
 fn is_used_after(used: bool, change: &RowChange, chain: Chain) -> bool {
     match change {
         // The gateway queued the message and then rejected it. A rejection on an earlier channel does not reject the
@@ -193,7 +195,8 @@ fn row_spending(costs: &[Amount], row: usize) -> Spending {
     Spending { recipients: 1, cost: costs.get(row).copied().unwrap_or_default() }
 }
 
-/// Whether the messages of a run count towards caps: marketing to real recipients by campaigns or assistants.
+/// Whether the messages of a run count towards caps, because they are marketing messages from campaigns or assistants
+/// to real recipients.
 ///
 /// Test messages, lookups, code calls and service messages do not count.
 pub(crate) fn counts_for_caps(run: &Run) -> bool {
@@ -201,7 +204,7 @@ pub(crate) fn counts_for_caps(run: &Run) -> bool {
     run.live && (!run.shared || of_assistants) && run.suppression.purpose.is_marketing() && !run.kind.is_single()
 }
 
-/// The rows of an envelope that count towards caps: those that were or may have been sent.
+/// The rows of an envelope that count towards caps, because their messages were sent or may have been sent.
 pub(crate) fn counted_messages<'e>(
     envelope: &'e EnvelopeRecord,
     events: &'e RowEvents,
@@ -209,12 +212,12 @@ pub(crate) fn counted_messages<'e>(
     envelope.rows.iter().enumerate().filter(|(index, _)| is_used(envelope, *index, events)).map(|(_, sent)| sent)
 }
 
-/// Whether caps permit another message now to a number with messages at these times.
+/// Whether caps allow another message now to a number that was sent messages at these times.
 pub(crate) fn caps_allow(caps: &[FrequencyCap], now: i64, times: &[i64]) -> bool {
     caps.iter().all(|cap| cap.allows_another(now, times.iter().copied()))
 }
 
-/// The rows of an envelope that caps suppress, given the earlier messages of their numbers.
+/// The rows of an envelope that caps suppress, given the times of earlier messages to each number.
 pub(crate) fn find_capped_rows(
     caps: &[FrequencyCap],
     now: i64,
@@ -240,8 +243,8 @@ pub(crate) fn find_rows_outside_countries(bounds: Option<&Bounds>, rows: &[SentR
     rows.iter().filter(is_abroad).map(|sent| sent.row).collect()
 }
 
-/// How many messages may still leave today, given the messages of today and earlier days, and the bound that the others
-/// exceed. `None` if all may.
+/// How many of `rows` messages may still leave today, and the bound that the remaining messages exceed. `left` counts
+/// the messages that left on each day. `None` if all messages may leave today.
 pub(crate) fn find_exceeded_daily_limit(
     per_day: &DailyLimits,
     left: &BTreeMap<Date, u64>,
@@ -263,7 +266,7 @@ pub(crate) fn find_exceeded_daily_limit(
     Some((fits, Bound::Day { limit, until, wait }))
 }
 
-/// The tighter of two bounds. The first one if they are equal.
+/// The tighter of two bounds. If both bounds are equally tight, the first bound.
 pub(crate) fn tighter_bound(one: Option<(usize, Bound)>, other: Option<(usize, Bound)>) -> Option<(usize, Bound)> {
     [one, other].into_iter().flatten().min_by_key(|(fits, _)| *fits)
 }

@@ -36,7 +36,7 @@ impl ConsentBlock {
     /// The most rows of a block.
     pub const MAX_ROWS: usize = 1_024;
 
-    /// The first row and the last one. `None` without rows.
+    /// The first and the last row. `None` if the block has no rows.
     #[must_use]
     pub fn span(&self) -> Option<RowSpan> {
         let ((first, _), (last, _)) = self.rows.first().zip(self.rows.last())?;
@@ -53,7 +53,8 @@ impl ConsentBlock {
         })
     }
 
-    /// The block without the evidence of these rows, and without their texts. `None` if it has none of them.
+    /// A copy of the block without the evidence and texts of the forgotten rows. `None` if the block has no evidence of
+    /// these rows.
     pub(crate) fn without_rows(&self, forgotten: &RoaringBitmap) -> Option<Self> {
         let Self { texts: _, rows } = self;
         if !rows.iter().any(|(row, _)| forgotten.contains(row.get())) {
@@ -116,6 +117,6 @@ impl ConsentBlockBuilder {
 
 /// Evidence of consent in a ledger.
 pub trait ConsentStore: Send + Sync {
-    /// The evidence of these rows, in ascending order. Rows without evidence are missing.
+    /// The evidence of these rows, in ascending order of rows. Rows without evidence are omitted.
     fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>>;
 }

@@ -44,7 +44,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Copies at a visible location, such as a folder.
+    /// Copies at a location that can be displayed, such as a folder.
     pub(super) fn new(
         place: String,
         inputs: Vec<u8>,
@@ -75,7 +75,7 @@ impl Copies {
     /// Opens the list, to be read from its start on a blocking thread.
     ///
     /// # Errors
-    /// If it is missing or cannot be read.
+    /// If the list is missing or cannot be read.
     pub fn open_list(&self) -> io::Result<ListReader> {
         (self.list)()
     }

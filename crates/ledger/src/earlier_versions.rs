@@ -53,7 +53,7 @@ impl EarlierContent {
 }
 
 impl EarlierChains {
-    /// Parses the frozen inputs of a run. `None` if they cannot be read.
+    /// Parses the channels of pipelines from the frozen inputs of a run. `None` if the inputs cannot be read.
     pub(super) fn parse(frozen: &[u8]) -> Option<Self> {
         let EarlierCampaign { name, content, variants } = serde_json::from_slice::<EarlierInputs>(frozen).ok()?.brief;
         let shares: Vec<u64> = variants.iter().map(|variant| variant.share).collect();
@@ -67,7 +67,7 @@ impl EarlierChains {
         Some(Self { chains, allotment: VariantAllocation::new(&name, &shares) })
     }
 
-    /// The channels of a row's pipeline. Unknown if they depend on a forgotten number.
+    /// The channels of a row's pipeline. The channels are unknown if they depend on a number that was forgotten.
     fn find_chain(&self, sent: &SentRow) -> Chain {
         // Variants of other kinds are in other envelopes.
         let mut pipelines = self.chains.iter().filter(|chain| chain.is_known());
@@ -84,9 +84,9 @@ impl EarlierChains {
     }
 }
 
-/// Removes the channel of an event, which the previous version cannot read.
+/// Removes the channel from an event, because the previous version cannot read channels in events.
 ///
-/// The previous version takes every failure for a failure of the whole message. Therefore a failure with such a channel
+/// The previous version takes every failure for a failure of the whole message. Therefore a failure on one channel
 /// becomes UNKNOWN, which is never final.
 pub(super) fn rewrite_event(event: &mut NewRowEvent) {
     if let RowChange::Found { status, channel, .. } = &mut event.change
@@ -104,7 +104,8 @@ pub(super) fn rewrite_opt_out(opt_out: &mut OptOut) {
     }
 }
 
-/// Removes unknown channel names and last inquiries from a receipt, which the previous version cannot read.
+/// Removes from a receipt what the previous version cannot read: an unknown channel name, and the mark of a last
+/// inquiry.
 pub(super) fn rewrite_receipt(new: &mut NewReceipt) {
     let receipt = &mut new.receipt;
     if receipt.source == ReceiptSource::AskedLast {

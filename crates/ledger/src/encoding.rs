@@ -38,7 +38,8 @@ pub(crate) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<OperationOutcome>, Led
     Ok(stretches.into_iter().flat_map(|(count, outcome)| std::iter::repeat_n(outcome, count)).collect())
 }
 
-/// Encodes the costs of an envelope's rows. Equal neighbours are stored once with their count. `None` without costs.
+/// Encodes the costs of an envelope's rows. Equal neighbours are stored once with their count. `None` if there are no
+/// costs.
 pub(crate) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>, LedgerError> {
     if costs.is_empty() {
         return Ok(None);
@@ -63,7 +64,7 @@ pub(crate) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
 }
 
 /// The channels of an envelope's pipelines as text: `viber sms`, or `viber sms*12, sms viber*3` if they differ. `None`
-/// if they are unknown or if the operation type names them.
+/// if the channels are unknown or follow from the operation type.
 pub(crate) fn format_chains(rows: &[SentRow]) -> Option<String> {
     let stretches: Vec<&[SentRow]> = rows.chunk_by(|one, next| one.chain == next.chain).collect();
     match stretches[..] {
@@ -76,7 +77,7 @@ pub(crate) fn format_chains(rows: &[SentRow]) -> Option<String> {
     }
 }
 
-/// Assigns stored channels to rows.
+/// Parses stored channels and assigns them to rows.
 pub(crate) fn parse_chains(text: &str, rows: &mut [SentRow]) -> Result<(), LedgerError> {
     let unreadable = || LedgerError::Unreadable(format!("`{text}` does not name the channels of {} rows", rows.len()));
     let mut chains: Vec<Chain> = Vec::with_capacity(rows.len());

@@ -202,8 +202,8 @@ impl<'a> EnvelopeReader<'a> {
     }
 }
 
-/// Why no intent can be recorded for a run. `None` if one can. `leased` says whether the sender's lease covers the
-/// rows.
+/// Why no intent can be recorded for a run. `None` if an intent can be recorded. `leased` says whether the sender's
+/// lease covers the rows.
 pub(crate) fn find_refusal(run: &Run, leased: bool) -> Option<Permit> {
     match leased {
         false => Some(Permit::Lost),
@@ -211,8 +211,8 @@ pub(crate) fn find_refusal(run: &Run, leased: bool) -> Option<Permit> {
     }
 }
 
-/// Whether an envelope takes a slot of the account's rate limit: if there is a rate, or a wait that the gateway
-/// requested.
+/// Whether an envelope takes a slot of the account's rate limit, because the account has a rate or the gateway
+/// requested a wait.
 pub(crate) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool {
     account.rate.is_some() || not_before > now
 }
@@ -227,7 +227,7 @@ pub(crate) fn departure_time(intent: &Intent, pace: AccountRateLimit, now: i64) 
     Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
 }
 
-/// Refuses an envelope that would leave at or after its deadline. `None` if it may leave.
+/// Refuses an envelope that would leave at or after its deadline. `None` if the envelope may leave.
 pub(crate) fn check_deadline(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
     (leaves >= intent.leave_by?).then_some(Permit::TooLate(leaves))
 }
@@ -238,7 +238,7 @@ pub(crate) fn in_doubt_outcomes(rows: usize) -> Vec<OperationOutcome> {
     vec![OperationOutcome::InDoubt { reason }; rows]
 }
 
-/// Merges a later answer into a settled envelope. Proof replaces doubt and nothing else.
+/// Merges a later answer into a settled envelope. An outcome is replaced only if the later answer proves more.
 pub(crate) fn merge_outcomes(known: Vec<OperationOutcome>, answer: Vec<OperationOutcome>) -> Vec<OperationOutcome> {
     let mut answer = answer.into_iter();
     known
@@ -252,7 +252,8 @@ pub(crate) fn merge_outcomes(known: Vec<OperationOutcome>, answer: Vec<Operation
 
 /// Whether a later answer proves more than the known outcome.
 ///
-/// Late proof that nothing was sent does not count: a decision about the row may have been made since.
+/// Late proof that nothing was sent does not count, because a decision about the row may have been made in the
+/// meantime.
 fn is_new_proof(known: &OperationOutcome, later: &OperationOutcome) -> bool {
     RowState::from_outcome(later) != RowState::Planned
         && RowState::from_outcome(known).can_become(RowState::from_outcome(later))

@@ -132,21 +132,21 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// Refuses a purged run.
+    /// Returns an error for a purged run.
     ///
     /// # Errors
-    /// If it was purged.
+    /// If the run was purged.
     pub fn refuse_purged(run: &Run) -> Result<(), Self> {
         run.purged_at.map_or(Ok(()), |at| Err(Self::Purged { run: run.name(), at }))
     }
 
-    /// Whether the error concerns single records. The rest of the ledger stays readable and writable.
+    /// Whether the error concerns only single records, while the rest of the ledger stays readable and writable.
     #[must_use]
     pub fn concerns_records(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Unreadable(_) | Self::CopiesUnreadable { .. } | Self::Purged { .. })
     }
 
-    /// The damage of a record, without a remedy.
+    /// Describes the damage to a record, without a remedy.
     #[must_use]
     pub fn describe_damage(&self) -> String {
         match self {

@@ -203,14 +203,14 @@ impl RowChange {
         }
     }
 
-    /// The state of a message in doubt after this change. `None` if it stays in doubt.
+    /// The state of a message in doubt after this change. `None` if the message stays in doubt.
     #[must_use]
     pub fn settled_state(&self, chain: Chain, endpoint: Endpoint) -> Option<RowState> {
         let mut message = MessageState::new(RowState::InDoubt, chain, endpoint);
         (message.add_change(self) && message.state != RowState::InDoubt).then_some(message.state)
     }
 
-    /// Whether this change applies to a row in that state whose message has this chain.
+    /// Whether this change applies to a row in `state` whose message has this chain.
     #[must_use]
     pub fn applies_to(&self, state: RowState, chain: Chain) -> bool {
         match (self, self.resulting_state(chain)) {
@@ -270,7 +270,7 @@ pub enum RowUpdate {
         /// The reason.
         reason: &'static str,
     },
-    /// The run is sharded, so that workers can draw its rows. Rows without a worker are drawn again.
+    /// The run is sharded, so that workers can draw its rows. Rows that no worker holds are drawn again.
     Sharded {
         /// The terms for the workers.
         terms: String,
@@ -326,7 +326,7 @@ pub struct Judgement<'e> {
 }
 
 impl<'e> Judgement<'e> {
-    /// A message in this state, about which nothing else is known.
+    /// The judgement of a message about which only the state is known.
     fn from_state(state: RowState) -> Self {
         Self {
             state,
@@ -350,7 +350,7 @@ impl<'e> Judgement<'e> {
         failed && matches!(self.state, RowState::Accepted | RowState::Queued)
     }
 
-    /// A message that these receipts prove delivered. `None` if none of them does.
+    /// The judgement of a message that these receipts prove delivered. `None` if no receipt proves a delivery.
     fn from_deliveries(receipts: impl Iterator<Item = &'e StoredReceipt>) -> Option<Self> {
         let mut delivered: Option<Self> = None;
         for receipt in receipts {
@@ -404,8 +404,9 @@ impl RowEvents {
 
     /// Judges a row by its attempts, events and receipts.
     ///
-    /// The last attempt counts. If its message was not delivered, a delivery of an earlier message of the row counts,
-    /// because the recipient has it. A row that is skipped before its retry is sent keeps its earlier state.
+    /// The last attempt counts. If the last message was not delivered, the delivery of an earlier message to the row
+    /// counts, because the recipient has that message. A row that is skipped before its retry is sent keeps its earlier
+    /// state.
     pub(super) fn judge_row<'e>(
         &'e self,
         row: Row,
@@ -436,8 +437,8 @@ impl RowEvents {
 
     /// Judges the message of an attempt by the events and receipts of its row.
     ///
-    /// An event or receipt that does not apply changes nothing. The message of a skipped row is no longer planned: an
-    /// order to send a message in doubt again is void, and the doubt stays.
+    /// An event or receipt that does not apply changes nothing. For a skipped row, an order to send a message in doubt
+    /// again is void, and the message stays in doubt.
     fn judge_message<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [StoredReceipt]) -> Judgement<'e> {
         let is_out = self.excluded.contains(row.get());
         let is_void = |event: &&RowEvent| is_out && matches!(event.change, RowChange::SendAgain { .. });
@@ -472,12 +473,13 @@ impl RowEvents {
         judgement
     }
 
-    /// The retry order of an attempt's identifier. `None` for identifiers of the run itself.
+    /// Like [`RowEvents::find_order`], with a shortcut for rows without events.
     fn find_known_order(&self, row: Row, envelope: u32) -> Option<u32> {
         if self.has_events(row) { self.find_order(row, envelope) } else { None }
     }
 
-    /// The retry order of an attempt's identifier. `None` for identifiers of the run itself.
+    /// The retry order whose identifier the attempt in this envelope uses. `None` if the attempt uses the run's own
+    /// identifier.
     #[must_use]
     pub fn find_order(&self, row: Row, envelope: u32) -> Option<u32> {
         let before = self.for_row(row).iter().filter(|event| event.envelope < envelope);
@@ -487,7 +489,7 @@ impl RowEvents {
         })
     }
 
-    /// The retry order of the next attempt's identifier. `None` for identifiers of the run itself.
+    /// The retry order whose identifier the next attempt uses. `None` if the attempt uses the run's own identifier.
     #[must_use]
     pub fn next_order(&self, row: Row) -> Option<u32> {
         self.find_order(row, u32::MAX)
@@ -503,7 +505,8 @@ impl RowEvents {
 
     /// Whether a row has or might have a message. `attempts` are all attempts of the row, in order.
     ///
-    /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent does.
+    /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent
+    /// removes this doubt.
     #[must_use]
     pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
         let judged = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));

@@ -46,10 +46,10 @@ pub trait Forgetting: Send + Sync {
     fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>>;
 
     /// Purges the row records of a run in one commit and keeps its counts and parts. Does nothing if a process owns the
-    /// run, or if it changed since it was read.
+    /// run, or if the run changed since it was read.
     ///
-    /// The run's identifiers and its own record remain. For the guard and for caps, a hash of each number with a
-    /// message remains, and of each cancelled number.
+    /// The run's record and its identifiers remain. For the guard and for caps, a hash of each number with a message
+    /// remains, and of each cancelled number.
     fn purge_run(&self, order: PurgeOrder) -> LedgerFuture<'_, Ownership>;
 
     /// Overwrites and removes the copies of purged runs, then overwrites unused storage, so that neither contains
@@ -69,7 +69,7 @@ pub(crate) struct NumberErasure {
 
 impl NumberErasure {
     /// Erases the forgotten rows of an envelope, their outcomes, and the number from the kept body of the answer.
-    /// Returns whether the envelope has such rows.
+    /// Returns whether the envelope has forgotten rows.
     pub(crate) fn erase_from_envelope(self, envelope: &mut EnvelopeRecord, forgotten: &RoaringBitmap) -> bool {
         let EnvelopeRecord { envelope: _, kind: _, begun_at: _, rows, costs: _, settled, evidence } = envelope;
         let outcomes = settled.as_mut().map_or(&mut [][..], |(_, outcomes)| outcomes);
@@ -123,12 +123,12 @@ impl NumberErasure {
         *notice = self.erase_from_text(notice);
     }
 
-    /// The forgotten form of the number.
+    /// The addressee that replaces the forgotten number.
     pub(crate) fn addressee(self) -> Addressee {
         Addressee::Forgotten(self.stays)
     }
 
-    /// A text without the number.
+    /// The text with the number replaced by a placeholder.
     pub(crate) fn erase_from_text(self, text: &str) -> String {
         self.phone.hide_in_text(text, FORGOTTEN).into_owned()
     }
@@ -178,7 +178,7 @@ impl NumberKey {
         Self(bytes)
     }
 
-    /// The forgotten form of an addressee.
+    /// Replaces the number of an addressee with its hash. An addressee that is already forgotten stays unchanged.
     #[must_use]
     pub fn forget_addressee(&self, addressee: Addressee) -> Addressee {
         addressee.phone().map_or(addressee, |phone| Addressee::Forgotten(self.hash_number(phone)))
@@ -226,7 +226,7 @@ pub struct NumberSet {
 }
 
 impl NumberSet {
-    /// A set of numbers and hashes with this key.
+    /// A set of numbers and of hashes that were made with this key.
     #[must_use]
     pub fn new(members: RoaringTreemap, key: Option<NumberKey>) -> Self {
         let any = members.max().is_some_and(|largest| largest >= ForgottenNumber::MIN);

@@ -46,7 +46,7 @@ pub struct RepeatPlace {
 }
 
 impl RepeatPlace {
-    /// A place that is reserved now.
+    /// A place that is reserved at `now`. `before` is the expiry of the message's earlier entry.
     fn new(hash: RepeatHash, now: i64, before: Option<i64>) -> Self {
         Self { hash, until: latest_expiry(now), before }
     }
@@ -97,7 +97,8 @@ fn entry_age(until: i64, now: i64) -> Duration {
     Duration::from_micros(u64::try_from(age).unwrap_or_default())
 }
 
-/// Whether a message with this hash may be sent now. `known` is the expiry of the same message, if it was sent recently.
+/// Whether a message with this hash may be sent now. `known` is the expiry of the message's entry, if the message was
+/// sent recently.
 pub(crate) fn check_repeat(hash: RepeatHash, known: Option<i64>, again: bool, now: i64) -> RepeatCheck {
     match known.filter(|_| !again) {
         Some(until) => RepeatCheck::Repeated(entry_age(until, now)),
@@ -122,7 +123,7 @@ pub(crate) enum PlaceRelease {
 }
 
 impl RepeatPlace {
-    /// What releasing this place changes, if the entry has this expiry.
+    /// The change to make when this place is released. `known` is the expiry that the entry has now.
     pub(crate) fn plan_release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
         match self.before.filter(|until| !is_expired(*until, now)) {
             _ if known != Some(self.until) => PlaceRelease::Nothing,
@@ -171,7 +172,7 @@ impl Guard {
         }
     }
 
-    /// Adds the receipts of a row, after all envelopes.
+    /// Adds the receipts of a row. All envelopes must have been added before.
     pub(crate) fn add_receipts(&mut self, row: Row, receipts: &[StoredReceipt]) {
         let known = self.attempts.get(&row).filter(|(_, attempts)| self.events.has_message(row, attempts, receipts));
         if let Some((to, _)) = known {

@@ -57,7 +57,7 @@ pub(crate) struct MarkFile {
 }
 
 impl HighWaterMark {
-    /// Why the ledger with this mark is not the one that was last written here. `None` if it is.
+    /// Why the ledger with this mark is not the ledger that was last written here. `None` if it is that ledger.
     pub(crate) fn find_mismatch(self, known: &MarkReading) -> Option<String> {
         match known {
             // A new ledger has no mark before its first commit.
@@ -104,7 +104,7 @@ impl HighWaterMark {
         slot
     }
 
-    /// Parses the mark of a slot. `None` if the slot was changed.
+    /// Parses the mark of a slot. `None` if the slot is not exactly as this program writes it.
     fn parse_slot(slot: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(slot).ok()?;
         let mut words = text.split_ascii_whitespace().skip(1).step_by(2);
@@ -121,7 +121,7 @@ pub(crate) fn mark_path(ledger: &Path) -> PathBuf {
     ledger.with_extension("mark")
 }
 
-/// Reads a mark.
+/// Reads the mark file at `path`.
 pub(crate) fn read_mark(path: &Path) -> MarkReading {
     let opened = match regular_file::open(path) {
         Ok(file) => file,
@@ -157,12 +157,12 @@ fn read_slots(mut file: &File) -> io::Result<[Option<HighWaterMark>; 2]> {
 }
 
 impl MarkFile {
-    /// Opens the mark of a ledger for writing, and creates a missing one.
+    /// Opens the mark of a ledger for writing. Creates the mark if it is missing.
     ///
     /// The caller has the ledger's write lock, so no other process creates a mark at the same time.
     ///
     /// # Errors
-    /// If it cannot be created, opened or read.
+    /// If the mark cannot be created, opened or read.
     pub(crate) fn open(path: &Path, current: HighWaterMark) -> io::Result<Self> {
         if !path.exists() {
             create_mark_file(path, current)?;
@@ -172,7 +172,7 @@ impl MarkFile {
         Ok(Self { file, written: 0 })
     }
 
-    /// A temporary mark for this process.
+    /// Creates a mark in a temporary file for this process.
     ///
     /// # Errors
     /// If a temporary file cannot be created.

@@ -145,12 +145,14 @@ pub trait Ledger:
     /// Changes the records of these runs in one transaction, which is committed even without runs.
     fn update_runs(&self, runs: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()>;
 
-    /// The opened runs that match the filter, oldest first. A damaged record does not hide the others.
+    /// The opened runs that match the filter, oldest first. A damaged record is returned as an error and does not hide
+    /// the other runs.
     ///
     /// Decisions about sending use `list_runs`, which fails if a record is damaged.
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
 
-    /// Locks a campaign of an account, before the guard is read. `None` if another process has the lock.
+    /// Locks a campaign of an account. The lock must be acquired before the guard is read. `None` if another process
+    /// has the lock.
     fn acquire_campaign_lock<'a>(
         &'a self,
         campaign: &'a str,
@@ -170,48 +172,49 @@ pub trait Ledger:
     /// The frozen copies of a run.
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;
 
-    /// Copies of runs that are missing from the ledger, by run name. They exist if the ledger was lost or restored.
+    /// Copies of runs that are missing from the ledger, by run name. Such copies exist after the ledger was lost or
+    /// restored.
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>>;
 
     /// Moves the copies of a run that is missing from the ledger out of the way, and returns their new location.
     fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String>;
 
-    /// Claims a run of the locked campaign. The previous owner loses its lease, and its open intents are in doubt.
+    /// Claims a run of the locked campaign. The previous owner loses its lease, and its open intents are put in doubt.
     ///
-    /// Blocks of a shared run that other processes own stay with them.
+    /// Other processes keep the blocks that they own in a shared run.
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim>;
 
-    /// Draws the next rows of a shared run for this process, in a new run if there is none with unused rows. Puts the
-    /// open intents of an ended process at the same place in doubt.
+    /// Draws the next rows of a shared run for this process. Creates a new run if no run has unused rows. Puts the open
+    /// intents of an ended process at the same place in doubt.
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
 
-    /// All reasons to refuse such a draw now. Draws nothing.
+    /// All reasons for which [`Ledger::draw_block`] would refuse this draw now. Draws nothing.
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
         wanted: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>>;
 
-    /// The blocks of a shared run that processes own, oldest first.
+    /// The blocks that processes own in a shared run, oldest first.
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>>;
 
     /// Records the end or pause of a run and releases the lease. Does nothing if the lease was lost.
     fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;
 
-    /// Records an intent, assigns the envelope's number and takes a slot of the account's rate limit. Refused if the
-    /// lease was lost or a stop was requested.
+    /// Records an intent, assigns the envelope's number and takes a slot of the account's rate limit. The intent is
+    /// refused if the lease was lost or a stop was requested.
     ///
-    /// If recipients opted out since the run was planned, or reached a cap, it records instead that their rows are
-    /// skipped. If the envelope exceeds a bound, it records nothing and returns how many rows fit.
+    /// If recipients opted out since the run was planned, or reached a cap, their rows are recorded as skipped instead.
+    /// If the envelope exceeds a bound, nothing is recorded and the permit says how many rows fit.
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
-    /// Whether an envelope may still be sent under this lease, without querying the storage. Checked again right before
-    /// the first byte, because the process may have been suspended.
+    /// Whether an envelope may still be sent under this lease, without querying the storage. This is checked again
+    /// right before the first byte is sent, because the process may have been suspended.
     fn may_still_send(&self, _lease: Lease) -> bool {
         true
     }
 
-    /// Records the outcome of an envelope, whichever process owns the run: an answer is evidence.
+    /// Records the outcome of an envelope, even if another process owns the run, because an answer is evidence.
     fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
 
     /// Whether a stop of a run is requested.
@@ -220,7 +223,7 @@ pub trait Ledger:
     /// Takes slots from the account's rate limit, if they become free in time, or slows the account down.
     fn use_rate_limit<'a>(&'a self, account: &'a Allowance, request: RateRequest) -> LedgerFuture<'a, SlotPermit>;
 
-    /// The row ranges of the envelopes of a run, ordered by number.
+    /// The row ranges of the envelopes of a run, ordered by envelope number.
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
 
     /// The matching envelopes of a run, in the order of their numbers.
@@ -235,10 +238,10 @@ pub trait Ledger:
     /// Changes what is known or planned about the rows of a lease, unless the lease was lost.
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership>;
 
-    /// The events of a run, in the order of their recording.
+    /// The events of a run, in the order in which they were recorded.
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>>;
 
-    /// How often the rows of a run were asked about.
+    /// The rows of a run about which the gateway was asked, with how often it was asked and its last answer.
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>>;
 
     /// Remembers a host for a profile, and returns the host that the profile has now.

@@ -7,14 +7,14 @@ use super::{AccountRateLimit, LedgerError, LedgerFuture};
 
 /// Checks and properties of a ledger.
 pub trait LedgerMaintenance: Send + Sync {
-    /// What distinguishes this ledger from others, known without a query.
+    /// The properties that distinguish this ledger from other ledgers. They are known without a query.
     fn properties(&self) -> LedgerProperties;
 
     /// Checks the whole storage, including indexes, and the records that belong neither to a run nor to the suppression
     /// list. Both checks are made, even if one of them fails.
     fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport>;
 
-    /// The rate limits of all accounts, by name.
+    /// The rate limits of all accounts, by account name.
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>>;
 
     /// What threatens the record of sent messages: a backup, or replicas.
@@ -41,7 +41,7 @@ pub struct LedgerProperties {
     pub shared: bool,
     /// Whether this machine has no high-water mark of a shared ledger, so that it could not detect an older copy.
     pub lacks_high_water_mark: bool,
-    /// Whether the ledger can store evidence of consent. Shared tables of the previous version cannot.
+    /// Whether the ledger can store evidence of consent. Shared tables of the previous version cannot store evidence.
     pub stores_consents: bool,
 }
 

@@ -28,7 +28,7 @@ impl MessageState {
         Self { state, chain, endpoint, before_retry: None, has_receipts: false, refused_at_intake: false }
     }
 
-    /// Adds an event's change. Returns whether it applied.
+    /// Adds an event's change. Returns whether the change applied.
     pub(super) fn add_change(&mut self, change: &RowChange) -> bool {
         let at_intake = match change {
             RowChange::Found { status, .. } => self.is_rejected_at_intake(&Status::from_name(status)),
@@ -44,7 +44,7 @@ impl MessageState {
         true
     }
 
-    /// Adds a receipt. Returns whether it changed the state.
+    /// Adds a receipt. Returns whether the receipt changed the state.
     pub(super) fn add_receipt(&mut self, kept: &StoredReceipt) -> bool {
         let arrival = self.effective_delivery_state(&kept.receipt);
         let at_intake = self.is_rejected_at_intake(&kept.receipt.status);
@@ -87,10 +87,10 @@ impl MessageState {
     }
 
     /// Whether the status rejects a queued message before any channel was tried (contract 6.5), even if the report
-    /// names one.
+    /// names a channel.
     ///
-    /// A message in doubt on the asynchronous endpoint was at most queued. On the synchronous one, a rejection can be
-    /// that of the first channel, while the next one is still tried.
+    /// A message in doubt on the asynchronous endpoint was at most queued. On the synchronous endpoint, a rejection can
+    /// concern only the first channel, while the next channel is still tried.
     fn is_rejected_at_intake(&self, status: &Status) -> bool {
         let was_queued = match self.state {
             RowState::Queued => true,

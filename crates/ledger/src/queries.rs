@@ -30,7 +30,7 @@ impl dyn Ledger + '_ {
         Ok(runs.iter().find_map(|run| Some(MessageOrigin { run: run.key, row: run.find_row(id)? })))
     }
 
-    /// The rows of a shared run that processes own.
+    /// The rows that processes own in a shared run.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -39,7 +39,7 @@ impl dyn Ledger + '_ {
         Ok(RowSpan::union(&rows))
     }
 
-    /// The rows of a run that have a message. Empty for a purged run.
+    /// The rows of a run that have or might have a message. Empty for a purged run.
     ///
     /// # Errors
     /// If a record of the run is damaged, or the ledger cannot be read.
@@ -84,8 +84,8 @@ impl dyn Ledger + '_ {
         Ok(found.filter_map(|OptOutRecord { opt_out, end }| Some(EndedOptOut { opt_out, end: end? })).collect())
     }
 
-    /// How many recipients opted out by replies to a run, or because the gateway rejected its messages. Opt-outs that
-    /// ended do not count.
+    /// How many recipients opted out by replying to a run, or because the gateway rejected messages of the run.
+    /// Opt-outs that ended do not count.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -111,7 +111,7 @@ impl dyn Ledger + '_ {
         self.list_plans(digest).await?.into_iter().map(|plan| plan.map_err(|damaged| damaged.error)).collect()
     }
 
-    /// The matching approvals, oldest first.
+    /// The approvals that match the filter, oldest first.
     ///
     /// # Errors
     /// If one of them is damaged, or the ledger cannot be read.
@@ -131,7 +131,7 @@ impl dyn Ledger + '_ {
         rules.map(|rule| rule.map_err(|damaged| damaged.error)).collect()
     }
 
-    /// Uses an approval, for a run if there is one. Returns whether it was valid.
+    /// Uses an approval, for a run if there is one. Returns whether the approval was valid.
     ///
     /// # Errors
     /// If its record is damaged, or the ledger cannot be written.

@@ -123,19 +123,19 @@ impl AccountRateLimit {
         duration_from_micros(self.not_before.saturating_sub(now))
     }
 
-    /// The allowed operations per second at `now`. `None` without a limit.
+    /// The allowed operations per second at `now`. `None` if the rate is unlimited.
     #[must_use]
     pub fn allowed_rate(self, now: i64) -> Option<f64> {
         self.rate.map(|rate| rate * self.rebase_to(now).share_at(now))
     }
 
-    /// The share of the allowance at `now`.
+    /// The share of the rate that is allowed at `now`.
     pub(super) fn share_at(self, now: i64) -> f64 {
         let since = u64::try_from(now - self.slowed_at).unwrap_or(0);
         recover_share(self.share, Duration::from_micros(since))
     }
 
-    /// The state as written at `now`. If the clock was set back, all times move with it.
+    /// The state as written at `now`. If the clock was set back, all times are moved back by the same amount.
     pub(super) fn rebase_to(self, now: i64) -> Self {
         let set_back = (self.written_at - now).max(0);
         Self {
@@ -179,7 +179,7 @@ pub enum RateRequest {
     /// Slots for this many operations, however long they have to wait.
     Operations(u32),
     /// A slot for one inquiry of an assistant, if it can leave within `longest`. While the account sends messages, all
-    /// such inquiries together get a tenth of its rate.
+    /// inquiries of assistants together get a tenth of the account's rate.
     Inquiry {
         /// The longest wait.
         longest: Duration,
@@ -217,13 +217,13 @@ pub(crate) fn inquiry_account_name(account: &str) -> String {
     format!("{account}{INQUIRIES_SUFFIX}")
 }
 
-/// Whether this is the name of an account's inquiries.
+/// Whether this is the name of the rate limit of an account's inquiries.
 pub(crate) fn is_inquiry_account(name: &str) -> bool {
     name.ends_with(INQUIRIES_SUFFIX)
 }
 
 impl InquiryRateLimit {
-    /// Takes a slot for one inquiry at `now`, if it can leave within `longest`.
+    /// Takes a slot for one inquiry at `now`, if the inquiry can leave within `longest`.
     ///
     /// `rate` is the account's rate. With `None`, only waits that the gateway requested apply.
     pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest: Duration) -> (Self, SlotPermit) {
@@ -288,7 +288,7 @@ impl Allowance {
         Self { name: name.into(), rate }
     }
 
-    /// The allowance of an account. Loopback has a separate one, so that a sandbox never slows a live gateway.
+    /// The allowance of an account. Loopback has a separate allowance, so that a sandbox never slows a live gateway.
     ///
     /// Accounts that are named by a loopback address are already separate.
     #[must_use]

@@ -50,9 +50,9 @@ pub enum ReceiptOutcome {
 
 /// The receipts of a ledger.
 pub trait ReceiptStore {
-    /// Stores receipts, whichever process owns their runs: they are evidence. The same commit records all opt-outs and
-    /// then ends those before an opt-in, even for receipts that are not stored. Returns one outcome per receipt, in
-    /// order.
+    /// Stores receipts, whichever process owns the runs, because receipts are evidence. The same commit records all
+    /// opt-outs and then ends the opt-outs that precede an opt-in, even for receipts that are not stored. Returns one
+    /// outcome per receipt, in order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
     /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those that
@@ -63,7 +63,7 @@ pub trait ReceiptStore {
         check_values: Option<Vec<String>>,
     ) -> LedgerFuture<'a, Vec<String>>;
 
-    /// The last stored figures, however old.
+    /// The last stored figures of a run, however old.
     fn load_figures(&self, _run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
         Box::pin(async { Ok(None) })
     }
@@ -73,7 +73,7 @@ pub trait ReceiptStore {
 }
 
 impl StoredReceipt {
-    /// When the status changed, as precisely as known.
+    /// The time at which the status changed, or the time of arrival if the receipt reports no time.
     #[must_use]
     pub fn reported_at(&self) -> Timestamp {
         self.receipt.updated.unwrap_or(self.at)
@@ -83,7 +83,8 @@ impl StoredReceipt {
 /// The maximum number of stored receipts per message, apart from those that change its state.
 const MAX_RECEIPTS: usize = 64;
 
-/// Adds a receipt to those of its row, unless it is a repeat, or adds nothing new and the maximum is reached.
+/// Adds a receipt to the receipts of a row. Ignores a repeated receipt, and a receipt without news once the maximum is
+/// reached.
 pub(super) fn add_receipt(kept: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
     let same: Vec<&StoredReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
     let known = same.iter().any(|known| known.receipt == new.receipt);
@@ -95,8 +96,8 @@ pub(super) fn add_receipt(kept: &mut Vec<StoredReceipt>, new: StoredReceipt) -> 
     ReceiptOutcome::Stored
 }
 
-/// Whether a receipt may change the state of a message with these receipts, because none of them reports the same for
-/// the same channel.
+/// Whether a receipt reports a delivery, reading or failure that no earlier receipt of the message reports for the same
+/// channel.
 fn adds_news(same: &[&StoredReceipt], new: &Receipt) -> bool {
     let arrival = new.status.delivery_state();
     // All unknown channel names count as one channel.

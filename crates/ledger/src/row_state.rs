@@ -54,7 +54,7 @@ pub struct RowActivities {
 }
 
 impl RowActivities {
-    /// The current activity of a run. `owned` says whether a process sends it.
+    /// The current activity of a run. `owned` says whether a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -79,7 +79,7 @@ impl RowActivities {
         if self.claimed.contains(row.get()) { RunActivity::Sending } else { self.run }
     }
 
-    /// The attempt of an envelope to send one of its rows. No outcome means an open intent.
+    /// The attempt to send a row in an envelope. Without an outcome, the intent is still open.
     #[must_use]
     pub fn build_attempt(
         &self,
@@ -112,7 +112,7 @@ impl From<RunActivity> for RowActivities {
 }
 
 impl RunActivity {
-    /// The activity of a run with this progress. `owned` says whether a process has claimed it.
+    /// The activity of a run with this progress. `owned` says whether a process has claimed the run.
     #[must_use]
     pub fn from_progress(progress: RunProgress, owned: bool) -> Self {
         match progress {
@@ -124,7 +124,7 @@ impl RunActivity {
         }
     }
 
-    /// The attempt of an envelope on these channels. No outcome means an open intent.
+    /// The attempt to send a message in an envelope on these channels. Without an outcome, the intent is still open.
     #[must_use]
     pub fn build_attempt(self, envelope: u32, chain: Chain, outcome: Option<&OperationOutcome>) -> Attempt {
         let state = match (outcome, self) {
@@ -156,13 +156,13 @@ impl RunActivity {
         self.final_state(self.build_attempt(1, Chain::UNKNOWN, outcome).state)
     }
 
-    /// The state of a row without an attempt: excluded or planned.
+    /// The state of a row without an attempt. `excluded` is the row's state if the row is excluded.
     #[must_use]
     pub fn unattempted_state(self, excluded: Option<RowState>) -> RowState {
         self.final_state(excluded.unwrap_or(RowState::Planned))
     }
 
-    /// The state of a row, given its recorded state.
+    /// The state of a row with this recorded state, given the activity of the run.
     pub(super) fn final_state(self, recorded: RowState) -> RowState {
         match (self, recorded) {
             (RunActivity::Finished, RowState::Planned) => RowState::NotSent,
@@ -207,7 +207,7 @@ impl StateCounts {
         self.add(to, rows);
     }
 
-    /// Moves all planned rows to the skipped ones, and returns their number.
+    /// Counts all planned rows as skipped, and returns how many there were.
     pub fn skip_planned(&mut self) -> u64 {
         let planned = self.get(RowState::Planned);
         self.shift(RowState::Planned, RowState::Skipped, planned);
@@ -219,13 +219,13 @@ impl StateCounts {
         RowState::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)
     }
 
-    /// The number of delivered messages, including read ones: the displayed figure "delivered".
+    /// How many messages were delivered, including messages that were also read: the displayed figure "delivered".
     #[must_use]
     pub fn count_delivered(&self) -> u64 {
         self.iter().filter(|(state, _)| RowState::Delivered.includes_state(*state)).map(|(_, count)| count).sum()
     }
 
-    /// The number of all rows.
+    /// The total number of rows.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
@@ -307,7 +307,8 @@ impl RowStates {
         }
     }
 
-    /// Adds the receipts of a row, after all envelopes. Receipts of rows without an envelope are ignored.
+    /// Adds the receipts of a row. All envelopes must have been added before. Receipts of rows without an envelope are
+    /// ignored.
     pub fn add_receipts(&mut self, row: Row, receipts: &[StoredReceipt]) {
         let Some(RecordedState { state, chain }) = self.states.get(row.get() as usize).copied().flatten() else {
             return;
@@ -351,7 +352,7 @@ impl RowStates {
         }
     }
 
-    /// The channels of a row's last message. Unknown for a row without an envelope.
+    /// The channels of a row's last message. The channels are unknown for a row without an envelope.
     #[must_use]
     pub fn chain(&self, row: Row) -> Chain {
         let recorded = self.states.get(row.get() as usize).copied().flatten();
@@ -369,7 +370,7 @@ impl RowStates {
         }
     }
 
-    /// The recorded state of a row with an envelope: its state once the run is open.
+    /// The recorded state of a row with an envelope, which is the row's state whenever the run is open.
     ///
     /// Unsent rows of a finished run count as planned here. Sending and decisions use this state, because a decision
     /// opens the run.
@@ -390,7 +391,7 @@ impl RowStates {
         self.parts
     }
 
-    /// Counts all rows of a run with this many recipients.
+    /// Counts the rows in each state, for a run with this many recipients.
     #[must_use]
     pub fn count_states(&self, recipients: u64, excluded: &ExcludedRows) -> StateCounts {
         let mut counts = StateCounts::default();
@@ -426,14 +427,14 @@ impl BilledParts {
         }
     }
 
-    /// The sum of both.
+    /// The sum of these and the other billed parts.
     #[must_use]
     pub fn plus(self, others: Self) -> Self {
         Self { billed: self.billed + others.billed, messages: self.messages + others.messages }
     }
 
-    /// Whether more may be billed than the reported parts: some messages were or may have been sent, and their parts
-    /// are unknown.
+    /// Whether more parts may be billed than were reported, because some messages were or may have been sent and have
+    /// unknown parts.
     #[must_use]
     pub fn is_lower_bound(self, counts: &StateCounts) -> bool {
         let out: u64 =
@@ -463,7 +464,7 @@ impl ExcludedRows {
         self.sets[set].2.insert(row.get());
     }
 
-    /// Adds a set of rows with their reason.
+    /// Adds a set of rows that are excluded for the same reason.
     pub(super) fn insert_set(&mut self, state: RowState, reason: String, rows: RoaringBitmap) {
         let known = *self.index.entry((state, reason.clone())).or_insert(self.sets.len());
         match self.sets.get_mut(known) {
@@ -472,14 +473,14 @@ impl ExcludedRows {
         }
     }
 
-    /// The set of these rows, skipped for one reason.
+    /// Excluded rows that are all skipped for the same reason.
     pub(super) fn from_skipped(rows: &[Row], reason: &str) -> Self {
         let mut excluded = Self::default();
         rows.iter().for_each(|row| excluded.insert(*row, RowState::Skipped, reason));
         excluded
     }
 
-    /// The sets with their reasons.
+    /// The sets of excluded rows, each with its state and reason.
     pub fn sets(&self) -> impl Iterator<Item = (RowState, &str, &RoaringBitmap)> {
         self.sets.iter().map(|(state, reason, rows)| (*state, reason.as_str(), rows))
     }
@@ -571,7 +572,7 @@ mod tests {
         [vec![]].into_iter().chain(single.iter().map(|event| vec![event.clone()])).chain(pairs).collect()
     }
 
-    /// The outcomes of one attempt or two. The first of two is always settled.
+    /// The outcomes of one or two attempts. The first of two attempts is always settled.
     fn attempts() -> Vec<Vec<Option<OperationOutcome>>> {
         let settled = outcomes().into_iter().filter(Option::is_some);
         let twice = settled.flat_map(|first| outcomes().map(|second| vec![first.clone(), second]));

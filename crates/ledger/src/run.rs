@@ -171,7 +171,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether an opt-out suppresses its messages.
+    /// Whether an opt-out suppresses messages of this run.
     #[must_use]
     pub fn is_suppressed_by(&self, opt_out: &OptOut) -> bool {
         self.suppression.covers_kind(self.kind) && self.suppression.applies_opt_out(&self.campaign, opt_out)
@@ -190,14 +190,14 @@ impl Run {
         self.counts.as_ref().filter(|_| self.receipts == self.receipts_counted)
     }
 
-    /// Whether it consists of lookups or code calls. Their outcome is known at once or never; the gateway cannot be
-    /// asked later.
+    /// Whether this is a shared run of lookups or code calls. The outcome of such an operation is known at once or
+    /// never, because the gateway cannot be asked later.
     #[must_use]
     pub fn is_shared_single_run(&self) -> bool {
         self.shared && self.kind.is_single()
     }
 
-    /// All possible rows.
+    /// The span of all rows that the run can have.
     #[must_use]
     pub fn row_span(&self) -> RowSpan {
         RowSpan { first: Row::FIRST, last: self.last_row() }
@@ -215,7 +215,7 @@ impl Run {
         self.blocks.get(after.checked_sub(1)?).copied()
     }
 
-    /// The identifier of a row's message, of the run itself or of a retry order.
+    /// The identifier of the message to a row, assigned by a retry order or, with `None`, by the run itself.
     #[must_use]
     pub fn message_id(&self, row: Row, order: Option<u32>) -> Option<MessageId> {
         match order {
@@ -225,13 +225,15 @@ impl Run {
         }
     }
 
-    /// The row of a message identifier, of the run itself or of a retry order.
+    /// The row to which a message identifier belongs. The identifier can be assigned by the run itself or by a retry
+    /// order.
     #[must_use]
     pub fn find_row(&self, id: MessageId) -> Option<Row> {
         self.find_message(id).map(|(row, _)| row)
     }
 
-    /// The row of a message identifier, and the retry order. No order for identifiers of the run itself.
+    /// The row to which a message identifier belongs, and the retry order that assigned the identifier. The order is
+    /// `None` for identifiers of the run itself.
     #[must_use]
     pub fn find_message(&self, id: MessageId) -> Option<(Row, Option<u32>)> {
         if self.shared {
@@ -252,7 +254,7 @@ impl Run {
         self.account == account || self.gateway == gateway
     }
 
-    /// The allowance of its account.
+    /// The allowance of the run's account.
     #[must_use]
     pub fn allowance(&self, rate: Option<f64>) -> Allowance {
         Allowance::of_account(&self.account, self.suppression.loopback, rate)
@@ -462,23 +464,24 @@ impl fmt::Debug for CampaignLock {
 }
 
 impl Run {
-    /// Whether this lease covers the whole run. Only then may its holder record events or end the run.
+    /// Whether this lease covers the whole run. Only the holder of such a lease may record events or end the run.
     #[must_use]
     pub fn is_leased(&self, lease: Lease) -> bool {
         self.key == lease.run && self.epoch == Some(lease.epoch)
     }
 
-    /// Whether this lease permits sending any row. It does not if the run is sent in shards.
+    /// Whether this lease permits sending any row. No lease permits this if the run is sent in shards.
     pub(crate) fn may_send_whole_run(&self, lease: Lease) -> bool {
         self.is_leased(lease) && self.sharding.is_none()
     }
 
-    /// Whether workers may send drawn rows. They may not after the owner ended the run.
+    /// Whether workers may send drawn rows. In a sharded run, workers may not send any more after the owner ended the
+    /// run.
     pub(crate) fn may_send_drawn_rows(&self) -> bool {
         self.shared || self.ended_at.is_none()
     }
 
-    /// Applies a stop request. Returns whether it changes anything.
+    /// Applies a stop request. Returns whether the request changes the run.
     pub(crate) fn apply_stop_request(&mut self, request: StopRequest) -> bool {
         let requested = request != StopRequest::Withdraw;
         if self.stop_requested == requested {
@@ -497,7 +500,8 @@ impl Run {
         (self.stop, self.stop_reason, self.counts, self.ended_at) = (None, None, None, None);
     }
 
-    /// Ends the run for the holder of the lease, and returns the notifications. Without the lease, this does nothing.
+    /// Ends the run for the holder of the lease, and returns the notifications to be queued. Without the lease, this
+    /// does nothing.
     pub(crate) fn record_end(&mut self, lease: Lease, end: RunEnd) -> Vec<NewNotification> {
         if !self.is_leased(lease) {
             return Vec::new();
@@ -521,15 +525,16 @@ impl Run {
         self.skip_unsent();
     }
 
-    /// Counts the unsent rows of a replaced run as skipped, like their states. An earlier version counted them as
-    /// planned.
+    /// Counts the unsent rows of a replaced run as skipped, which is also the state of these rows. An earlier version
+    /// counted them as planned.
     pub(crate) fn skip_unsent(&mut self) {
         if let (RunProgress::Replaced, Some((counts, _))) = (self.progress, &mut self.counts) {
             counts.skip_planned();
         }
     }
 
-    /// Stores new counts, which include `receipts` receipts. Does nothing if a process owns the run or it never ended.
+    /// Stores new counts, which include `receipts` receipts. Does nothing if a process owns the run or the run never
+    /// ended.
     pub(crate) fn set_counts(&mut self, counts: StateCounts, parts: u64, receipts: u64) {
         if self.counts.is_some() && self.epoch.is_none() {
             (self.counts, self.receipts_counted) = (Some((counts, parts)), receipts);
@@ -544,8 +549,8 @@ impl Run {
         }
     }
 
-    /// Marks the run as purged and keeps its counts. Returns `false` if a process owns it, or if it changed since it
-    /// was read as `counted`.
+    /// Marks the run as purged and keeps its counts. Returns `false` if the run is open, owned by a process, already
+    /// purged, or changed since `counted` was read.
     pub(crate) fn mark_purged(&mut self, at: Timestamp, counted: &Run, counts: (StateCounts, u64)) -> bool {
         let stands = |run: &Self| (run.progress, run.receipts, run.ended_at, run.blocks.len(), run.purged_at);
         let is_over = self.epoch.is_none() && self.progress != RunProgress::Open && self.purged_at.is_none();
@@ -571,7 +576,7 @@ pub(crate) fn check_lock(lock: &CampaignLock, run: &Run) -> Result<(), LedgerErr
 }
 
 impl RetryOrder {
-    /// The events of this order, which has the given number.
+    /// The events of this order, which is recorded as `number`.
     pub(crate) fn into_events(self, number: u32) -> Vec<NewRowEvent> {
         let by = self.by;
         let event = |RetriedRow { row, envelope }| NewRowEvent {
@@ -586,7 +591,8 @@ impl RetryOrder {
 /// 2026-01-01T00:00:00Z in seconds. Identifiers count days from here.
 const FIRST_DAY: i64 = 1_767_225_600;
 
-/// An endless sequence of candidate ranges with `len` identifiers. The ledger takes the first one without overlap.
+/// An endless sequence of candidate ranges with `len` identifiers. The ledger takes the first range that overlaps no
+/// used identifiers.
 ///
 /// `now` is in microseconds since 1970.
 pub(crate) fn id_candidates(now: i64, random: u64, len: u64) -> impl Iterator<Item = IdRange> {

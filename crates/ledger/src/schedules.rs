@@ -141,17 +141,18 @@ pub trait ScheduleStore: Send + Sync {
     /// the occurrence does not meet the condition.
     fn update_schedules(&self, change: ScheduleUpdate) -> LedgerFuture<'_, bool>;
 
-    /// The active schedules by name. A damaged record does not hide the others.
+    /// The active schedules by name. A damaged schedule is returned as an error and does not hide the other schedules.
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>>;
 
-    /// The recorded occurrences that match. Among the latest, a damaged record does not hide the others.
+    /// The recorded occurrences that match the filter. Among the latest occurrences, a damaged record does not hide the
+    /// other records.
     fn list_occurrences<'a>(
         &'a self,
         wanted: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
 }
 
-/// The first recorded occurrence that matches.
+/// The first recorded occurrence that matches the filter.
 ///
 /// # Errors
 /// If the ledger cannot be read, or the record is damaged.
@@ -181,7 +182,7 @@ pub(crate) fn may_skip(condition: SkipCondition, recorded: Option<&OccurrenceOut
 }
 
 impl ScheduleOrder {
-    /// The changed schedule. `None` if it is removed.
+    /// Applies the order to a schedule. Returns `None` if the schedule is removed.
     pub(crate) fn apply(self, schedule: ActiveSchedule) -> Option<ActiveSchedule> {
         match self {
             Self::Pause => Some(ActiveSchedule { paused: true, ..schedule }),

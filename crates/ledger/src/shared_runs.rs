@@ -60,7 +60,7 @@ impl SharedRun {
         }
     }
 
-    /// Whether a run has these properties, full or not.
+    /// Whether a run is shared, not purged and has these properties. A full run also matches.
     pub(super) fn matches(&self, run: &Run) -> bool {
         let Self { campaign, edition, gateway, account, endpoint, kind, live, suppression: policy } = self;
         run.shared
@@ -88,7 +88,7 @@ impl BlockRequest {
         Self { rows, id: None, per_hour: None }
     }
 
-    /// Requests one row, with the given identifier if there is one, within the hourly limit.
+    /// Requests one row within the hourly limit, with the given identifier, if any.
     #[must_use]
     pub fn for_message(id: Option<MessageId>, per_hour: Option<u32>) -> Self {
         Self { rows: 1, id, per_hour }
@@ -134,7 +134,7 @@ impl RowSpan {
         u64::from(self.last.get().saturating_sub(self.first.get())) + 1
     }
 
-    /// The rows of all these ranges.
+    /// The rows that are in any of these spans.
     pub fn union(blocks: &[RowSpan]) -> RoaringBitmap {
         let mut rows = RoaringBitmap::new();
         for block in blocks {
@@ -190,7 +190,7 @@ impl RowBlock {
 }
 
 impl DrawOutcome {
-    /// The block, if there is one.
+    /// The block, unless the draw was refused.
     #[cfg(test)]
     pub(crate) fn into_block(self) -> Option<RowBlock> {
         match self {
@@ -224,7 +224,7 @@ pub(crate) fn next_draw_time(drawn: &[i64], now: i64, per_hour: u32) -> Option<i
     Some(within.get(over).map_or(now, |at| *at).saturating_add(HOUR))
 }
 
-/// Whether a block contains the rows of an intent. The intent is in doubt if the owner of the block ends.
+/// Whether a block contains the rows of an intent. If so, the intent is in doubt once the owner of the block has ended.
 pub(crate) fn owns_rows(block: RowSpan, intent: RowSpan) -> bool {
     block.contains(intent.first) && block.contains(intent.last)
 }
@@ -302,7 +302,7 @@ pub struct OwnedBlock {
 }
 
 impl ShardHolder {
-    /// The workers of these blocks, which are ordered by age.
+    /// The workers that hold these blocks. The blocks must be ordered by age.
     #[must_use]
     pub fn from_blocks(blocks: &[OwnedBlock]) -> Vec<Self> {
         let mut holders = BTreeMap::new();
@@ -322,8 +322,8 @@ pub trait ShardStore: Send + Sync {
     /// Registers a worker for a run. `None` if the run is not sharded.
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>>;
 
-    /// Draws a shard of at most `rows` rows. With `looks`, it first takes over the shards of ended workers and puts
-    /// their open intents in doubt.
+    /// Draws a shard of at most `rows` rows. With `looks`, the ledger first takes over the shards of ended workers and
+    /// puts the open intents of these shards in doubt.
     fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw>;
 }
 
@@ -340,7 +340,7 @@ impl fmt::Debug for ShardWorker {
     }
 }
 
-/// All reasons to refuse a draw now: a used identifier, then the moment of the next draw within the hourly limit.
+/// All reasons to refuse a draw now: a used identifier, then an exhausted hourly limit with the time of the next draw.
 pub(crate) fn list_refusals(is_id_taken: bool, next: Option<Timestamp>) -> Vec<DrawRefusal> {
     is_id_taken.then_some(DrawRefusal::IdTaken).into_iter().chain(next.map(DrawRefusal::TooMany)).collect()
 }
@@ -356,7 +356,7 @@ pub(crate) enum DrawReadiness {
     NoMore,
 }
 
-/// Whether a worker that knows this sharding may draw shards.
+/// Whether a worker that joined this sharding may draw shards now, later or no more.
 pub(crate) fn check_draw(run: &Run, known: i64) -> DrawReadiness {
     let Some(sharing) = run.sharding.as_ref().filter(|sharing| sharing.id == known) else {
         return DrawReadiness::NoMore;

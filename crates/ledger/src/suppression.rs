@@ -64,7 +64,7 @@ impl OptOutScope {
         }
     }
 
-    /// Whether it covers the messages of a campaign with this purpose.
+    /// Whether the scope covers the messages of a campaign with this purpose.
     #[must_use]
     pub fn covers_campaign(&self, campaign: &str, purpose: Purpose) -> bool {
         match self {
@@ -76,7 +76,8 @@ impl OptOutScope {
 }
 
 impl fmt::Display for OptOutScope {
-    /// The form in files and JSON. Campaign names contain no colon.
+    /// Writes the form that is used in files and JSON. The form is unambiguous, because campaign names contain no
+    /// colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OptOutScope::Marketing => f.write_str("marketing"),
@@ -157,21 +158,22 @@ impl OptOut {
         self.source.contains(SOURCE_PARTS)
     }
 
-    /// Whether it was imported from this source. The source can be shortened to its first parts, such as the file name.
+    /// Whether the opt-out was imported from this source. The source can be shortened to its first parts, such as the
+    /// file name.
     #[must_use]
     pub fn is_from_import(&self, source: &str) -> bool {
         let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SOURCE_PARTS))
     }
 
-    /// Whether it replaces a listed opt-out. An opt-out by a recipient or operator replaces an imported one, so it
-    /// outlives the import.
+    /// Whether this opt-out replaces a listed one. An opt-out by a recipient or operator replaces an imported one, and
+    /// stays if the import is removed.
     #[must_use]
     pub fn replaces(&self, known: &OptOut) -> bool {
         self.covers(known) && known.is_imported() && !self.is_imported()
     }
 
-    /// Whether both opt-outs have the same recipient, scope and reach, so that one of them is enough.
+    /// Whether both opt-outs have the same recipient, scope and reach, which means that one of them is enough.
     #[must_use]
     pub fn covers(&self, other: &OptOut) -> bool {
         (self.who, &self.scope, self.reach) == (other.who, &other.scope, other.reach)
@@ -209,7 +211,8 @@ pub struct OptIn {
 }
 
 impl OptIn {
-    /// Whether it ends an opt-out: an earlier one that covers the message that the recipient answered.
+    /// Whether this opt-in ends an opt-out. The opt-out must be earlier and must cover the message that the recipient
+    /// answered.
     #[must_use]
     pub fn ends(&self, opt_out: &OptOut) -> bool {
         (self.who, self.reach) == (opt_out.who, opt_out.reach)
@@ -271,7 +274,7 @@ impl SuppressionPolicy {
         self.mandatory && self.purpose == Purpose::Service
     }
 
-    /// Whether the list applies to operations of this kind. Requested lookups and verification calls ignore it.
+    /// Whether the list applies to operations of this kind. Requested lookups and verification calls ignore the list.
     #[must_use]
     pub fn covers_kind(&self, kind: OperationKind) -> bool {
         let is_requested = kind.is_single() && self.purpose == Purpose::Service;
@@ -385,7 +388,7 @@ pub trait SuppressionList: Send + Sync {
     /// Removes opt-outs from the list, and returns them. A change raises the version of the list.
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>>;
 
-    /// The numbers that are suppressed for a campaign under a policy. The version of the policy does not matter.
+    /// The numbers that are suppressed for a campaign under a policy. The list version in the policy is ignored.
     fn load_suppressed_numbers<'a>(
         &'a self,
         campaign: &'a str,

@@ -258,19 +258,19 @@ impl BreakerSettings {
 }
 
 impl CampaignBrief {
-    /// Whether the campaign uses the built-in sandbox, so that recipients get no messages.
+    /// Whether the campaign uses the built-in sandbox, which sends no messages to recipients.
     #[must_use]
     pub fn is_rehearsal(&self) -> bool {
         self.gateway == SANDBOX
     }
 
-    /// The language of amounts and dates in its texts.
+    /// The language of amounts and dates in the campaign's texts.
     #[must_use]
     pub fn text_language(&self) -> Language {
         self.language.or_else(|| self.region.map(Language::for_region)).unwrap_or_default()
     }
 
-    /// The countries that its messages may reach through a profile. `None` for all.
+    /// The countries that the campaign's messages may reach through a profile. `None` if all countries are allowed.
     #[must_use]
     pub fn allowed_countries(&self, profile: Option<&Profile>) -> Option<CountrySet> {
         let policy = profile.and_then(|profile| profile.countries.as_ref());
@@ -292,7 +292,7 @@ impl CampaignBrief {
 }
 
 impl Campaign {
-    /// Notifications of the campaign and of the profile.
+    /// The notification settings of the campaign and of the profile.
     pub fn notify_settings<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c NotifySettings> {
         self.notify.iter().chain(profile.and_then(|profile| profile.notify.as_ref()))
     }
@@ -304,7 +304,7 @@ impl Campaign {
         self
     }
 
-    /// The effective rate limit: the campaign's, at most that of the account; `None` if neither defines one.
+    /// The lower of the campaign's and the profile's rate limit; `None` if neither is defined.
     #[must_use]
     pub fn effective_rate(&self, profile: Option<&Profile>) -> Option<Rate> {
         profile.map_or(self.delivery.rate, |profile| self.delivery.with_profile_limits(profile).rate)
@@ -316,15 +316,15 @@ impl Campaign {
         self.brief.home_zone()
     }
 
-    /// Whether recipients without consent are skipped: the campaign or the profile requires consent, and its messages
-    /// are marketing.
+    /// Whether recipients without consent are skipped. This applies to marketing if the campaign or the profile
+    /// requires consent.
     #[must_use]
     pub fn needs_consent(&self, profile: Option<&Profile>) -> bool {
         let is_required = self.requires_consent || profile.is_some_and(|profile| profile.requires_consent);
         is_required && self.brief.purpose.is_marketing()
     }
 
-    /// The column with the recipients' time zones, if the window uses it.
+    /// The column with the recipients' time zones, if the window uses one.
     #[must_use]
     pub fn zone_column(&self) -> Option<&str> {
         match &self.window.as_ref()?.zone {
@@ -339,7 +339,7 @@ impl Campaign {
         self.places.locate_key("gateway").is_some()
     }
 
-    /// The same campaign as an occurrence of its schedule: with this edition, unless it defines one.
+    /// Sets the edition for an occurrence of the schedule, unless the campaign defines an edition.
     #[must_use]
     pub fn with_edition(mut self, edition: &str) -> Self {
         self.brief
@@ -348,7 +348,7 @@ impl Campaign {
         self
     }
 
-    /// The same campaign with results for its edition only, unless it defines a file for them.
+    /// Names the results file after the campaign and the edition, unless the campaign defines a results file.
     #[must_use]
     pub fn with_results_for_edition(mut self, edition: &str) -> Self {
         if self.places.locate_key("results").is_none() {
@@ -367,7 +367,7 @@ impl Campaign {
         self
     }
 
-    /// The results file of a run. A rehearsal has its own file next to that of a live run.
+    /// The results file of a run. A rehearsal has a separate file next to the file of a live run.
     #[must_use]
     pub fn results_file(&self) -> CampaignPath {
         if self.brief.is_rehearsal() { insert_path_word(&self.results, "sandbox") } else { self.results.clone() }
@@ -381,7 +381,7 @@ impl Campaign {
 }
 
 impl DeliverySettings {
-    /// The same settings within the limits of a profile: its rate and envelope size.
+    /// Reduces the rate and the envelope size to the limits of a profile.
     #[must_use]
     pub fn with_profile_limits(self, profile: &Profile) -> Self {
         let rate = self.rate.map_or(profile.rate, |rate| rate.min_rate(profile.rate));
@@ -394,7 +394,8 @@ pub(super) fn default_results_path(file: &CampaignPath, name: &str) -> CampaignP
     file.join_sibling(format!("results/{name}.csv"))
 }
 
-/// The path with a word before its `.csv`; other extensions stay, so that two paths never become one.
+/// Inserts a word before the extension `.csv`. To other names, the word and `.csv` are appended, so that different
+/// paths stay different.
 fn insert_path_word(results: &CampaignPath, word: &str) -> CampaignPath {
     let path = results.path();
     let csv = path.extension().is_some_and(|extension| extension == "csv");
@@ -443,7 +444,8 @@ pub struct MessageArm<'b> {
 pub const VARIANT: &str = "variant";
 
 impl CampaignBrief {
-    /// The messages in the order of the file; never empty.
+    /// The message of each variant in the order of the file, or the only message of a campaign without variants. Never
+    /// empty.
     #[must_use]
     pub fn list_arms(&self) -> Vec<MessageArm<'_>> {
         if self.variants.is_empty() {
@@ -463,12 +465,12 @@ impl CampaignBrief {
         arms
     }
 
-    /// Each distinct content: that of the campaign, then those of variants that have their own.
+    /// The content of the campaign, followed by the content of each variant that defines its own.
     pub fn all_contents(&self) -> impl Iterator<Item = &MessageContent<NamedTemplate>> {
         std::iter::once(&self.content).chain(self.variants.iter().filter_map(|variant| variant.content.as_ref()))
     }
 
-    /// The names of the constants that its texts can use, of any variant.
+    /// The names of all constants that texts of the campaign or of any variant can use.
     #[must_use]
     pub fn constant_names(&self) -> Vec<&str> {
         let own = self.variants.iter().flat_map(|variant| &variant.vars);
@@ -507,13 +509,13 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Whether the file might have been meant to define this name for texts.
+    /// Whether the author might have meant the file to define this name for texts.
     #[must_use]
     pub fn may_define(&self, name: &str) -> bool {
         self.any_name || self.names.contains(name)
     }
 
-    /// Collects the names that invalid parts of the file might have been meant to define.
+    /// Collects the names that the author might have meant to define in invalid parts of the file.
     pub(super) fn collect_possible_names(&mut self, root: ConfigSection<'_>) {
         let recipients = root.subsection("recipients");
         let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();

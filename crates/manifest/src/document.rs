@@ -51,7 +51,7 @@ pub fn load_file<T>(
     LoadedFile::new(value.filter(|_| !slipped), conceal_secrets(&source, report.into_findings()))
 }
 
-/// The same findings without text that might be a secret.
+/// Hides text that might be a secret from the source that findings quote.
 fn conceal_secrets(source: &SourceText, mut findings: Vec<Finding>) -> Vec<Finding> {
     let shown = SourceText::new(source.path(), conceal_addresses(source.text()));
     for place in findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
@@ -77,7 +77,7 @@ pub struct LoadedFile<T> {
 }
 
 impl<T> LoadedFile<T> {
-    /// The value, unless it is missing or a finding is an error.
+    /// The result of loading a file. If any finding is an error, the value is kept only as a draft.
     pub fn new(value: Option<T>, findings: Vec<Finding>) -> Self {
         let refused = findings.iter().any(Finding::is_error);
         let (value, draft) = if refused { (None, value) } else { (value, None) };
@@ -112,10 +112,11 @@ impl FindingCollector {
         read(&self.source, KnownKeys { is_key: &is_key, is_text: &is_text })
     }
 
-    /// Replaces findings caused by typing mistakes with findings about the mistakes; true if there are any.
+    /// Replaces findings caused by typing mistakes with findings about the mistakes. Returns whether there are any
+    /// mistakes.
     ///
-    /// A mistake changes what its top-level key means. If `is_read`, which means that the file could be parsed, other
-    /// top-level keys keep their findings.
+    /// A mistake changes what its top-level key means. If the file could be parsed (`is_read`), findings about other
+    /// top-level keys are kept.
     pub(crate) fn replace_slip_findings(&mut self, is_read: bool) -> bool {
         if !self.findings.iter().any(Finding::is_error) {
             return false;
@@ -134,7 +135,7 @@ impl FindingCollector {
         true
     }
 
-    /// The bytes of the top-level key around `at`, with all its lines.
+    /// The span of the top-level key that contains the byte `at`, with all lines of its value.
     fn top_level_span(&self, at: usize) -> Range<usize> {
         let text = self.source.text();
         let (mut start, mut begin) = (0, 0);
@@ -155,7 +156,8 @@ impl FindingCollector {
         self.findings.push(finding.at(SourceLocation::new(&self.source, span.clone())));
     }
 
-    /// The findings in the order of the file without duplicates; only the first if there are many.
+    /// The findings in the order of the file, without duplicates. If there are many, the last finding says how many
+    /// more are not shown.
     pub(crate) fn into_findings(mut self) -> Vec<Finding> {
         let start = |finding: &Finding| finding.place.as_ref().map(|place| place.span.start);
         self.findings.sort_by_key(start);
@@ -188,12 +190,12 @@ pub struct ConfigSection<'n> {
 }
 
 impl<'n> ConfigSection<'n> {
-    /// A map, or its absence, with the table of its keys.
+    /// A section with these keys, whose map can be missing.
     pub fn new(node: Option<&'n Node>, keys: &'static [KeySpec]) -> Self {
         Self { node, keys }
     }
 
-    /// The same table over another map.
+    /// A section with the same keys for another map.
     pub(crate) fn with_node(self, node: Option<&'n Node>) -> Self {
         Self { node, ..self }
     }
@@ -215,7 +217,7 @@ impl<'n> ConfigSection<'n> {
         entries.iter().filter(unknown).any(|entry| find_meant_key(&entry.key, self.keys) == Some(key))
     }
 
-    /// The unknown keys.
+    /// The entries whose keys are unknown.
     pub(crate) fn unknown_entries(&self) -> impl Iterator<Item = &'n MapEntry> {
         let (entries, keys) = (self.node.and_then(Node::as_entries).unwrap_or_default(), self.keys);
         entries.iter().filter(move |entry| find_key(keys, &entry.key).is_none())
@@ -226,13 +228,13 @@ impl<'n> ConfigSection<'n> {
         self.find_value(key).is_some()
     }
 
-    /// The typed text of a key without its default, and its location.
+    /// The text that the file has for a key, ignoring the default, and the location of the text.
     pub fn typed_text(&self, key: &str) -> Option<(&'n str, &'n Range<usize>)> {
         let node = self.find_value(key)?;
         Some((node.as_scalar()?.text.trim(), &node.span))
     }
 
-    /// The text of a key, or its default.
+    /// The text of a key, or the key's default.
     pub fn text(&self, key: &str) -> Option<&'n str> {
         match self.typed_text(key) {
             Some((text, _)) => Some(text),
@@ -245,7 +247,7 @@ impl<'n> ConfigSection<'n> {
         parse_cap(self.typed_text(key)?.0).ok()
     }
 
-    /// The parsed value of a key, or of its default.
+    /// The parsed value of a key, or the parsed default.
     pub fn parse_value<T: FromStr>(&self, key: &str) -> Option<T> {
         match self.find_value(key) {
             Some(node) => parse_scalar(node.as_scalar()?),
@@ -253,7 +255,7 @@ impl<'n> ConfigSection<'n> {
         }
     }
 
-    /// The texts of the list under a key, or of its default.
+    /// The texts of the list under a key, or of the default list.
     pub fn list_items(&self, key: &str) -> Vec<&'n str> {
         let typed = self.find_value(key).and_then(Node::as_items);
         match typed {
@@ -262,7 +264,7 @@ impl<'n> ConfigSection<'n> {
         }
     }
 
-    /// The parsed items of the list under a key, or of its default.
+    /// The parsed items of the list under a key, or of the default list.
     pub(crate) fn parse_items<T: FromStr>(&self, key: &str) -> Vec<T> {
         match self.find_value(key).and_then(Node::as_items) {
             Some(items) => items.iter().filter_map(|item| parse_scalar(item.as_scalar()?)).collect(),
@@ -280,7 +282,7 @@ impl<'n> ConfigSection<'n> {
     }
 }
 
-/// The parsed value: as typed, or as YAML's core schema reads it (`True`, `0x1F`).
+/// Parses a value as it was typed, or else as YAML's core schema reads it (`True`, `0x1F`).
 fn parse_scalar<T: FromStr>(scalar: &Scalar) -> Option<T> {
     scalar.text.trim().parse().ok().or_else(|| scalar_to_json(scalar).to_string().parse().ok())
 }

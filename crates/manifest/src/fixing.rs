@@ -22,8 +22,8 @@ pub struct FixedText {
 
 /// Fixes the text of a campaign file.
 ///
-/// Every value stays as its author typed it, apart from those that a fix replaces. A step that would change another
-/// value is not applied.
+/// Every value stays as the author typed it, unless a fix replaces it. A step that would change another value is not
+/// applied.
 #[must_use]
 pub fn fix_campaign_text(path: &Path, text: &str) -> FixedText {
     let mut fixed = FixedText { text: text.to_owned(), titles: Vec::new() };
@@ -35,13 +35,13 @@ pub fn fix_campaign_text(path: &Path, text: &str) -> FixedText {
     fixed
 }
 
-/// A text without the secrets that campaign files and gateways.yaml can contain, to be shown.
+/// Hides the secrets that campaign files and gateways.yaml can contain, so that the text can be shown.
 #[must_use]
 pub fn conceal_file(text: &str) -> String {
     conceal_addresses(&conceal_keys(text))
 }
 
-/// Applies the fixes of all findings once. `None` if there are none, or they would change other values.
+/// Applies the fixes of all findings once. `None` if the fixes change nothing, or would change other values.
 fn apply_step(path: &Path, text: &str) -> Option<(String, Vec<String>)> {
     let (before, findings) = read_file(path, text);
     let fixes = findings.iter().filter_map(Finding::placed_fix).map(|(_, fix)| fix);

@@ -51,7 +51,7 @@ pub enum NotificationFormat {
 }
 
 impl NotificationMethod {
-    /// The templates of the method.
+    /// The parts of the notification method that are templates.
     pub fn templates(&self) -> impl Iterator<Item = &str> {
         let texts: Vec<&str> = match self {
             Self::Post { form: NotificationFormat::Own(body), .. } => vec![body],
@@ -119,7 +119,7 @@ fn read_format(section: ConfigSection<'_>, report: &mut FindingCollector) -> Opt
     })
 }
 
-/// The program and its arguments; a path is relative to the campaign file, a bare name is looked up.
+/// The program and its arguments. A path to the program is relative to the campaign file, and a bare name is looked up.
 fn read_command(section: ConfigSection<'_>, paths: &CampaignPaths) -> Vec<String> {
     let mut words: Vec<String> = section.list_items("command").into_iter().map(str::to_owned).collect();
     if let Some(program) = words.first_mut() {

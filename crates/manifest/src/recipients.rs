@@ -104,7 +104,7 @@ pub struct ListQuery {
 }
 
 impl RecipientSource {
-    /// The file of the list, if it is one.
+    /// The file of the list; `None` for other sources.
     #[must_use]
     pub fn list_file(&self) -> Option<&CampaignPath> {
         match self {
@@ -219,7 +219,7 @@ pub struct ConsentFile {
 }
 
 impl ConsentSource {
-    /// The keys with their headers: answer, time, source and wording.
+    /// The keys for the answer, time, source and wording, each with its column header.
     #[must_use]
     pub fn headers(&self) -> [(&'static str, Option<&str>); 4] {
         let Self { file: _, column, at, source, wording, words: _, valid_for: _ } = self;
@@ -249,13 +249,13 @@ pub struct TableFile {
     pub key: String,
 }
 
-/// A finding about a list of recipients that cannot be opened, with the one that was probably meant.
+/// A finding about a list of recipients that cannot be opened. It suggests the list that was probably meant.
 #[must_use]
 pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
     describe_unopened_file(&format!("the list of recipients `{}`", path.display()), path, error)
 }
 
-/// A finding about a list-like file that cannot be opened; `subject` names what is missing.
+/// A finding about a list, lookup table or similar file that cannot be opened; `subject` is the subject of the message.
 #[must_use]
 pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let missing = error.kind() == ErrorKind::NotFound;
@@ -282,7 +282,7 @@ fn find_nearby_lists(path: &Path) -> Vec<String> {
     names
 }
 
-/// Whether the name of an existing file is that of a list.
+/// Whether the file exists and has an extension of a list.
 pub(super) fn is_list_name(path: &Path) -> bool {
     const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();

@@ -71,13 +71,13 @@ impl Resource {
         Self { key: key.into(), shown: escape_to_one_line(shown), written: written.to_string() }
     }
 
-    /// How the campaign uses it.
+    /// The kind of the resource, which follows from the key.
     #[must_use]
     pub fn resource_kind(&self) -> ResourceKind {
         ResourceKind::for_key(&self.key)
     }
 
-    /// The resource for programs.
+    /// The resource as JSON, for other programs.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({ "key": self.key, "kind": self.resource_kind().kind_name(), "value": self.shown })
@@ -107,7 +107,7 @@ impl Campaign {
     }
 }
 
-/// The programs, addresses and sources of a profile, without the endpoints of its gateway.
+/// The programs, addresses and sources of a profile, except the endpoints of the gateway.
 pub(super) fn list_profile_resources(profile: &Node) -> Vec<Resource> {
     let policy = find_value(profile, "policy");
     let notify = policy.and_then(|policy| find_value(policy, "notify"));
@@ -122,7 +122,7 @@ pub(super) fn list_profile_resources(profile: &Node) -> Vec<Resource> {
     .collect()
 }
 
-/// The list of recipients.
+/// The resource from which the list of recipients comes.
 fn list_resource(recipients: &Node) -> Option<Resource> {
     let key = LISTS.into_iter().find(|key| find_value(recipients, key).is_some())?;
     let named = find_value(recipients, key)?;
@@ -150,7 +150,7 @@ fn list_resource(recipients: &Node) -> Option<Resource> {
     Some(Resource::new(format!("recipients.{key}"), &shown, &written))
 }
 
-/// The files of opt-outs below `suppress`.
+/// The resource for the files of opted-out numbers under `suppress`.
 fn suppression_resource(above: &Node, key: &str) -> Option<Resource> {
     let suppress = find_value(above, "suppress")?;
     let files = suppress.as_items().unwrap_or_default();
@@ -161,7 +161,7 @@ fn suppression_resource(above: &Node, key: &str) -> Option<Resource> {
     (!names.is_empty()).then(|| Resource::new(key, &names.join(", "), &node_to_json(suppress)))
 }
 
-/// The source of consents, and whether they are required: both decide who gets messages.
+/// The source of consent, and whether consent is required. Both decide who gets messages.
 fn consent_resource(root: &Node, is_required: bool) -> Option<Resource> {
     let consent = find_value(root, "recipients").and_then(|recipients| find_value(recipients, "consent"))?;
     let place = match text_under(consent, "file") {
@@ -172,7 +172,7 @@ fn consent_resource(root: &Node, is_required: bool) -> Option<Resource> {
     Some(Resource::new("recipients.consent", &shown, &json!([node_to_json(consent), is_required])))
 }
 
-/// The notification target.
+/// The resource for the program or address that receives notifications.
 fn notification_resource(notify: &Node, key: &str) -> Option<Resource> {
     if let Some(words) = find_value(notify, "command") {
         return Some(Resource::new(format!("{key}.command"), &quote_command(words), &node_to_json(notify)));
@@ -191,7 +191,7 @@ fn quote_command(words: &Node) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// An address without the values of its parameters, which can be secrets.
+/// An address without credentials and without the values of query parameters, which can be secrets.
 fn redact_address(written: &str) -> String {
     let Some((before, query)) = written.split_once('?') else { return strip_credentials(written) };
     let query = query.split('#').next().unwrap_or_default();
@@ -199,7 +199,7 @@ fn redact_address(written: &str) -> String {
     format!("{}?{}", strip_credentials(before), names.collect::<Vec<_>>().join("&"))
 }
 
-/// An address without its user name and password.
+/// An address without the user name and password.
 fn strip_credentials(written: &str) -> String {
     match Url::parse(written) {
         Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {

@@ -66,7 +66,7 @@ impl SendingTerms {
         }
     }
 
-    /// The same terms for workers, with the policy of this profile.
+    /// A copy of the terms for workers, with the policy of the profile.
     #[must_use]
     pub fn to_worker_terms(&self, profile: Option<&Profile>) -> Self {
         let SharedPolicy { needs_consent, .. } = self.policy;
@@ -79,12 +79,12 @@ impl SendingTerms {
         Self { policy: policy.unwrap_or(SharedPolicy { needs_consent, ..SharedPolicy::default() }), ..self.clone() }
     }
 
-    /// The windows of the run and its profile.
+    /// The windows of the run, of the profile, and of the shared policy.
     pub fn effective_windows<'t>(&'t self, profile: Option<&'t Profile>) -> impl Iterator<Item = &'t SendingWindow> {
         SendingWindow::effective_windows(self.window.as_ref(), profile).chain(&self.policy.window)
     }
 
-    /// The countries that messages of this campaign may reach through a profile. `None` for all.
+    /// The countries that messages of this campaign may reach through a profile. `None` if all countries are allowed.
     #[must_use]
     pub fn allowed_countries(&self, brief: &CampaignBrief, profile: Option<&Profile>) -> Option<CountrySet> {
         intersect_countries([brief.allowed_countries(profile).as_ref(), self.policy.countries.as_ref()])

@@ -39,9 +39,10 @@ pub enum SettingOrigin {
     CommandLine,
 }
 
-/// The effective settings of a campaign with a profile, in the order of their documentation.
+/// The effective settings of a campaign with a profile, in the order in which the keys are documented.
 ///
-/// `named` means that the gateway was given outside the campaign. Secrets appear as the places where they are stored.
+/// `named` means that the gateway was given outside the campaign. For a secret, the value is the place where the secret
+/// is stored.
 #[must_use]
 pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, named: bool) -> Vec<Setting> {
     let mut settings = SettingsCollector { campaign, found: Vec::new() };
@@ -61,7 +62,7 @@ struct SettingsCollector<'c> {
 }
 
 impl SettingsCollector<'_> {
-    /// Collects the keys of a map, which can be missing.
+    /// Collects the settings of a map. If the map is missing, only the defaults are collected.
     fn collect_map(&mut self, keys: &'static [KeySpec], node: Option<&Node>, above: &str) {
         for key in keys {
             let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
@@ -102,7 +103,7 @@ impl SettingsCollector<'_> {
         self.put_setting(&path, value, origin);
     }
 
-    /// Adds the default of a missing key, if there is one.
+    /// Adds the default value of a missing key, if the key has one.
     fn push_default(&mut self, key: &KeySpec, path: String) {
         let Campaign { brief, results, .. } = self.campaign;
         let (value, origin) = match path.as_str() {
@@ -121,7 +122,7 @@ impl SettingsCollector<'_> {
         self.put_setting(&path, value, origin);
     }
 
-    /// Adds the profile's own settings, and replaces the campaign's rate and batch size if the profile's are stricter.
+    /// Adds the settings of the profile, and replaces the campaign's rate and batch size if the profile is stricter.
     fn apply_profile(&mut self, profile: &Profile) {
         let from = || SettingOrigin::Profile(profile.name.clone());
         let asked = &self.campaign.delivery;
@@ -154,7 +155,8 @@ impl SettingsCollector<'_> {
         add("profile.currency", profile.currency.as_deref().map(Into::into));
     }
 
-    /// Adds a value or replaces that of the same key.
+    /// Adds a setting, or replaces an existing setting with the same key. A written setting is never replaced by a
+    /// derived one.
     fn put_setting(&mut self, key: &str, value: Value, origin: SettingOrigin) {
         let setting = Setting { key: key.to_owned(), value, origin };
         match self.found.iter_mut().find(|found| found.key == key) {
@@ -178,7 +180,7 @@ fn rate_value(rate: Rate) -> Value {
     rate.to_string().into()
 }
 
-/// A default as a value.
+/// Converts a default to a JSON value.
 fn parse_default(text: &str) -> Value {
     match text.parse::<u64>() {
         Ok(number) => number.into(),

@@ -27,14 +27,14 @@ impl SourceMap {
         Self { source, root, files, included: BTreeMap::new() }
     }
 
-    /// Adds texts that others include, to locate their parts too.
+    /// Sets the texts that other texts include, so that parts of included texts can be located too.
     pub fn add_included_texts(&mut self, texts: BTreeMap<String, SourceText>) {
         self.included = texts;
     }
 
     /// The location of a key by its path, such as `vars.shop` or `channels[0].sms.message`.
     ///
-    /// For a scalar, this is the location of the value; for a list or a map, that of the key.
+    /// For a scalar, this is the location of the value; for a list or a map, it is the location of the key.
     #[must_use]
     pub fn locate_key(&self, path: &str) -> Option<SourceLocation> {
         let (key_span, node) = find_value(&self.root, path)?;
@@ -58,7 +58,7 @@ impl SourceMap {
         self.files.iter().map(|(name, file)| (name.as_str(), file.text()))
     }
 
-    /// The text files that were read.
+    /// The paths of the text files that were read.
     pub fn text_files(&self) -> impl Iterator<Item = &Path> {
         self.files.values().map(SourceText::path)
     }
@@ -87,13 +87,13 @@ impl SourceMap {
     }
 }
 
-/// The span without trailing white space, which blocks have.
+/// The span without the trailing white space that spans of blocks include.
 fn trim_span(source: &SourceText, span: &Range<usize>) -> Range<usize> {
     let text = source.text().get(span.clone()).unwrap_or("");
     span.start..span.start + text.trim_end().len()
 }
 
-/// The number of characters of `text` before this line and column.
+/// How many characters of `text` come before this line and column.
 fn count_chars_before(text: &str, line: usize, column: usize) -> usize {
     let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
     lines.map(|line| line.chars().count()).sum::<usize>() + column.saturating_sub(1)
@@ -118,7 +118,8 @@ fn find_value<'n>(root: &'n Node, path: &str) -> Option<(&'n Range<usize>, &'n N
     Some((span, node))
 }
 
-/// Maps each character of `scalar`'s text to its byte in `raw`, the YAML source. `None` if they do not match.
+/// Maps each character of `scalar`'s text to its byte in `raw`, the YAML source. `None` if the text and the source do
+/// not match.
 pub(super) fn align_characters(raw: &str, scalar: &Scalar) -> Option<Vec<usize>> {
     let quoted = matches!(scalar.style, Style::SingleQuoted | Style::DoubleQuoted);
     let mut written = RawText { raw, chars: raw.char_indices().peekable(), style: scalar.style };
@@ -135,7 +136,7 @@ struct RawText<'r> {
 }
 
 impl RawText<'_> {
-    /// The byte of the next character of the text.
+    /// The byte in the source at which the text's next character, `wanted`, begins.
     ///
     /// Skips white space that is only indentation or folding.
     fn find_character(&mut self, wanted: char) -> Option<usize> {

@@ -44,7 +44,7 @@ impl TextFolders {
         Self { folders: paths.text_folders(), own: BTreeMap::new() }
     }
 
-    /// The text file with this name and its path, for texts that other texts include.
+    /// Reads a text file that another text includes by this name. Returns the path and the text.
     ///
     /// # Errors
     /// The problem and its remedy.
@@ -57,7 +57,7 @@ impl TextFolders {
             .map_err(|TextFileError { message, help }| format!("{message}; {help}"))
     }
 
-    /// Adds a text of the campaign file, which others can include by this name.
+    /// Adds a text of the campaign file, so that other texts can include it by this name.
     pub fn add_inline_text(&mut self, name: String, text: String) {
         self.own.insert(name, text);
     }
@@ -94,7 +94,7 @@ fn format_folder(folder: &Path) -> String {
     if folder.as_os_str().is_empty() { "./".into() } else { format!("{}/", folder.display()) }
 }
 
-/// The text of an opened file, shown under this path.
+/// Reads the text of an opened file, which messages call `path`.
 fn read_opened_file(opened: io::Result<impl Read>, path: PathBuf) -> Result<TextFile, TextFileError> {
     let text = match opened {
         Err(error) if is_outside(&error) => {
@@ -109,7 +109,7 @@ fn read_opened_file(opened: io::Result<impl Read>, path: PathBuf) -> Result<Text
     Ok(TextFile { path, text })
 }
 
-/// The text of a file that a person names outside a campaign, such as that of a gateway template.
+/// Reads a text file that a person named outside a campaign, for example for a gateway template.
 ///
 /// # Errors
 /// The problem and its remedy.
@@ -122,7 +122,7 @@ pub fn read_text_file(file: &Path) -> Result<String, String> {
 const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually Windows-1251 for Cyrillic \
     text), and save it as UTF-8";
 
-/// The text of a file, shown under this path.
+/// Reads the text of an opened file, which messages call `shown`.
 fn read_file_text(opened: io::Result<impl Read>, shown: &Path) -> Result<String, TextFileError> {
     let name = shown.display();
     let problem = |message: String, help: &str| TextFileError { message, help: help.to_owned() };

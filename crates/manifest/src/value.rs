@@ -26,7 +26,7 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// Operations per second; `None` without limit.
+    /// Operations per second; `None` if there is no limit.
     #[must_use]
     pub fn per_second(self) -> Option<f64> {
         match self {

@@ -62,7 +62,8 @@ impl Campaign {
         SendingWindow::effective_windows(self.window.as_ref(), profile)
     }
 
-    /// The same windows in the campaign's time zone, and the beginning of its day.
+    /// The windows of the campaign and its profile in the campaign's time zone, and the beginning of the campaign's
+    /// day.
     #[must_use]
     pub fn home_windows(&self, profile: Option<&Profile>) -> (Windows, Timestamp) {
         let home = self.home_zone();
@@ -79,8 +80,8 @@ impl Campaign {
         self.effective_windows(profile).any(|window| window.zone == WindowZone::Recipient)
     }
 
-    /// The windows for a recipient, by the time zone of the number's country and the one in the recipient's cell. If
-    /// either is missing, its window uses the campaign's time zone.
+    /// The windows for a recipient. `country` is the time zone of the number's country, and `cell` is the value of the
+    /// row's time zone column. If a time zone is missing, the windows that need it use the campaign's time zone.
     #[must_use]
     pub fn windows_for_recipient(
         &self,
@@ -100,7 +101,7 @@ impl Campaign {
         Windows::new(self.effective_windows(profile).map(zoned).collect())
     }
 
-    /// The windows that apply to recipients in all time zones.
+    /// The windows that do not depend on the recipient's time zone.
     #[must_use]
     pub fn windows_for_all(&self, profile: Option<&Profile>) -> Windows {
         let own = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
@@ -126,8 +127,8 @@ impl Campaign {
         self.until?.to_timestamp(&self.home_zone())
     }
 
-    /// How many times the window must open to send for this long. `None` if once is enough. A run with an unknown start
-    /// counts from the beginning of the campaign's day.
+    /// How many times the window must open to send for this long. `None` if once is enough. If `begins` is `None`,
+    /// openings are counted from the beginning of the campaign's day.
     #[must_use]
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
         let (windows, today) = self.home_windows(profile);
@@ -179,7 +180,7 @@ impl fmt::Display for SendingWindow {
 }
 
 impl WindowZone {
-    /// The suffix of a window in a stored plan. It must not change: plans are compared by it.
+    /// The suffix of a window in a stored plan. The suffix must not change, because plans are compared by it.
     fn stored_suffix(&self) -> String {
         match self {
             WindowZone::Campaign => String::new(),
@@ -198,7 +199,7 @@ impl fmt::Display for SendingDeadline {
     }
 }
 
-/// The window under `window`, `Some(None)` without one; `None` if it is wrong, which was reported.
+/// The sending window under `window`. `Some(None)` if there is none; `None` if it is invalid, which was reported.
 pub(super) fn read_window(
     above: ConfigSection<'_>,
     columns: ColumnSupport,

@@ -23,7 +23,8 @@ const CLIENT_HEADERS: [&str; 2] = ["x-forwarded-for", "x-real-ip"];
 const HOST_HEADERS: [&str; 1] = ["x-forwarded-host"];
 
 impl Hosts {
-    /// The names of a server that listens on this address and is published under this host, if any.
+    /// The names of a server that listens on the address `listen`. `published` is the host under which the server is
+    /// published, if any.
     #[must_use]
     pub fn new(listen: SocketAddr, published: Option<&str>) -> Self {
         Self { listen: listen.ip().to_canonical(), published: published.map(str::to_ascii_lowercase) }
@@ -51,7 +52,7 @@ impl Hosts {
             && header_values(headers, FORWARDED.as_str()).flat_map(list_items).all(|hop| self.is_own_hop(hop))
     }
 
-    /// Whether a hop of the standard header (RFC 7239) names only private addresses and own hosts.
+    /// Whether a hop in the `Forwarded` header (RFC 7239) names only private addresses and hosts of this server.
     fn is_own_hop(&self, hop: &str) -> bool {
         hop.split(';').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).all(|(name, value)| {
             let value = value.trim().trim_matches('"');
@@ -63,7 +64,7 @@ impl Hosts {
         })
     }
 
-    /// Whether a host is the published one.
+    /// Whether a host is the one under which the server is published.
     pub fn is_published(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
         self.published.as_deref().is_some_and(|published| authority.host().eq_ignore_ascii_case(published))
@@ -83,12 +84,12 @@ impl Hosts {
     }
 }
 
-/// The values of a header. A value that is not text becomes one that is never allowed.
+/// The values of a header. A value that is not text becomes `?`, which is never allowed.
 fn header_values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"))
 }
 
-/// The items of a header's list.
+/// The items of a comma-separated list in a header.
 fn list_items(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
@@ -105,7 +106,7 @@ fn parse_ip(host: &str) -> Option<IpAddr> {
     bare.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }
 
-/// Whether an address is on the internet, and not of this machine or a private network.
+/// Whether an address is on the internet, rather than on this machine or in a private network.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(ip) => {
@@ -117,7 +118,7 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address is shared (RFC 6598): of a provider's own network, also used by clouds.
+/// Whether an address is in the shared address space (RFC 6598), which internet providers and clouds use internally.
 fn is_shared(ip: Ipv4Addr) -> bool {
     matches!(ip.octets(), [100, second, ..] if second & 0b1100_0000 == 64)
 }

@@ -4,10 +4,10 @@ use std::sync::Once;
 
 use reqwest::{Client, ClientBuilder, redirect, retry};
 
-/// Builds a client that sends each request once and only to its own URL.
+/// Returns a builder for a client that sends each request only once and only to the URL of the request.
 ///
-/// A retry or a redirect would send the body, including the key, a second time. A proxy in an environment variable was
-/// not chosen by the operator for the gateway.
+/// A retry or a redirect would send the body, including the key, a second time. A proxy in an environment variable is
+/// ignored, because the operator did not choose it for the gateway.
 pub fn builder() -> ClientBuilder {
     static PROVIDER: Once = Once::new();
     // This fails only if the process already has a provider, and then TLS uses that one.
@@ -15,9 +15,9 @@ pub fn builder() -> ClientBuilder {
     Client::builder().redirect(redirect::Policy::none()).retry(retry::never()).no_proxy().referer(false)
 }
 
-/// The same for a plain HTTP server, without reading the system's certificates.
+/// Like [`builder`], but for plain HTTP servers: the client does not read the system's certificates.
 ///
-/// Reading them takes most of the CPU time of a short command.
+/// Reading the certificates takes most of the CPU time of a short command.
 pub fn plain_builder() -> ClientBuilder {
     builder().tls_certs_only([])
 }

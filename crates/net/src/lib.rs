@@ -35,7 +35,7 @@ pub const BACKLOG: u32 = 1024;
 /// How long to wait after a temporary failure, usually a lack of file descriptors.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Listens on an address; port 0 picks a free one.
+/// Listens on an address; port 0 picks a free port.
 ///
 /// # Errors
 /// If the address does not belong to this machine or is in use.
@@ -56,7 +56,7 @@ pub fn bind_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// The next connection and its remote address. Cancel safe.
+/// Accepts the next connection and returns it with the remote address. Cancel safe.
 pub async fn accept_connection(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -140,13 +140,13 @@ impl Connections {
         self.open.len() < self.limits.connections
     }
 
-    /// Serves the requests of a connection until it ends or the shutdown.
+    /// Starts serving the requests of a connection, until the connection ends or a shutdown is requested.
     pub fn serve_stream(&mut self, stream: TcpStream, remote: SocketAddr, app: &Router) {
         let app = app.clone().layer(Extension(remote));
         self.open.spawn(serve_stream_task(stream, app, self.limits, self.leave.subscribe()));
     }
 
-    /// Waits until a connection has ended; forever if there is none.
+    /// Waits until a connection has ended. If there are no connections, waits forever.
     pub async fn wait_for_one(&mut self) {
         if self.open.join_next().await.is_none() {
             std::future::pending().await
@@ -158,7 +158,8 @@ impl Connections {
         self.leave.send_replace(());
     }
 
-    /// Asks all connections to close, waits for open requests within the limit, and aborts the rest.
+    /// Asks all connections to close, waits for open requests up to the time limit, and aborts the remaining
+    /// connections.
     pub async fn close(mut self) {
         self.request_shutdown();
         let ended = async { while self.open.join_next().await.is_some() {} };
@@ -205,7 +206,7 @@ impl IdleTimeoutStream {
         Self { stream, silence }
     }
 
-    /// Handles an attempt to move bytes: progress resets the timer, and a timeout is an error.
+    /// Handles the result of a read or write: progress resets the timer, and a timeout is an error.
     fn check_idle<T>(&mut self, context: &mut Context<'_>, moved: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         let Some(silence) = &mut self.silence else { return moved };
         if moved.is_pending() {
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unfinished_request_head_and_idle_connection_are_closed() {
+    async fn connection_without_a_complete_request_head_is_closed() {
         let server = start_server(
             hello_router(),
             ConnectionLimits { head: SHORT, silence: None, ..ConnectionLimits::default() },

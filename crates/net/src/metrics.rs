@@ -121,7 +121,7 @@ impl Metrics {
         self.occurrences.get_or_create(&[("result", result.name())]).inc();
     }
 
-    /// Counts an attempt to notify, by whether it succeeded.
+    /// Counts an attempt to notify as successful or failed.
     pub fn count_notification(&self, succeeded: bool) {
         let result = if succeeded { "taken" } else { "failed" };
         self.notifications.get_or_create(&[("result", result)]).inc();

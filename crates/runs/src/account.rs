@@ -51,7 +51,7 @@ impl KeylessAccount {
         Ok(Self(GatewayAccount { queue: Some(Arc::default()), ..account }))
     }
 
-    /// The account with this key. Connections are shared.
+    /// The same account with another API key. Both accounts share the same connections.
     #[must_use]
     pub fn with_key(&self, key: SecretString) -> GatewayAccount {
         let GatewayAccount { profile, api, ledger, observer, queue } = &self.0;
@@ -122,12 +122,14 @@ impl GatewayAccount {
         answer.map_err(|unanswered| self.unanswered_error(unanswered))
     }
 
-    /// Sends several inquiries of one kind in as many requests as necessary. The answers keep the order.
+    /// Sends several inquiries of one kind in as many requests as necessary. The answers are in the order of the
+    /// inquiries.
     ///
-    /// A failed request ends the inquiries. The answers before it are kept, and all others get its failure.
+    /// After a failed request, no more requests are sent. Answers to earlier requests are kept, and the failure is
+    /// returned for all remaining inquiries.
     ///
     /// # Errors
-    /// If the first envelope fails, or the ledger cannot be read.
+    /// If the first request fails, or the ledger cannot be read.
     pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, InquiryFailure>>, Error> {
         let mut answers = Vec::with_capacity(inquiries.len());
         for chunk in inquiries.chunks(self.profile.max_envelope_size()) {
@@ -158,7 +160,8 @@ impl GatewayAccount {
         self.ask_at_rate((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(first, second)).await
     }
 
-    /// Sends an inquiry when the account's rate permits it. A read is repeated once if no connection was made.
+    /// Sends an inquiry when the account's rate permits it. An inquiry that only reads is repeated once if no
+    /// connection was made.
     async fn ask_at_rate<T, F: Future<Output = Result<T, InquiryFailure>>>(
         &self,
         (count, reads_only): (u32, bool),
@@ -222,7 +225,7 @@ impl InquiryQueue {
     /// limit.
     ///
     /// # Errors
-    /// If it would wait too long, or the ledger cannot be used.
+    /// If the wait would be too long, or the ledger cannot be used.
     pub(super) async fn wait_for_room(&self, ledger: &dyn Ledger, account: &Allowance) -> Result<SlotWait, Error> {
         let began = Instant::now();
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -265,11 +268,12 @@ pub struct NewAccount {
     pub senders: Result<Vec<SenderName>, InquiryFailure>,
 }
 
-/// If `ask` is set, asks the gateway about the account of a new profile. Then writes the profile. Its host is trusted
-/// from now on.
+/// If `ask` is set, asks the gateway about the account of a new profile. Then writes the profile. The host of the
+/// profile is trusted from now on.
 ///
 /// # Errors
-/// If the account cannot be queried or rejects the key; then nothing is written. Or if the profile cannot be written.
+/// If the account cannot be queried or the gateway rejects the key. In these cases, nothing is written. Also if the
+/// profile cannot be written.
 pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -> Result<Option<NewAccount>, Error> {
     let profile = &draft.profile;
     let account_answer = if ask { Some(ask_account(adapters, draft).await?) } else { None };
@@ -312,7 +316,7 @@ impl TemplateChange {
         }
     }
 
-    /// The list that shows the template.
+    /// The view of the account that lists templates of this kind.
     fn account_view(&self) -> AccountView {
         match self {
             Self::CreateSms(_) | Self::DeleteSms(_) => AccountView::SmsTemplates,
@@ -325,7 +329,7 @@ impl GatewayAccount {
     /// Creates an SMS template.
     ///
     /// # Errors
-    /// If its name is blank, the change is not confirmed, or the gateway does not report success.
+    /// If the name of the template is blank, the change is not confirmed, or the gateway does not report success.
     pub async fn create_sms_template(
         &self,
         mut template: CreateSmsTemplate,
@@ -335,7 +339,7 @@ impl GatewayAccount {
         self.confirm_and_send_change(&template, TemplateChange::CreateSms(template.clone()), consent).await
     }
 
-    /// Deletes an SMS template and returns how many the gateway says it deleted.
+    /// Deletes an SMS template and returns how many templates the gateway says it deleted.
     ///
     /// # Errors
     /// If the change is not confirmed, or the gateway does not report success.
@@ -348,7 +352,7 @@ impl GatewayAccount {
     /// Creates a Viber template.
     ///
     /// # Errors
-    /// If its signature is blank, the change is not confirmed, or the gateway does not report success.
+    /// If the signature of the template is blank, the change is not confirmed, or the gateway does not report success.
     pub async fn create_viber_template(
         &self,
         mut template: CreateViberTemplate,
@@ -358,8 +362,8 @@ impl GatewayAccount {
         self.confirm_and_send_change(&template, TemplateChange::CreateViber(template.clone()), consent).await
     }
 
-    /// Deletes a Viber template and returns how many the gateway says it deleted. Its text is looked up if it is not
-    /// given.
+    /// Deletes a Viber template and returns how many templates the gateway says it deleted. If `text` is `None`, the
+    /// text of the template is looked up.
     ///
     /// # Errors
     /// If the template does not exist, the change is not confirmed, or the gateway does not report success.

@@ -29,7 +29,7 @@ use campaign_ledger::{
 };
 
 impl Session {
-    /// Chooses the run to resume, or begins one.
+    /// Chooses the run to resume, or begins a new run.
     pub(super) async fn prepare_run(&self) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let runs = list_campaign_runs(ledger, inputs).await?;
@@ -66,7 +66,8 @@ impl Session {
         }
     }
 
-    /// Refuses to replace a run while workers hold shards of it: they would send the same messages as the new run.
+    /// Refuses to replace a run while workers hold shards of it, because the workers would send the same messages as
+    /// the new run.
     async fn refuse_active_shards(&self, run: &Run) -> Result<(), Error> {
         if run.sharding.is_none() || self.adapters.ledger.load_claimed_rows(run.key).await?.is_empty() {
             return Ok(());
@@ -74,8 +75,8 @@ impl Session {
         Err(Error::Busy { campaign: run.campaign.clone(), gateway: run.gateway.clone(), since: None })
     }
 
-    /// Records this file for runs without a known file, or for all runs if they were moved. A refused call records
-    /// nothing.
+    /// Records this file for runs without a known file, or for all runs if they were moved. This happens only after all
+    /// checks, so a refused call records nothing.
     async fn claim_runs_for_file(&self) -> Result<(), Error> {
         let (inputs, ledger, moved) = (self.inputs(), self.adapters.ledger.as_ref(), self.launch.request.moved);
         if !inputs.destination.is_live() {
@@ -91,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Surveys the list, asks for confirmation, and creates the run. `replaced` ends in its current state.
+    /// Surveys the list, asks for confirmation, and creates the run. The run `replaced` ends in its current state.
     async fn begin_run(
         &self,
         listed: &Arc<Inputs>,
@@ -227,7 +228,8 @@ impl Session {
         }
     }
 
-    /// Finds the unfinished run among these. An occurrence considers only its own run.
+    /// Finds the unfinished run in `runs`. For an occurrence of a schedule, only the run of that occurrence is
+    /// considered.
     pub(super) async fn find_unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let Some(occurrence) = &self.launch.request.occurrence else {
             return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
@@ -266,8 +268,8 @@ impl Session {
         Ok(Preparation::Nothing(RunOutcome::NothingLeft(Box::new(nothing))))
     }
 
-    /// The edition of a new run. A run that replaces another keeps its edition, such as yesterday's date, unless the
-    /// campaign now has a different one.
+    /// The edition of a new run. A run that replaces another keeps the edition of the replaced run, such as yesterday's
+    /// date, unless the campaign's `edition` has changed.
     async fn choose_edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
         let Some(replaced) = replaced else { return rendered };
         match self.load_frozen(replaced).await {
@@ -338,7 +340,7 @@ pub(super) fn freeze_inputs(inputs: &Inputs, survey: &ListSurvey) -> FrozenInput
 /// Refuses inputs that `run` would not send because of earlier runs.
 ///
 /// # Errors
-/// If it would not send, or the ledger or an input cannot be read.
+/// If `run` would not send, or the ledger or an input cannot be read.
 pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(), Error> {
     if !inputs.destination.is_live() {
         return Ok(());
@@ -360,7 +362,7 @@ pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> R
     }
 }
 
-/// Refuses to resume a run whose campaign, texts or list have changed since it began. `edition` is the current one.
+/// Refuses to resume a run whose campaign, texts or list have changed since it began. `edition` is the current edition.
 async fn refuse_changes(
     run: &Run,
     copies: Result<Arc<FrozenRun>, LedgerError>,
@@ -380,7 +382,8 @@ async fn refuse_changes(
     Err(Error::InputsChanged(Box::new(ChangedInputs { run, file, gateway, changes, earlier_edition })))
 }
 
-/// Refuses a different text within an edition if recipients already have a message: they would not get the new text.
+/// Refuses a different text within an edition if some recipients already have a message, because they would not get the
+/// new text.
 pub(super) async fn refuse_other_text(
     ledger: &dyn Ledger,
     sent: &SentRecipients,
@@ -402,7 +405,8 @@ impl Session {
         refuse_changes(run, self.load_frozen(run).await, self.inputs(), edition).await
     }
 
-    /// Loads the campaign with its list. A resumed run always uses its own copy.
+    /// Loads the campaign with its list. A resumed run always uses the copy of the list that was stored when the run
+    /// began.
     pub(super) async fn load_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
         if inputs.destination.is_live()
@@ -413,7 +417,8 @@ impl Session {
         self.fetch_list().await
     }
 
-    /// Loads the campaign with the list of a run, unless the list is a file. A lost copy is fetched again.
+    /// Loads the campaign with the stored copy of a run's list. A list that is a file is not replaced. If the copy is
+    /// lost, the list is fetched again.
     pub(super) async fn load_with_list_of(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
         if !inputs.list.is_unfetched() {
@@ -425,7 +430,7 @@ impl Session {
         }
     }
 
-    /// The campaign with its list, fetched again unless it is a file.
+    /// Fetches the list again, unless it is a file, and returns the campaign with the list.
     pub(super) async fn fetch_list(&self) -> Result<Arc<Inputs>, Error> {
         let (inputs, adapters) = (self.inputs(), &self.adapters);
         reconcile_past(adapters, inputs).await?;

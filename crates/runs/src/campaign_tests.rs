@@ -1,4 +1,4 @@
-//! Tests in a campaign file, and the message of a made-up recipient. Neither uses the ledger or the network.
+//! Tests in a campaign file, and the message to a made-up recipient. Neither uses the ledger or the network.
 
 use std::sync::Arc;
 

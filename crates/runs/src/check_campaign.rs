@@ -42,10 +42,10 @@ pub struct CheckedCampaign {
     pub refused: Option<Error>,
 }
 
-/// Checks a campaign and all its recipients, with the ledger if there is one.
+/// Checks a campaign and all its recipients. Uses the ledger if one is given.
 ///
 /// # Errors
-/// If its inputs are wrong, so that nothing more can be checked, or the ledger cannot be read.
+/// If invalid inputs prevent any further checks, or the ledger cannot be read.
 pub async fn check_campaign(
     inputs: &Arc<Inputs>,
     ledger: Option<&dyn Ledger>,
@@ -92,7 +92,7 @@ pub async fn check_campaign(
     Ok(CheckedCampaign { findings, list, cost, currency, abroad, tests, refused })
 }
 
-/// Findings about the ledger before a run.
+/// Warns before a run about unconfirmed replicas, and about a ledger that this machine does not know.
 pub(super) async fn check_ledger_for_run(
     inputs: &Inputs,
     ledger: &dyn Ledger,
@@ -108,8 +108,8 @@ pub(super) async fn check_ledger_for_run(
     Ok(findings)
 }
 
-/// Findings about a campaign and its list, if it is known. They cover warnings, a missing key, invalid rows, and
-/// whether a run with this start can send messages.
+/// Findings about a campaign and, if `list` is given, about its list. The findings cover warnings, a missing API key,
+/// invalid rows, and whether a run with this start can send messages.
 pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();
@@ -135,7 +135,8 @@ pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: Ru
     findings
 }
 
-/// Returns why the key cannot be read. The message never contains any part of the key.
+/// Returns why the API key cannot be read; `None` if it can be read. The message never contains any part of the API
+/// key.
 fn find_missing_key(source: &SecretSource) -> Option<String> {
     source.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
 }
@@ -252,7 +253,7 @@ pub(super) async fn check_online(
 }
 
 impl OnlineAnswer {
-    /// Returns the warnings. Errors refuse a run.
+    /// Returns the warnings, if there are no errors. Errors among the findings become an error that refuses the run.
     fn into_warnings(self) -> Result<Vec<Finding>, Error> {
         match self.findings.iter().any(Finding::is_error) {
             false => Ok(self.findings),

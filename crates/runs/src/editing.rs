@@ -97,7 +97,7 @@ impl DraftCampaign {
         &self.findings
     }
 
-    /// All problems, with those of the list and of its rows. `None` if `stop` was set in the meantime.
+    /// Checks the list and returns all problems, including problems in rows. `None` if `stop` was set in the meantime.
     #[must_use]
     pub fn check_list(&self, stop: &Arc<AtomicBool>) -> Option<Vec<Finding>> {
         let Some(inputs) = &self.inputs else { return Some(self.findings.clone()) };
@@ -124,7 +124,7 @@ impl DraftCampaign {
         (!stop.load(Ordering::Relaxed)).then(|| remove_duplicates(findings))
     }
 
-    /// What the findings of [`Self::check_list`] depend on.
+    /// Everything that the findings of [`Self::check_list`] depend on, for detecting changes.
     #[must_use]
     pub fn list_key(&self) -> ListKey {
         let list = self.list_file().map(|list| (list.path().to_owned(), list.read_state()));
@@ -135,7 +135,8 @@ impl DraftCampaign {
         ListKey { list, texts: texts.unwrap_or_default(), unsaved: self.unsaved.clone() }
     }
 
-    /// What the columns of the list depend on. `None` if the campaign names no file.
+    /// Everything that the columns of the list depend on, for detecting changes. `None` if the campaign names no list
+    /// file.
     #[must_use]
     pub fn columns_key(&self) -> Option<ColumnsKey> {
         let (campaign, list) = (self.campaign()?, self.list_file()?);
@@ -195,7 +196,7 @@ impl DraftCampaign {
     }
 }
 
-/// The texts that the texts of a campaign include by their literal names, and those that they include.
+/// The texts that the texts of a campaign include by a literal name, directly or through other included texts.
 fn find_included_texts(campaign: &Campaign) -> BTreeMap<String, SourceText> {
     let of_files = campaign.places.file_texts().map(|(_, text)| text.to_owned());
     let mut texts: Vec<String> = std::iter::once(campaign.places.source().to_owned()).chain(of_files).collect();
@@ -226,7 +227,7 @@ fn find_included_names(text: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The first different values of a column.
+/// The first distinct values of a column, shortened and with numbers masked.
 fn sample_cells(chunk: &Chunk, column: usize) -> Vec<String> {
     let mut samples: Vec<String> = Vec::new();
     for record in chunk.iter() {
@@ -252,7 +253,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The problems behind an error.
+/// The findings of an error, or one finding that describes it.
 fn into_findings(error: Error) -> Vec<Finding> {
     match error {
         Error::Findings(findings) | Error::UnknownGateway { findings, .. } => findings,

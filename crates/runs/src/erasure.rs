@@ -59,10 +59,10 @@ pub struct ForgottenRows {
     pub skipped: RoaringBitmap,
 }
 
-/// Forgets a number: settled rows lose it, planned rows are skipped, and it is added to the suppression list.
+/// Forgets a number: removes it from settled rows, skips planned rows, and adds it to the suppression list.
 ///
 /// # Errors
-/// If another process holds one of its runs, or the ledger cannot be read or written.
+/// If another process holds a run that contains the number, or the ledger cannot be read or written.
 pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson, Error> {
     let ledger = adapters.ledger.as_ref();
     let (mut held, mut result) = (Vec::new(), ForgottenPerson::default());
@@ -123,8 +123,8 @@ async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerErr
     Ok(runs.pop().unwrap_or_else(|| run.clone()))
 }
 
-/// Finishes the erasures that an earlier call left pending in the runs of this lock. If a file cannot be written now,
-/// the next call tries again. A failure is only logged, so that it does not prevent a run from starting.
+/// Finishes the erasures that an earlier call left pending in the runs that this lock covers. If a file cannot be
+/// written now, the next call tries again. A failure is only logged, so that it does not prevent a run from starting.
 pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLock>) {
     let mut result = ForgottenPerson::default();
     if let Err(error) = erase_pending_rows(adapters, &mut vec![Arc::clone(lock)], Some(lock), &mut result).await {
@@ -135,7 +135,7 @@ pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLo
     }
 }
 
-/// Removes the rows that await erasure from copies and results of all runs, or of one campaign.
+/// Removes rows that await erasure from copies and results. `only` limits this to the runs that a lock covers.
 async fn erase_pending_rows(
     adapters: &Adapters,
     held: &mut Vec<Arc<CampaignLock>>,
@@ -162,7 +162,7 @@ async fn erase_pending_rows(
     Ok(())
 }
 
-/// Removes rows from the copies and results of a run. Returns whether they are removed.
+/// Removes rows from the copies and results of a run. Returns whether the rows were removed.
 async fn erase_in_run(
     adapters: &Adapters,
     run: Run,
@@ -181,7 +181,7 @@ async fn erase_in_run(
     let released = HeldRun::claim(adapters, lock, run).await?.release().await?;
     failpoint::pass("forget.written");
     match released.stale_results {
-        // The results of a later run are updated with that run.
+        // If the file holds the results of a later run, it is rewritten when that run is processed.
         None | Some(StaleResults::Later { .. }) => {}
         Some(why) => {
             result.unwritten.push(why);
@@ -218,7 +218,7 @@ impl ReplacedFile {
     }
 }
 
-/// Replaces the copies of a run with ones that lack these rows.
+/// Replaces the copies of a run with copies that lack these rows.
 async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<(), ResultsError> {
     let mut new = ledger.prepare_copies(CopiesPurpose::Replacement(run)).await?;
     let frozen = FrozenRun::load(ledger, run).await?;
@@ -234,7 +234,7 @@ async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> 
     Ok(new.freeze(bytes, run).await?)
 }
 
-/// Writes a list without these rows and returns its frozen inputs.
+/// Writes the list of a run without these rows, and returns the frozen inputs for the new list.
 fn write_list_without(
     frozen: FrozenRun,
     rows: &RoaringBitmap,
@@ -273,7 +273,7 @@ impl<W: Write> Write for HashingWriter<W> {
     }
 }
 
-/// The lock on the campaign of a run, which is taken if this process does not have it yet.
+/// Returns the lock on the campaign of a run, and takes it if this process does not hold it yet.
 async fn lock_for_run(
     adapters: &Adapters,
     held: &mut Vec<Arc<CampaignLock>>,
@@ -403,7 +403,7 @@ impl OldRuns {
     }
 }
 
-/// The last time anything of a run was sent or changed.
+/// The last time at which a run began, sent an envelope, or ended.
 async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, LedgerError> {
     let last = ledger.list_envelope_summaries(run.key).await?.last().map(|last| last.envelope);
     let sent = match last {
@@ -417,7 +417,7 @@ async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, Ledg
     Ok([Some(run.began_at), run.ended_at, sent].into_iter().flatten().max().unwrap_or(run.began_at))
 }
 
-/// Returns the view of a run that can be purged, or why it cannot.
+/// Returns the view of a run that can be purged, or the reason why the run cannot be purged.
 async fn find_purge_blocker(ledger: &dyn Ledger, run: Run) -> Result<Result<RunView, PurgeBlocker>, LedgerError> {
     if is_owned(ledger, &run).await? || !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Ok(Err(PurgeBlocker::InUse));
@@ -436,7 +436,7 @@ async fn find_purge_blocker(ledger: &dyn Ledger, run: Run) -> Result<Result<RunV
 /// are not purged, with the reasons.
 ///
 /// # Errors
-/// If the ledger or the copies cannot be read or written. Runs purged before that stay purged.
+/// If the ledger or the copies cannot be read or written. Runs that were purged before the failure stay purged.
 pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(String, PurgeBlocker)>, Error> {
     let ledger = adapters.ledger.as_ref();
     let mut kept = Vec::new();

@@ -14,13 +14,13 @@ use campaign_engine::report::{NextStep, RunView, find_unknown_results_quickly};
 use campaign_ledger::{CampaignLock, Ledger, LedgerError, Run, RunFilter, RunId};
 use campaign_manifest::{CampaignDay, CampaignPath, is_slug, load_campaign};
 
-/// Finds a run by its name, such as `autumn-sale@3`, or by a campaign's name or file (its latest live run, else its
-/// latest).
+/// Finds a run by its name, such as `autumn-sale@3`, or the latest run of a campaign by name or file, preferring live
+/// runs.
 ///
 /// A file selects the runs that began from it.
 ///
 /// # Errors
-/// If there is none, or the ledger cannot be read.
+/// If no run matches, or the ledger cannot be read.
 pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     if let Some((campaign, _)) = name.rsplit_once('@')
         && let Some(run) = find_stored_run(ledger, campaign, name).await?
@@ -44,8 +44,8 @@ pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     Err(Error::NoSuchRun { name: name.to_owned(), near })
 }
 
-/// Finds the latest live run of a campaign that began from this file, else its latest run from this file. `None` if no
-/// run exists. The file is not opened.
+/// Finds the latest run of a campaign that began from this file, preferring live runs to rehearsals. `None` if no run
+/// exists. The file is not opened.
 ///
 /// # Errors
 /// If all runs began from another file, or the ledger cannot be read.
@@ -54,10 +54,10 @@ pub async fn find_latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Pat
     Ok(runs.iter().rfind(|run| run.live).or(runs.last()).cloned())
 }
 
-/// The run of a campaign with this name. Damaged records of other runs do not hide it.
+/// Finds the run with this name among the runs of a campaign. Damaged records of other runs are ignored.
 ///
 /// # Errors
-/// If its own record is damaged, or the ledger cannot be read.
+/// If the record of this run is damaged, or the ledger cannot be read.
 pub async fn find_stored_run(ledger: &dyn Ledger, campaign: &str, name: &str) -> Result<Option<Run>, LedgerError> {
     for stored in ledger.list_stored_runs(RunFilter::for_campaign(campaign)).await? {
         match stored {
@@ -69,7 +69,7 @@ pub async fn find_stored_run(ledger: &dyn Ledger, campaign: &str, name: &str) ->
     Ok(None)
 }
 
-/// The runs of a campaign that began from this file. Runs without a known file are included.
+/// Keeps the runs of a campaign that began from this file. Runs without a known file are included.
 ///
 /// # Errors
 /// If all runs began from another file.
@@ -87,10 +87,10 @@ fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
     }
 }
 
-/// Finds the run that a decision applies to: the named run, or the campaign's latest run with rows in doubt.
+/// Finds the run that a decision applies to: the named run, or else the campaign's latest live run with rows in doubt.
 ///
 /// # Errors
-/// If there is none, or the ledger cannot be read.
+/// If no run matches the name, or the ledger cannot be read.
 pub async fn find_run_in_doubt(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     let found = find_run(ledger, name).await?;
     if found.name() == name {
@@ -110,22 +110,23 @@ pub async fn find_run_in_doubt(ledger: &dyn Ledger, name: &str) -> Result<Run, E
     Ok(found)
 }
 
-/// The current state of a run.
+/// Reloads a run from the ledger.
 ///
 /// # Errors
-/// If it no longer exists, or the ledger cannot be read.
+/// If the run no longer exists, or the ledger cannot be read.
 pub(super) async fn reload_run(ledger: &dyn Ledger, key: RunId) -> Result<Run, Error> {
     let run = ledger.list_runs(RunFilter::with_key(key)).await?.pop();
     run.ok_or_else(|| Error::Internal("the run is no longer in the ledger".to_owned()))
 }
 
-/// Whether `name` means a file. A valid campaign name means the campaign, even if a file with this name exists;
-/// `./NAME` means the file.
+/// Whether `name` refers to a file. A valid campaign name refers to the campaign, even if a file with this name exists;
+/// `./NAME` refers to the file.
 fn is_file(name: &str) -> bool {
     !is_slug(name) && Path::new(name).is_file()
 }
 
-/// Reads the name of the campaign if `name` is a file. Any other name is already the campaign's name.
+/// Reads the campaign name from the file if `name` refers to a file, or takes the file stem if the file is unreadable.
+/// Any other `name` is already a campaign name.
 fn read_campaign_name(name: &str) -> String {
     if !is_file(name) {
         return name.to_owned();
@@ -138,7 +139,7 @@ fn read_campaign_name(name: &str) -> String {
     }
 }
 
-/// Reports whether the results of a live run contain more than the ledger, based on a quick comparison.
+/// Reports to the observer if a quick comparison finds results of a live run that are missing from the ledger.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -158,7 +159,7 @@ pub async fn report_results_conflict(ledger: &dyn Ledger, run: &Run, observer: &
     Ok(())
 }
 
-/// The path of the results of an unfinished run, according to its current campaign file.
+/// Returns the results path that the current campaign file of an unfinished run specifies.
 pub(super) async fn planned_results_path(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     let today = FrozenInputs::load_for_run(ledger, run).await.ok()?.day();
     let campaign = load_campaign(&find_campaign_file(ledger, run).await?, today).value?;
@@ -170,7 +171,7 @@ pub(super) async fn planned_results_path(ledger: &dyn Ledger, run: &Run) -> Opti
     Some(std::path::absolute(results.path()).unwrap_or_else(|_| results.path().to_owned()))
 }
 
-/// The name of a later run that wrote its results to the same file.
+/// Returns the name of the latest run that wrote to this results file, if that run is later than `run`.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -186,7 +187,7 @@ pub(super) fn absolute_file_path(file: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The campaign file of a run: its recorded path, else the path from which the run began.
+/// Finds the campaign file of a run: the recorded path, or else the path from which the run began.
 pub async fn find_campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     match &run.file {
         Some(file) => Some(PathBuf::from(file)),
@@ -194,16 +195,17 @@ pub async fn find_campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBu
     }
 }
 
-/// The campaign file of a run.
+/// Finds the campaign file of a run.
 ///
 /// # Errors
-/// If it is unknown.
+/// If the campaign file is unknown.
 pub(super) async fn require_campaign_file(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Error> {
     let file = find_campaign_file(ledger, run).await;
     file.ok_or_else(|| Error::Input(format!("the campaign file of {} is unknown", run.name())))
 }
 
-/// Whether a campaign was moved together with the folder of these results, so that the folder must not be recreated.
+/// Whether the campaign file and the folder of these results were moved away together, so the folder must not be
+/// recreated.
 pub async fn is_folder_gone(ledger: &dyn Ledger, run: &Run, results: &Path) -> bool {
     if results.parent().is_none_or(Path::exists) {
         return false;
@@ -214,9 +216,10 @@ pub async fn is_folder_gone(ledger: &dyn Ledger, run: &Run, results: &Path) -> b
     files.filter(within).any(|file| !file.exists())
 }
 
-/// Refuses a campaign if one with the same name was sent from another file, unless both have the same message.
+/// Refuses a campaign if a campaign with the same name, but different messages, was sent from another file.
 ///
-/// Runs of earlier versions have no known file. The first file that is used to send the campaign is recorded for them.
+/// Runs of earlier versions have no known file. The first file that later sends the campaign is recorded as the file of
+/// these runs.
 pub(super) async fn refuse_other_file(
     ledger: &dyn Ledger,
     runs: &[Run],
@@ -243,7 +246,7 @@ pub(super) async fn refuse_other_file(
 /// Takes the lock on a campaign and account.
 ///
 /// # Errors
-/// If another process holds the lock, or it is unknown whether one does.
+/// If another process holds the lock, or the state of the lock cannot be determined.
 pub async fn lock_campaign(
     ledger: &dyn Ledger,
     campaign: &str,
@@ -283,7 +286,7 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// The most folders that are searched for campaigns, and the most campaigns of them.
 const MAX_NEIGHBOURS: usize = 200;
 
-/// The campaign files that can use a text file: those in its folder, in the parent folder, and near an enclosing
+/// Finds the campaign files that can use a text file: files in the same or parent folder, or near an enclosing
 /// `templates` folder.
 #[must_use]
 pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {

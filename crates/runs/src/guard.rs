@@ -62,7 +62,7 @@ pub struct EarlierSending {
 }
 
 impl SentRecipients {
-    /// Begins a new round, in which no recipient has a message.
+    /// Begins a new round, in which no recipient has a message yet.
     pub(super) fn begin_round(&mut self) {
         *self = Self { numbers: NumberSet::default(), round: self.round + 1, runs: Vec::new() };
     }
@@ -80,19 +80,19 @@ impl SentRecipients {
     /// The recipients whom `stop --for-good` cancelled in runs of the same edition and round.
     ///
     /// # Errors
-    /// As for [`find_cancelled_recipients`].
+    /// See [`find_cancelled_recipients`].
     pub(super) async fn find_cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledRecipients, Error> {
         find_cancelled_recipients(ledger, &self.runs).await
     }
 
-    /// Whether some of these messages are in doubt.
+    /// Whether any run of the round has messages in doubt.
     #[must_use]
     pub(super) fn has_messages_in_doubt(&self) -> bool {
         let counts = self.runs.iter().filter_map(|run| run.counts.as_ref());
         counts.into_iter().any(|(counts, _)| IN_DOUBT_STATES.into_iter().any(|state| counts.get(state) > 0))
     }
 
-    /// The first run that sent to them. `None` if no recipient has a message.
+    /// The first run that sent to these recipients. `None` if no recipient has a message.
     #[must_use]
     pub fn first_sending(&self) -> Option<EarlierSending> {
         let first = self.runs.first().filter(|_| !self.numbers.is_empty())?;
@@ -106,12 +106,13 @@ impl SentRecipients {
     }
 }
 
-/// The recipients whom `stop --for-good` cancelled in these runs. They stay cancelled until a new edition or round begins.
+/// Finds the recipients whom `stop --for-good` cancelled in these runs. These recipients stay cancelled until a new
+/// edition or round begins.
 ///
-/// Rows that were sent, rejected or in doubt when their run was stopped are not among them.
+/// Recipients whose messages were sent, rejected or in doubt when the run was stopped are not included.
 ///
 /// # Errors
-/// If the ledger or the copy of a list cannot be read: no message is sent then.
+/// If the ledger or the copy of a list cannot be read, in which case no message is sent.
 pub(super) async fn find_cancelled_recipients(
     ledger: &dyn Ledger,
     runs: impl IntoIterator<Item = &Run>,
@@ -132,7 +133,7 @@ pub(super) async fn find_cancelled_recipients(
 
 /// Finds the recipients with a message of this campaign and edition through this account.
 ///
-/// The built-in sandbox forgets everything between runs, so a rehearsal has no guard.
+/// The built-in sandbox forgets everything between runs, so the guard does not apply to a rehearsal.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -164,8 +165,8 @@ pub(super) struct StartExclusions {
 }
 
 impl SentRecipients {
-    /// Finds the recipients that a new run skips: those with a message, `cancelled`, opted out, over a cap, or
-    /// excluded. `replaced` is the run that the new run replaces.
+    /// Finds the recipients whom a new run skips because they have a message, are `cancelled`, opted out, reached a
+    /// cap, or are excluded. `replaced` is the run that the new run replaces.
     ///
     /// # Errors
     /// If the ledger or a copy of a list cannot be read, or a run under `recipients.exclude` is missing or unfinished.
@@ -194,7 +195,7 @@ impl SentRecipients {
 /// Finds the recipients who opted out of this campaign and gateway.
 ///
 /// A rehearsal simulates the live run, so it skips the same recipients. Opt-outs from gateways on loopback do not count
-/// for it.
+/// for a rehearsal.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -207,20 +208,21 @@ pub async fn find_opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Supp
     }
 }
 
-/// How the suppression list applies to a campaign. `version` is that of the list at planning time.
+/// Returns how the suppression list applies to a campaign. `version` is the version of the suppression list at planning
+/// time.
 pub(super) fn suppression_policy(inputs: &Inputs, version: u64) -> SuppressionPolicy {
     let CampaignBrief { purpose, mandatory, .. } = inputs.campaign.brief;
     SuppressionPolicy { purpose, mandatory, loopback: inputs.destination.is_loopback(), version }
 }
 
-/// The message caps of a campaign: its own and those of its profile. Service messages have none.
+/// The message caps of a campaign, from the campaign file and the profile. Service messages have no caps.
 #[must_use]
 fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
     let Inputs { campaign, destination, .. } = inputs;
     combine_caps(campaign.brief.purpose, campaign.delivery.cap, destination)
 }
 
-/// The caps for messages with this purpose: the given ones and the profile's.
+/// Combines the `own` caps with the profile's cap; service messages have no caps.
 pub(super) fn combine_caps(
     purpose: Purpose,
     own: impl IntoIterator<Item = FrequencyCap>,
@@ -232,7 +234,8 @@ pub(super) fn combine_caps(
     own.into_iter().chain(destination.profile().and_then(|profile| profile.cap)).collect()
 }
 
-/// Finds the recipients who have reached a cap. A rehearsal simulates the live run, with the campaign's own cap.
+/// Finds the recipients who have reached a cap. A rehearsal simulates the live run, but only with the cap in the
+/// campaign file.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -246,9 +249,10 @@ async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, 
     }
 }
 
-/// The runs of this campaign through this account in all editions, oldest first.
+/// Lists the runs of this campaign through this account in all editions, oldest first.
 ///
-/// Between live gateways, the same profile name or account is enough. Runs through loopback count for loopback only.
+/// A live run belongs to the account if its profile name or its account matches. Runs through gateways on loopback
+/// count only if this campaign's gateway is on loopback too.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -262,9 +266,10 @@ pub async fn list_campaign_runs(ledger: &dyn Ledger, inputs: &Inputs) -> Result<
     Ok(runs)
 }
 
-/// The runs of the same campaign, edition and account, oldest first: all runs that might have sent to these recipients.
+/// Lists all runs that might have sent to the same recipients: those of the same campaign, edition and account, oldest
+/// first.
 ///
-/// The built-in sandbox forgets everything between runs, so a rehearsal is independent.
+/// The built-in sandbox forgets everything between runs, so a rehearsal is listed alone.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -294,10 +299,11 @@ impl GuardedNumbers<'_> {
     }
 }
 
-/// The rows of the list that have a message of these runs. `None` if a message excludes all rows of its number.
+/// Finds the rows of the list that these runs already sent or cancelled. Returns `None` if each message excludes all
+/// rows with the same phone number.
 ///
 /// # Errors
-/// If the list or the ledger cannot be read, or the list changes in the meantime. No message is sent then.
+/// If the list or the ledger cannot be read, or the list changes in the meantime. In either case, no message is sent.
 pub(super) async fn find_sent_rows(
     ledger: &dyn Ledger,
     inputs: &Arc<Inputs>,
@@ -326,10 +332,11 @@ pub(super) async fn find_sent_rows(
 }
 
 impl SentRecipients {
-    /// The rows of the list that have a message or were cancelled. `None` if a message excludes all rows of its number.
+    /// Finds the rows of the list that the runs of this round, or the `replaced` run, already sent or cancelled.
+    /// Returns `None` if each message excludes all rows with the same phone number.
     ///
     /// # Errors
-    /// As for [`find_sent_rows`].
+    /// See [`find_sent_rows`].
     async fn find_sent_rows(
         &self,
         ledger: &dyn Ledger,
@@ -346,7 +353,7 @@ impl SentRecipients {
 /// A row of the list whose number has a message.
 type NumberedRow = (Row, Phone);
 
-/// The list's rows with one of these numbers, and the list's SHA-256.
+/// Lists the rows that have one of these phone numbers, and computes the SHA-256 of the list.
 async fn list_numbered_rows(
     inputs: &Arc<Inputs>,
     numbers: &GuardedNumbers<'_>,
@@ -372,7 +379,8 @@ async fn list_numbered_rows(
 /// How much of a list is read at once.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The rows of an earlier run, and its texts for the rows of the list. `None` if its copies cannot be used.
+/// Reads the rows of an earlier run, and hashes the texts that the run would send to the current rows. Returns `None`
+/// if the copies of the run cannot be used.
 async fn read_run_rows(
     ledger: &dyn Ledger,
     run: &Run,
@@ -404,7 +412,7 @@ async fn read_run_rows(
     .await?
 }
 
-/// The rows of the list with one of the numbers, with unknown texts.
+/// Converts the listed rows to current rows whose texts are unknown.
 fn rows_without_texts(listed: &[NumberedRow]) -> Vec<CurrentRow> {
     listed.iter().map(|&(row, phone)| CurrentRow { phone, text: None, row }).collect()
 }
@@ -438,7 +446,8 @@ impl RowOutcomes {
     }
 }
 
-/// The rows of an earlier run with its texts, and its frozen inputs. `None` if its copies are damaged.
+/// Reads the frozen inputs of an earlier run, and the rows with the hashes of their texts. Returns `None` if the copies
+/// of the run are damaged.
 fn read_earlier_rows(copies: &Copies, fates: &RowOutcomes) -> Option<(FrozenInputs, Vec<EarlierRow>)> {
     let frozen = FrozenInputs::from_copies(copies).ok()?;
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, copies.open_list().ok()?), None::<Sink>);
@@ -453,8 +462,8 @@ fn read_earlier_rows(copies: &Copies, fates: &RowOutcomes) -> Option<(FrozenInpu
 /// The hash of the text of each row that has a message, in the order of the rows.
 type TextHashes = Vec<(Row, TextHash)>;
 
-/// The hashes of an earlier run's texts for each row of the current list, in row order, and the list's SHA-256. No
-/// hashes if the texts do not fit the list.
+/// Hashes the texts of an earlier run for each row of the current list, in row order, and computes the list's SHA-256.
+/// Returns no hashes if the texts do not fit the list.
 fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<TextHashes>, String), Error> {
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, inputs.open_list()?), None::<Sink>);
     let texts = match compile_without_condition(frozen, (&mut tee, inputs.list.place())) {
@@ -470,10 +479,10 @@ fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<T
     Ok((texts, sha256))
 }
 
-/// The numbers under `recipients.exclude`. Empty without the key.
+/// Finds the phone numbers that `recipients.exclude` excludes. The set is empty if the campaign does not have this key.
 ///
 /// # Errors
-/// If a named run does not exist or is unfinished, or the ledger cannot be read. Then nothing is sent.
+/// If a named run does not exist or is unfinished, or the ledger cannot be read. In these cases, nothing is sent.
 pub(super) async fn find_excluded(
     ledger: Option<&dyn Ledger>,
     inputs: &Inputs,
@@ -500,8 +509,9 @@ pub(super) async fn find_excluded(
     Ok(numbers)
 }
 
-/// The runs under `exclude`: the named one, or all of the latest edition of a campaign. A live campaign considers live
-/// runs only: a rehearsal, or a run through a gateway on this machine, reached no recipients.
+/// Finds the runs under `exclude`: the named run, or all runs of the latest edition of the named campaign. A live
+/// campaign considers live runs only, because rehearsals and runs through a gateway on this machine reached no
+/// recipients.
 pub(super) async fn find_excluding_runs(
     ledger: &dyn Ledger,
     past: &PastRecipients,

@@ -41,10 +41,10 @@ pub struct ReleasedRun {
 }
 
 impl HeldRun {
-    /// Takes a run.
+    /// Takes the lock on the campaign of a run, and claims the run.
     ///
     /// # Errors
-    /// If another process has it, or the ledger cannot be written.
+    /// If another process has the run, or the ledger cannot be written.
     pub async fn take(adapters: &Adapters, run: Run) -> Result<Self, Error> {
         let lock = Self::lock_for_run(adapters, &run).await?;
         Self::claim(adapters, lock, run).await
@@ -53,7 +53,7 @@ impl HeldRun {
     /// Takes the lock on the campaign of a run.
     ///
     /// # Errors
-    /// If another process holds the lock, or it is unknown whether one does.
+    /// If another process holds the lock, or the state of the lock cannot be determined.
     pub(super) async fn lock_for_run(adapters: &Adapters, run: &Run) -> Result<Arc<CampaignLock>, Error> {
         let lock = lock_campaign(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
         lock.map(Arc::new).map_err(|error| match error {
@@ -76,7 +76,7 @@ impl HeldRun {
         Ok(Snapshot::load(self.adapters.ledger.as_ref(), &self.run, false).await?)
     }
 
-    /// Records decisions.
+    /// Records events of rows, such as decisions.
     ///
     /// # Errors
     /// If another process took the run, or the ledger cannot be written.
@@ -95,7 +95,7 @@ impl HeldRun {
         self.release_with_progress(None).await
     }
 
-    /// Updates the results and releases the run as cancelled, so that it sends nothing more.
+    /// Updates the results and releases the run as cancelled, after which the run sends nothing more.
     ///
     /// # Errors
     /// If another process took the run, or the ledger cannot be read or written.
@@ -108,7 +108,8 @@ impl HeldRun {
         self.release_with_progress(Some(RunProgress::Cancelled)).await
     }
 
-    /// Releases the run with this progress, or else with its own.
+    /// Updates the results and releases the run with `progress`, or with the current progress of the run if none is
+    /// given.
     async fn release_with_progress(self, progress: Option<RunProgress>) -> Result<ReleasedRun, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let now = reload_run(ledger, self.run.key).await?;
@@ -139,7 +140,8 @@ impl HeldRun {
     }
 }
 
-/// Why a run is still stopped after a reconciliation or decision. `None` if it has nothing left to send.
+/// Returns the stop that still applies to a run after a reconciliation or decision. Returns `None` if the run has
+/// nothing left to send.
 fn remaining_stop(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     let left = match before.progress {
         RunProgress::Finished => before.stop_reason.is_some(),
@@ -154,11 +156,12 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(900);
 /// How often the sending process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Asks the process that sends a run to stop after the messages in flight. Returns whether there is such a process.
+/// Asks the process that sends a run to stop after the messages in flight. Returns whether a process is sending the
+/// run.
 ///
 /// # Errors
-/// If a process holds the campaign without sending this run, because it might be about to. If the run has single
-/// operations, which only their own process can stop. If the ledger cannot be written.
+/// If a process holds the campaign without sending this run, because that process might be about to send it. If the run
+/// has single operations, which only the process that sends them can stop. If the ledger cannot be written.
 pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
     if run.shared && !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Err(Error::SinglesOnTheirWay { run: run.name() });
@@ -185,7 +188,7 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// Reads what would be cancelled.
+    /// Reads the row counts of a run that a person might cancel, and whether it is being sent or scheduled.
     ///
     /// # Errors
     /// If the run has ended, or the ledger cannot be read.
@@ -200,7 +203,7 @@ impl Cancellation {
         Ok(Self { counts, is_sending, is_scheduled })
     }
 
-    /// The number of planned rows.
+    /// Returns the count of planned rows.
     #[must_use]
     pub fn count_rows(&self) -> u64 {
         self.counts.get(RowState::Planned)
@@ -225,7 +228,7 @@ pub struct CancelledRun {
 /// Stops a run for good: planned messages are not sent, and the run ends.
 ///
 /// # Errors
-/// If the run has nothing left to send, another process does not release it, or the ledger cannot be written.
+/// If the run has nothing left to send, another process does not release the run, or the ledger cannot be written.
 pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, Error> {
     let (ledger, deadline) = (adapters.ledger.as_ref(), Instant::now() + STOP_TIMEOUT);
     stop_run(ledger, &run).await?;

@@ -66,7 +66,7 @@ pub(super) struct LoadedInputs {
 /// The included and extended texts, by name.
 pub(super) type Includes = Vec<(String, String)>;
 
-/// The API key of a profile.
+/// Reads the API key of a profile.
 ///
 /// # Errors
 /// If the key is missing or cannot be read.
@@ -74,7 +74,7 @@ pub fn read_api_key(profile: &Profile) -> Result<SecretString, Error> {
     profile.api_key.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).map_err(Error::Input)
 }
 
-/// Whether a text of the campaign, or an included one, mentions the date.
+/// Whether a text of the campaign, or an included text, mentions `today`.
 pub(super) fn mentions_today(brief: &CampaignBrief, includes: &Includes) -> bool {
     let says = |source: &str| source.contains("today");
     let in_content = |content: &MessageContent<NamedTemplate>| {
@@ -83,8 +83,8 @@ pub(super) fn mentions_today(brief: &CampaignBrief, includes: &Includes) -> bool
     brief.all_contents().any(in_content) || includes.iter().any(|(_, source)| says(source))
 }
 
-/// The profile of a live campaign, or why there is none. The findings include keys of the campaign that exceed the
-/// profile.
+/// Finds the profile of a live campaign, or returns the findings that explain why there is none. Conflicts between the
+/// campaign and the profile are added to `findings`.
 fn find_live_profile(
     campaign: &Campaign,
     named: Option<&str>,
@@ -115,10 +115,10 @@ fn find_live_profile(
 }
 
 impl Inputs {
-    /// Loads a campaign file for a day, and the profile of its gateway or of the named one.
+    /// Loads a campaign file for a day, and the profile of the named gateway, or else of the campaign's gateway.
     ///
     /// # Errors
-    /// If there are errors, with all of them.
+    /// If the inputs have errors, all of which are returned.
     pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, day: CampaignDay) -> Result<Self, Error> {
         Self::load_with_scope(file, gateway, profiles, day, PathScope::Anywhere)
     }
@@ -126,7 +126,7 @@ impl Inputs {
     /// Loads a campaign file within this scope, which applies to the file's own path and to the paths in it.
     ///
     /// # Errors
-    /// If there are errors, with all of them.
+    /// If the inputs have errors, all of which are returned.
     pub fn load_with_scope(
         file: &Path,
         gateway: Option<&str>,
@@ -148,7 +148,7 @@ impl Inputs {
     /// Loads a file and its profile with everything that can be read, even if there are errors.
     ///
     /// # Errors
-    /// If nothing can be read, with the reasons.
+    /// If nothing can be read; the error contains the reasons.
     pub(super) fn load_parts(
         file: &Path,
         gateway: Option<&str>,
@@ -189,7 +189,7 @@ impl Inputs {
         Ok(LoadedInputs { inputs, is_whole, is_unknown })
     }
 
-    /// The finding that the campaign's `until` has passed.
+    /// Returns a finding if the campaign's `until` has passed.
     pub(super) fn check_until(&self, day: CampaignDay) -> Option<Finding> {
         match day {
             CampaignDay::Of(now) => check_until_over(&self.campaign, now),
@@ -197,12 +197,12 @@ impl Inputs {
         }
     }
 
-    /// The same inputs, but reading their list fails once `stop` is set.
+    /// Returns a copy of the inputs whose list can no longer be read once `stop` is set.
     pub(super) fn until_stopped(&self, stop: Arc<AtomicBool>) -> Self {
         Self { decoded: Arc::new(DecodedList::until_stopped(stop)), ..self.clone() }
     }
 
-    /// The inputs of an occurrence, with its own edition and results.
+    /// The inputs for an occurrence, with the edition and results file of that occurrence.
     #[must_use]
     pub fn for_occurrence(self, occurrence: &Occurrence) -> Self {
         let campaign = self.campaign.with_edition(&occurrence.format_nominal());
@@ -210,7 +210,7 @@ impl Inputs {
         Self { campaign: campaign.with_results_for_edition(&edition), ..self }
     }
 
-    /// The inputs without the notification command of the campaign. That of the profile stays.
+    /// The inputs without the notification command of the campaign. The profile's notification command is kept.
     #[must_use]
     pub fn without_notify_command(mut self) -> Self {
         self.campaign = self.campaign.without_notify_command();
@@ -225,16 +225,16 @@ impl Inputs {
     /// Opens the recipients and compiles the texts.
     ///
     /// # Errors
-    /// If there are errors, with all of them.
+    /// If the inputs have errors, all of which are returned.
     pub fn compile_campaign(&self) -> Result<CompiledCampaign<DecodedText>, Error> {
         let input = self.open_list()?;
         self.compile_list(input)
     }
 
-    /// Surveys all recipients, except excluded ones, and copies the list if requested.
+    /// Surveys all recipients except the `excluded` ones, and writes the list to `copy` if it is given.
     ///
     /// # Errors
-    /// If the list cannot be read or copied, or with all errors that prevent sending.
+    /// If the list cannot be read or copied, or if errors prevent sending, all of which are returned.
     pub fn run_survey(
         &self,
         excluded: &SurveyExclusions,
@@ -274,7 +274,7 @@ impl Inputs {
         Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files, consents, earlier })
     }
 
-    /// The error that the list changed while it was being read, so it is unknown which of its rows have a message.
+    /// The error for a list that changed while it was being read, so it is unknown which rows have a message.
     pub(super) fn changed_error(&self) -> Error {
         Error::Input(format!(
             "the list `{}` changed while it was being read; run the command again",
@@ -298,7 +298,7 @@ impl Inputs {
         self.decoded.form()
     }
 
-    /// The included texts and the hash of the recipients, to detect changed inputs.
+    /// Returns the included texts and the SHA-256 of the list, by which changed inputs are detected.
     pub(super) fn compute_fingerprint(&self) -> Result<(Includes, String), Error> {
         let includes = self.compile_campaign()?.recipe.list_includes().to_vec();
         let hashed = Tee::new(self.open_list()?, None::<Sink>).finish();
@@ -322,8 +322,8 @@ impl Inputs {
         Ok((survey, prepared.recipe.list_includes().to_vec(), prepared.reader.delimiter()))
     }
 
-    /// Sets the places of a survey's findings: if the list lacks the time-zone or consent column, the campaign file is
-    /// wrong.
+    /// Points findings about a missing time-zone or consent column to the key in the campaign file that names the
+    /// column.
     pub(super) fn locate_column_findings(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         for finding in findings.iter_mut().filter(|finding| finding.place.is_none()) {
             let place = |key: &str| self.campaign.places.locate_key(key);
@@ -342,7 +342,7 @@ impl Inputs {
         Error::Input(format!("cannot read the list `{}`: {error}", self.campaign.recipients))
     }
 
-    /// Opens the list. If that fails, the texts are checked too, so that all mistakes are reported at once.
+    /// Opens the list. If the list cannot be opened, the texts are checked too, to report all mistakes at once.
     pub(super) fn open_list(&self) -> Result<DecodedText, Error> {
         self.decoded.open(&self.list, &self.campaign).map_err(|finding| {
             let known = if self.list.is_unfetched() { self.warnings.clone() } else { Vec::new() };
@@ -350,19 +350,19 @@ impl Inputs {
         })
     }
 
-    /// Problems of the texts that do not depend on the columns of the list.
+    /// Finds problems in the texts that do not depend on the columns of the list.
     pub(super) fn find_text_problems(&self) -> Vec<Finding> {
         self.with_texts(|texts| find_text_problems(&self.campaign.brief, texts, &self.today))
     }
 
-    /// Reads the header of a list with the compiled texts, which are compiled the first time only.
+    /// Reads the header of a list and compiles the texts, unless they are already compiled.
     pub(super) fn compile_list<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
         let (brief, place) = (&self.campaign.brief, self.list.place());
         let compiled = self.with_texts(|texts| self.texts.prepare_campaign(brief, input, place, texts, &self.today));
         compiled.map_err(|unprepared| Error::Findings(self.add_likely_place(self.add_row_problems(unprepared))))
     }
 
-    /// Reads the header of a list and compiles the texts of another brief.
+    /// Reads the header of a list and compiles the texts of `brief`.
     pub(super) fn compile_brief<R: Read>(
         &self,
         brief: &CampaignBrief,
@@ -371,7 +371,7 @@ impl Inputs {
         self.with_texts(|texts| prepare_campaign(brief, input, self.list.place(), texts, &self.today))
     }
 
-    /// The header of the list. `None` if the list cannot be read or was not fetched.
+    /// Reads the header of the list. `None` if the list cannot be read or was not fetched.
     pub(super) fn read_header(&self) -> Option<ListHeader> {
         let settings = reader_settings(&self.campaign.brief);
         let opened = RecipientReader::open(self.decode_list().ok()?, self.list.place(), &settings);
@@ -426,7 +426,7 @@ impl Inputs {
         findings
     }
 
-    /// A finding that the header row looks like a title, because a lower row has a phone header.
+    /// Returns a finding if the header row looks like a title because a lower row contains a phone header.
     pub(super) fn find_title_row(&self, rule: &'static Rule) -> Option<Finding> {
         let Campaign { form, brief, .. } = &self.campaign;
         if form.header_row.is_some() {
@@ -445,13 +445,13 @@ impl Inputs {
     }
 }
 
-/// Whether one of the first rows, which might be the list's real header, has no valid number.
+/// Whether one of the first rows, any of which might be the list's real header, has no valid phone number.
 fn has_invalid_row_near_top(survey: &Survey) -> bool {
     let is_on_top = |row: u32| row <= LAST_HEADER_ROW;
     survey.left_out.sets().any(|(state, _, rows)| state == RowState::Invalid && rows.min().is_some_and(is_on_top))
 }
 
-/// Adds keys to a finding that make the list readable.
+/// Adds help to a finding: the keys with which the list can be read.
 fn add_advice(finding: &mut Finding, place: &ListPlace) {
     let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {sheet:?}`"));
     let has_row = place.sheet.is_none() || place.header_row > 1;
@@ -471,7 +471,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// The most bytes of the headers, which each row repeats in memory.
 const MAX_HEADER_BYTES: usize = 8 << 10;
 
-/// Loads a campaign file with its tables. The findings include problems of both.
+/// Loads a campaign file with its tables. The findings include problems of the file and of the tables.
 pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
     let mut loaded = load_campaign_within(file, day, reach);
     let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
@@ -535,7 +535,7 @@ fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
     Ok(LookupTable { columns, rows })
 }
 
-/// The index of the key column.
+/// Finds the index of the key column.
 fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
     headers.iter().position(|header| header == key.trim()).ok_or_else(|| {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
@@ -548,7 +548,7 @@ fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>>
 }
 
 impl Inputs {
-    /// The problems in the list, texts and rows of a campaign whose file or profile is invalid.
+    /// Finds the problems in the list, texts and rows of a campaign whose file or profile is invalid.
     ///
     /// A list that must be fetched is not checked.
     pub(super) fn find_other_problems(&self, looks_at_list: bool) -> Vec<Finding> {
@@ -567,13 +567,13 @@ impl Inputs {
         findings.into_iter().filter(|finding| is_independent(finding, gaps, &self.warnings)).collect()
     }
 
-    /// Adds the problems of the rows to those of a campaign that cannot be compiled.
+    /// Adds problems in the rows of the list to the findings about a campaign that cannot be compiled.
     pub(super) fn add_row_problems(&self, PrepareError { findings, has_rows }: PrepareError) -> Vec<Finding> {
         let rows = if has_rows { self.find_row_problems() } else { Vec::new() };
         [findings, rows].concat()
     }
 
-    /// The problems in the list's rows, independent of the texts.
+    /// Finds the problems in the rows of the list, independent of the texts.
     fn find_row_problems(&self) -> Vec<Finding> {
         let brief = strip_texts(&self.campaign.brief);
         let with_condition = CampaignBrief { condition: self.campaign.brief.condition.clone(), ..brief.clone() };
@@ -608,7 +608,7 @@ impl Inputs {
     }
 }
 
-/// A campaign without texts, to check only the rows of its list.
+/// Removes the texts from a campaign to check only the rows of its list.
 fn strip_texts(brief: &CampaignBrief) -> CampaignBrief {
     let content = MessageContent { kind: OperationKind::Pipeline, stages: Vec::new() };
     let (edition, condition, tables, variants) = (None, None, Vec::new(), Vec::new());

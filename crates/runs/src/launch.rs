@@ -117,7 +117,7 @@ pub(super) enum Preparation {
 }
 
 impl Launch {
-    /// Prepares a campaign with a request.
+    /// Prepares to send a campaign as requested.
     ///
     /// # Errors
     /// If the key is missing, or the results could not be written.
@@ -133,30 +133,30 @@ impl Launch {
         Ok(Self { inputs, request, key, hook, target })
     }
 
-    /// Where the run sends.
+    /// The destination of the run.
     #[must_use]
     pub fn destination(&self) -> &Destination {
         &self.inputs.destination
     }
 
-    /// Whether the ledger is accepted despite contradictions.
+    /// Whether the request accepts a ledger that stray copies or results contradict.
     #[must_use]
     pub fn accepts_any_ledger(&self) -> bool {
         self.request.new_ledger
     }
 
-    /// Refuses to create a ledger if there are signs of another one, which might be restored later.
+    /// Refuses to create a ledger if there are signs of another ledger, which might be restored later.
     ///
     /// # Errors
-    /// If results at its path or these stray copies in the state folder are such signs.
+    /// If the campaign's results, or these stray copies in the state folder, are signs of another ledger.
     pub async fn check_new_ledger(&self, state: &Path, copies: Vec<StrayCopies>) -> Result<(), Error> {
         refuse_stray_copies(copies, state, &self.inputs).await
     }
 
-    /// Sends the campaign, or resumes it.
+    /// Sends the campaign, or resumes its unfinished run.
     ///
     /// # Errors
-    /// If nothing was sent, or a second signal came.
+    /// If nothing was sent, or a second signal arrived.
     pub async fn run(
         self,
         adapters: Adapters,
@@ -170,7 +170,7 @@ impl Launch {
     /// Retries rows of a run as new messages.
     ///
     /// # Errors
-    /// If nothing was sent, or a second signal came.
+    /// If nothing was sent, or a second signal arrived.
     pub async fn retry(
         self,
         adapters: Adapters,
@@ -182,7 +182,7 @@ impl Launch {
         session.send_prepared(session.prepare_retry(&scope)).await
     }
 
-    /// What a retry would send, without sending or recording anything.
+    /// Previews what a retry would send, without sending or recording anything.
     ///
     /// # Errors
     /// If the retry would be refused.
@@ -194,7 +194,7 @@ impl Launch {
         self.build_session(adapters, consent, interrupt, None).await?.preview_retry(scope).await
     }
 
-    /// Refuses to send with a backup, or with webhooks that the ledger cannot verify.
+    /// Refuses to send with a backup, or with webhooks whose secret differs from the webhook endpoint's secret.
     async fn refuse_ledger(&self, ledger: &dyn Ledger) -> Result<(), Error> {
         if let Some(profile) = self.inputs.destination.profile() {
             refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
@@ -244,12 +244,12 @@ impl Session {
         &self.launch.inputs
     }
 
-    /// The lock of the campaign.
+    /// Returns the campaign lock, or an error in a preview, which must not send.
     pub(super) fn lock(&self) -> Result<&Arc<CampaignLock>, Error> {
         self.lock.as_ref().ok_or_else(|| Error::Internal("a preview must not send".to_owned()))
     }
 
-    /// The lock of a run, which might have begun with another account of the profile.
+    /// Returns the session's lock if it covers the run, or else locks the campaign for the account of the run.
     pub(super) async fn lock_for_run(&self, run: &Run) -> Result<Arc<CampaignLock>, Error> {
         let lock = self.lock()?;
         if lock.covers_run(run) {
@@ -262,7 +262,7 @@ impl Session {
         Ok(Arc::new(lock))
     }
 
-    /// The copies of a run, which are loaded once.
+    /// Returns the frozen copies of a run, which are loaded only once.
     pub(super) async fn load_frozen(&self, run: &Run) -> Result<Arc<FrozenRun>, LedgerError> {
         if let Some(frozen) = self.known_copies().get(&run.key) {
             return Ok(Arc::clone(frozen));
@@ -281,7 +281,7 @@ impl Session {
         self.launch.target.path().to_owned()
     }
 
-    /// Sends the campaign. After an unfinished run of an earlier edition, the current edition follows.
+    /// Sends the campaign. If this finishes a run of an earlier edition, the current edition is sent next.
     async fn send_editions(&self) -> Result<RunOutcome, Error> {
         let first = self.send_prepared(self.prepare_run()).await?;
         let RunOutcome::Ended(mut ended) = first else { return Ok(first) };
@@ -300,7 +300,7 @@ impl Session {
         }
     }
 
-    /// Sends the selected run. If a signal arrives during the preparation, nothing is sent.
+    /// Prepares a run and sends it. If a signal arrives during the preparation, nothing is sent.
     async fn send_prepared(
         &self,
         prepare: impl Future<Output = Result<Preparation, Error>>,
@@ -415,7 +415,7 @@ impl RunRequest {
         self.confirmed_retry.as_ref().map_or_else(current_person, |confirmed| confirmed.by.clone())
     }
 
-    /// The rows that this invocation sends, out of the remaining ones.
+    /// Selects the rows that this invocation sends from the remaining rows.
     ///
     /// # Errors
     /// If the list does not have the requested rows.
@@ -432,7 +432,7 @@ impl RunRequest {
         Ok(chosen)
     }
 
-    /// Checks the number of recipients against the request and the profile's limit.
+    /// Checks the recipient count against the count in the request and the profile's limit.
     pub(super) fn check_recipient_count(&self, profile: Option<&Profile>, number: u64) -> Result<(), Error> {
         match self.round {
             Round::Again(said) if said != number => return Err(Error::OtherNumber { said, number }),
@@ -445,7 +445,8 @@ impl RunRequest {
         }
     }
 
-    /// Checks the number of recipients outside the profile's `home` against its limit, over all runs of the edition.
+    /// Checks the count of recipients outside the profile's `home`, over all runs of the edition, against the profile's
+    /// limit.
     pub(super) fn check_abroad(&self, profile: Option<&Profile>, list: &ListSurvey) -> Result<(), Error> {
         let Some(profile) = profile else { return Ok(()) };
         let (home, limit) = match profile.home.as_ref().zip(profile.abroad_limit) {
@@ -470,7 +471,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// Adds the ended run of an earlier edition to the outcome of the current one.
+    /// Adds the ended run of an earlier edition to the outcome of the current edition.
     #[must_use]
     pub(super) fn with_earlier_run(mut self, earlier: Box<EndedRun>) -> Self {
         match &mut self {

@@ -116,7 +116,7 @@ pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
     Ok(checked)
 }
 
-/// Reads each record of a run and verifies its checksum. Returns the number of rows.
+/// Reads each record of a run and verifies its checksum. Returns how many rows the run has.
 async fn check_records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
     ledger.load_asked_rows(run.key).await?;
     let mut envelopes = EnvelopeReader::new(ledger, run.key);
@@ -130,14 +130,14 @@ async fn check_records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerErro
     Ok(RunView::load(ledger, run.clone(), is_owned(ledger, run).await?).await?.run.recipients)
 }
 
-/// Reads the receipts of a run, which other commands skip if its counts are stored.
+/// Reads all receipts of a run to find damage, which other commands miss when they use stored counts.
 async fn check_receipts(ledger: &dyn Ledger, run: &Run) -> Result<(), LedgerError> {
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     while receipts.next_receipts().await?.is_some() {}
     Ok(())
 }
 
-/// Compares the copies of a run with its frozen hashes.
+/// Checks that the copies of a run can be loaded and that the copied list matches the frozen hash.
 async fn check_copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), LedgerError>, Error> {
     let frozen = match FrozenRun::load(ledger, run).await {
         Ok(frozen) => frozen,
@@ -153,15 +153,15 @@ async fn check_copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), Ledge
     .await
 }
 
-/// Refuses to send while something contradicts the ledger or its absence. Rehearsals are never refused.
+/// Refuses to send while copies or results outside the ledger contradict it. Rehearsals are never refused.
 ///
 /// # Errors
-/// If something contradicts it, or the ledger cannot be read.
+/// If there are signs of a lost ledger, or the ledger cannot be read.
 pub(super) async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> Result<(), Error> {
     refuse_signs(find_loss_signs(ledger, inputs).await?, ledger.properties().location)
 }
 
-/// Refuses to send without a ledger if something, such as these stray copies, contradicts its absence.
+/// Refuses to send without a ledger if these stray copies, or the campaign's results, show that a ledger existed.
 ///
 /// # Errors
 /// If there are signs of sent messages.
@@ -212,7 +212,7 @@ async fn collect_loss_signs(
     Ok(signs)
 }
 
-/// Renames results that contradict the ledger, in the same folder.
+/// Renames a results file that contradicts the ledger, and returns the new path in the same folder.
 fn rename_results(path: &Path) -> io::Result<PathBuf> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
@@ -226,8 +226,8 @@ fn rename_results(path: &Path) -> io::Result<PathBuf> {
 /// shorter time.
 const RECENT_AGE: SignedDuration = SignedDuration::from_hours(24 * 90);
 
-/// Warns a machine without a high-water mark about a ledger with live runs of other machines. A command on this machine
-/// that changes the ledger creates the mark and ends the warning.
+/// Returns a warning on a machine without a high-water mark if the ledger has recent live runs from other machines. A
+/// command on this machine that changes the ledger creates the high-water mark, which ends the warning.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -314,10 +314,10 @@ fn describe_duplicate_risk(made_at: Timestamp, number: u64, said: Option<u64>) -
     )
 }
 
-/// Accepts a restored ledger from now on.
+/// Accepts a restored ledger, with which messages can then be sent.
 ///
 /// # Errors
-/// If it is not a backup, or cannot be read or written. Then it remains a backup and sends nothing.
+/// If the ledger cannot be read or written. The ledger then remains a backup, with which nothing can be sent.
 pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedger, Error> {
     let ledger = adapters.ledger.as_ref();
     let made_at = ledger.load_risks().await?.backup.map_or_else(adapters.clock, |backup| backup.made_at);
@@ -371,7 +371,7 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
     Ok(restored)
 }
 
-/// The numbers in the ledger that were forgotten in this state folder.
+/// Finds the phone numbers in the ledger that are recorded as forgotten in this state folder.
 async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error> {
     let unread =
         |error: std::io::Error| Error::Storage(format!("cannot read the record of forgotten numbers: {error}"));
@@ -407,7 +407,7 @@ async fn take_all_shards(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result
     Ok(worker)
 }
 
-/// Records for all remaining rows of an unfinished run that they might have been sent. Returns their number.
+/// Records that all remaining rows of an unfinished run might have been sent. Returns how many rows were recorded.
 async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
@@ -446,7 +446,7 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     Ok(rows)
 }
 
-/// Records an intent for these operations, except for recipients who opted out. Returns the number of rows.
+/// Records an intent for these operations, except for recipients who opted out. Returns how many rows were recorded.
 async fn record_intent(ledger: &dyn Ledger, run: &Run, lease: Lease, some: &[EncodedOperation]) -> Result<u64, Error> {
     let sent = |operation: &EncodedOperation| SentRow {
         row: operation.row,
@@ -473,7 +473,7 @@ async fn record_intent(ledger: &dyn Ledger, run: &Run, lease: Lease, some: &[Enc
     Ok(0)
 }
 
-/// Refuses to send with a backup that is not restored.
+/// Refuses to send with a backup that has not been accepted as restored.
 pub(super) async fn refuse_backup(ledger: &dyn Ledger) -> Result<(), Error> {
     match ledger.load_risks().await?.backup {
         Some(backup) if backup.restored_at.is_none() => Err(Error::Backup(BackupRefusal::NotRestored {
@@ -485,9 +485,9 @@ pub(super) async fn refuse_backup(ledger: &dyn Ledger) -> Result<(), Error> {
 }
 
 impl Session {
-    /// Refuses to send to this many recipients after a restore, unless the number was accepted: the ledger might lack
-    /// their messages. This does not apply once the campaign has a run that began after the restore, nor to schedules,
-    /// which a person resumed.
+    /// Refuses to send to this many recipients after a restore unless their count was accepted, because the ledger
+    /// might lack messages to them. Scheduled runs are exempt, because a person resumed the schedule, and so are
+    /// campaigns with a run that began after the restore.
     pub(super) async fn refuse_restored(&self, number: u64) -> Result<(), Error> {
         let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
         if !self.inputs().destination.is_live() || request.occurrence.is_some() || number == 0 {
@@ -503,7 +503,8 @@ impl Session {
         }
     }
 
-    /// Refuses to retry this many rows of a run in the backup likewise: they might have been retried since.
+    /// Refuses to retry this many rows of a restored run unless their count was accepted, because they might have been
+    /// retried since.
     pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
         let said = self.launch.request.accept_duplicates;
         match self.adapters.ledger.load_risks().await?.backup {

@@ -44,7 +44,7 @@ pub enum CampaignList {
 }
 
 impl CampaignList {
-    /// The list of these recipients, if it is available without fetching.
+    /// The list of these recipients; a list that is not a file counts as not fetched.
     pub(super) fn for_recipients(recipients: &RecipientSource) -> Self {
         match recipients {
             RecipientSource::File(path) => Self::File(path.clone()),
@@ -73,7 +73,7 @@ impl CampaignList {
         Some(opened.and_then(|file| decode(file, place, form, region)))
     }
 
-    /// The probable place of the list in its file, if it differs from the place in `form`.
+    /// Finds the probable place of the list in its file, if this place differs from the place in `form`.
     pub(super) fn likely_place(&self, form: &ListFormat, region: Option<Region>) -> Option<ListPlace> {
         match self {
             Self::File(file) => find_list(|| file.open_file(), file.path(), form, region),
@@ -91,7 +91,7 @@ impl CampaignList {
         }
     }
 
-    /// The path in findings.
+    /// The path of the list as findings show it.
     pub(super) fn place(&self) -> &Path {
         match self {
             Self::File(file) => file.path(),
@@ -165,7 +165,7 @@ fn unfetched_list_finding(campaign: &Campaign) -> Finding {
         .at(places.locate_key(&format!("recipients.{}", recipients.source_key())))
 }
 
-/// Moves a finding about the list to the key that causes it.
+/// Points a finding about the list to the campaign-file key that caused it.
 fn locate_at_key(finding: Finding, campaign: &Campaign) -> Finding {
     let says = |key: &str| finding.help.as_ref().is_some_and(|help| help.contains(&format!("delete `{key}`")));
     let key = if finding.rule == &rules::RECIPIENTS_MISSING {
@@ -203,7 +203,8 @@ pub struct ListSurvey {
 }
 
 impl ListSurvey {
-    /// The cost of messages to these rows. `None` without a profile or prices.
+    /// Estimates the cost of messages to these rows. Returns `None` if there is no profile, or the profile has no
+    /// prices.
     #[must_use]
     pub fn compute_cost(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Option<Cost> {
         let profile = inputs.destination.profile().filter(|profile| !profile.prices.is_empty())?;
@@ -211,7 +212,7 @@ impl ListSurvey {
     }
 
     /// Collects warnings, for example about landlines, empty values, expensive characters, misleading time-zone names,
-    /// and limits that are reached before the last message. If the run can never send, one of them is an error.
+    /// and limits that are reached before the last message. If the run can never send, one of the findings is an error.
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
         let mut findings = self.warnings_for_rows(inputs, &self.survey.planned_rows(), start);
@@ -224,7 +225,7 @@ impl ListSurvey {
         findings
     }
 
-    /// Collects the same warnings for messages to these rows only.
+    /// Collects warnings, as [`Self::warnings`] does, but for messages to these rows only.
     #[must_use]
     pub fn warnings_for_rows(&self, inputs: &Inputs, rows: &RoaringBitmap, start: RunStart) -> Vec<Finding> {
         let mut findings = self.file_findings.clone();
@@ -252,7 +253,7 @@ impl ListSurvey {
     }
 }
 
-/// Surveys all recipients on a blocking thread, with the ledger if there is one.
+/// Surveys all recipients on a blocking thread; if there is a ledger, its exclusions apply.
 ///
 /// # Errors
 /// If the inputs are wrong, or the ledger cannot be read.
@@ -315,7 +316,7 @@ pub struct RestOfRun {
 }
 
 impl ListSurvey {
-    /// Messages to some of these rows: one for each variant and for each outcome of a condition, five at most.
+    /// Picks at most five sample messages to these rows, to show each variant and each outcome of a condition.
     ///
     /// # Errors
     /// If the list cannot be read again.
@@ -340,8 +341,8 @@ impl ListSurvey {
 }
 
 impl Session {
-    /// Surveys what this invocation would send of a run, for the rows that `choose` selects. Recipients who opted out
-    /// are skipped.
+    /// Surveys the list of a run, and samples the rows that `choose` selects for this invocation. Recipients who opted
+    /// out are skipped.
     pub(super) async fn survey_rest(
         &self,
         run: &Run,
@@ -406,7 +407,7 @@ pub(super) fn is_same_except(
 /// A row, and a hash of its record.
 type HashedRow = (u32, u64);
 
-/// The header of a list and its records in order. `None` if it cannot be read completely.
+/// Reads the header of a list and hashes the records, in order. Returns `None` if the list cannot be read completely.
 fn read_hashed_rows(records: CampaignRecords<'_, impl Read>) -> Option<(Vec<String>, Vec<HashedRow>)> {
     let CampaignRecords { list, brief } = records;
     let list = BufReader::with_capacity(1 << 16, list.ok()?);
@@ -425,7 +426,7 @@ fn read_hashed_rows(records: CampaignRecords<'_, impl Read>) -> Option<(Vec<Stri
 }
 
 impl ListContent {
-    /// `None` if it cannot be read completely.
+    /// Reads a list to compare it; returns `None` if the list cannot be read completely.
     fn read(records: CampaignRecords<'_, impl Read>) -> Option<Self> {
         let (headers, records) = read_hashed_rows(records)?;
         let mut records: Vec<u64> = records.into_iter().map(|(_, hash)| hash).collect();
@@ -433,7 +434,7 @@ impl ListContent {
         Some(Self { headers, records })
     }
 
-    /// How many records only this list has, and how many only the other has. Duplicates count.
+    /// Counts the records that only this list has, and the records that only `other` has. Each duplicate counts.
     fn count_differences(&self, other: &Self) -> (u64, u64) {
         let (mut new, mut gone) = (0, 0);
         let (mut here, mut there) = (self.records.iter().peekable(), other.records.iter().peekable());
@@ -495,7 +496,7 @@ impl ListSurvey {
         Ok(self)
     }
 
-    /// The number of recipients outside `home` in the edition: those who have a message, and those who would get one.
+    /// How many recipients outside `home` already have a message of the edition or would get one.
     #[must_use]
     pub fn count_abroad(&self, profile: &Profile) -> u64 {
         let Some(home) = &profile.home else { return 0 };

@@ -39,10 +39,10 @@ pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey 
     }
 }
 
-/// The schedule according to its current files, or the change since its activation.
+/// Loads the schedule from its current files, or returns the change since the schedule was activated.
 ///
 /// # Errors
-/// If its files cannot be read.
+/// If reading the files panicked, which is a bug.
 pub async fn load_schedule(
     adapters: &Adapters,
     schedule: &ActiveSchedule,
@@ -61,10 +61,10 @@ pub async fn load_schedule(
     .await
 }
 
-/// The problems of the files of an active schedule.
+/// Finds the problems in the files of an active schedule.
 ///
 /// # Errors
-/// If its files cannot be read.
+/// If reading the files panicked, which is a bug.
 pub async fn check_schedule(adapters: &Adapters, schedule: &ActiveSchedule) -> Result<Vec<BriefFinding>, Error> {
     let (profiles, now, file) = (adapters.profiles.clone(), (adapters.clock)(), schedule.file.clone());
     run_blocking(move || {
@@ -82,7 +82,7 @@ pub async fn check_schedule(adapters: &Adapters, schedule: &ActiveSchedule) -> R
 /// Loads a campaign for one of its occurrences.
 ///
 /// # Errors
-/// If the schedule has errors, with all of them.
+/// If the campaign has errors, all of which are returned.
 pub fn load_occurrence(
     profiles: &Profiles,
     file: &Path,
@@ -96,7 +96,7 @@ pub fn load_occurrence(
 /// The path of an occurrence's list, whether or not the file exists. `None` if the list is not a file.
 ///
 /// # Errors
-/// If the campaign has errors, with all of them.
+/// If the campaign has errors, all of which are returned.
 pub fn occurrence_list_path(
     adapters: &Adapters,
     schedule: &ActiveSchedule,
@@ -110,7 +110,7 @@ pub fn occurrence_list_path(
 /// Fires an occurrence, or resumes its run.
 ///
 /// # Errors
-/// If nothing was sent, or a second signal came.
+/// If nothing was sent, or a second signal arrived.
 pub async fn fire_occurrence(
     adapters: Adapters,
     schedule: &ActiveSchedule,
@@ -131,7 +131,7 @@ pub async fn fire_occurrence(
     launch.run(adapters, Arc::new(ConsentInAdvance), interrupt).await
 }
 
-/// The occurrence of a run. `None` if it has none.
+/// Finds the occurrence that started a run. Returns `None` if the run was not started by an occurrence.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -140,7 +140,7 @@ pub async fn find_occurrence(ledger: &dyn Ledger, run: RunId) -> Result<Option<O
     Ok(recorded.as_ref().and_then(recorded_occurrence))
 }
 
-/// The unfinished run of a campaign, which `run` resumes. Rehearsals always start from the beginning.
+/// Finds the unfinished run of a campaign, which `campaign run` resumes. Rehearsals always start from the beginning.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -151,19 +151,19 @@ pub async fn find_unfinished_run(ledger: &dyn Ledger, inputs: &Inputs) -> Result
     Ok(list_campaign_runs(ledger, inputs).await?.into_iter().rfind(|run| run.progress == RunProgress::Open))
 }
 
-/// The occurrence of a record.
+/// Parses the occurrence of a record.
 #[must_use]
 pub fn recorded_occurrence(record: &OccurrenceRecord) -> Option<Occurrence> {
     parse_occurrence(&record.key)
 }
 
-/// Parses the occurrence of a key.
+/// Parses an occurrence from its key.
 pub(super) fn parse_occurrence(key: &OccurrenceKey) -> Option<Occurrence> {
     let nominal = DateTime::strptime("%Y-%m-%d %H:%M", &key.nominal).ok()?;
     Occurrence::at_local_time(nominal, &TimeZone::get(&key.zone).ok()?)
 }
 
-/// Whether two runs send the same texts.
+/// Whether two runs are known to send the same texts.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -195,7 +195,7 @@ pub struct SkippedOccurrence {
 }
 
 impl SkipRecord {
-    /// A reason with its findings.
+    /// Creates a record of a reason, with phone numbers masked, and of its findings.
     #[must_use]
     pub fn new(why: &str, findings: &[Finding]) -> Self {
         Self { why: mask_numbers(why), findings: BriefFinding::from_findings(findings) }
@@ -208,14 +208,14 @@ impl SkipRecord {
         Self::new(message.trim_end_matches("; nothing was sent"), error.findings())
     }
 
-    /// The record's text in the ledger: JSON if there are findings, or else the plain reason.
+    /// The text that the ledger stores for the record: JSON if there are findings, or else the plain reason.
     #[must_use]
     pub fn to_text(&self) -> String {
         let json = serde_json::to_string(self).ok().filter(|_| !self.findings.is_empty());
         json.unwrap_or_else(|| self.why.clone())
     }
 
-    /// Parses the text of the ledger.
+    /// Parses the text that the ledger stores for a record.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_else(|_| Self { why: text.to_owned(), findings: Vec::new() })
@@ -256,10 +256,10 @@ impl SkippedOccurrence {
 /// How many of the latest occurrences are checked.
 const CHECKED_OCCURRENCES: u32 = 50;
 
-/// The schedule with this name.
+/// Finds the schedule with this name.
 ///
 /// # Errors
-/// If its record is damaged, or the ledger cannot be read.
+/// If the record of this schedule is damaged, or the ledger cannot be read.
 pub async fn find_schedule(ledger: &dyn ScheduleStore, name: &str) -> Result<Option<ActiveSchedule>, LedgerError> {
     for stored in ledger.list_schedules().await? {
         match stored {
@@ -271,10 +271,11 @@ pub async fn find_schedule(ledger: &dyn ScheduleStore, name: &str) -> Result<Opt
     Ok(None)
 }
 
-/// The latest occurrences of a schedule until a time, newest first.
+/// Lists the latest occurrences of a schedule up to a time, newest first.
 ///
-/// A damaged record counts until the schedule is activated or resumed again, because only later occurrences fire then.
-/// The records before a damaged one are not returned, because its place among them is unknown.
+/// A damaged record no longer counts after the schedule is activated or resumed again, because only later occurrences
+/// fire after that. Records before a damaged record are not returned, because the position of the damaged record is
+/// unknown.
 ///
 /// # Errors
 /// If a record that counts is damaged, or the ledger cannot be read.
@@ -296,7 +297,7 @@ pub async fn list_recent_occurrences(
     Ok(recent)
 }
 
-/// The damaged record that stops a schedule, if there is one: of an occurrence, a run, a plan or an approval.
+/// Finds the damaged record of an occurrence, run, plan or approval that stops a schedule, if there is one.
 ///
 /// # Errors
 /// If the ledger cannot be read.

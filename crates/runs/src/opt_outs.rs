@@ -58,17 +58,17 @@ pub struct MixedColumn {
 }
 
 impl OptOutFile {
-    /// Reads a list with a column of numbers. It also uses the columns of an export and the date columns of other
-    /// programs, but `terms` take precedence.
+    /// Reads a file of opt-outs with a column of phone numbers. Columns of an export and date columns of other programs
+    /// are read too, but `terms` take precedence.
     ///
     /// # Errors
-    /// If the file cannot be read, with all wrong rows.
+    /// If the file cannot be read or has invalid rows, all of which are reported.
     pub async fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Self, Error> {
         let (path, terms) = (file.to_owned(), terms.clone());
         run_blocking(move || read_file(&path, &terms, now)).await?
     }
 
-    /// Previews adding these opt-outs to the list, without changing it.
+    /// Previews adding these opt-outs to the suppression list, without changing the list.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -76,7 +76,7 @@ impl OptOutFile {
         Ok(ledger.add_opt_outs(Arc::clone(&self.opt_outs), AdditionMode::Preview).await?)
     }
 
-    /// Adds all of these opt-outs to the list.
+    /// Adds all of these opt-outs to the suppression list.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -84,7 +84,8 @@ impl OptOutFile {
         Ok(ledger.add_opt_outs(self.opt_outs, AdditionMode::Add).await?)
     }
 
-    /// The source by which an import can be undone. `None` if all rows come from an export with their own sources.
+    /// The source by which an import can be undone. Returns `None` if all rows come from an export, in which each row
+    /// has its own source.
     #[must_use]
     pub fn undo_source(&self) -> Option<&str> {
         let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
@@ -98,10 +99,10 @@ impl OptOutFile {
     }
 }
 
-/// Reads the numbers of a file, as from a file of opt-outs.
+/// Reads the phone numbers in a file that has the format of an opt-out file.
 ///
 /// # Errors
-/// If the file cannot be read, with all wrong rows.
+/// If the file cannot be read or has invalid rows, all of which are reported.
 pub async fn read_numbers(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
     let terms = OptOutTerms { region, ..OptOutTerms::default() };
     let listed = OptOutFile::read(file, &terms, Timestamp::UNIX_EPOCH).await?;
@@ -160,7 +161,7 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
     Ok(OptOutFile { rows, opt_outs: opt_outs.into(), mixed, dates, source })
 }
 
-/// The columns that mark some recipients as not opted out.
+/// Finds the columns that mark some recipients as not opted out.
 fn find_mixed_columns(list: DecodedText, file: &Path) -> Result<Vec<MixedColumn>, Box<Finding>> {
     let mut columns: BTreeMap<usize, MixedColumn> = BTreeMap::new();
     read_rows(list, file, |headers, _, fields| {
@@ -330,12 +331,12 @@ const DATE_HEADERS: &[&str] = &[
 const DATE_TIME_FORMATS: &[&str] = &["%d.%m.%Y %H:%M:%S", "%d.%m.%Y, %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y, %H:%M"];
 const DATE_FORMATS: &[&str] = &["%d.%m.%Y", "%Y/%m/%d"];
 
-/// Finds the header of the date column among these.
+/// Finds the header of the date column among `headers`.
 pub(super) fn find_date_header<'h>(headers: impl Iterator<Item = &'h str> + Clone) -> Option<&'h str> {
     DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| normalize_header(header) == *known))
 }
 
-/// Parses a time. One without an offset is in this time zone. `None` if it is invalid or in the future.
+/// Parses a time. A time without an offset is in `zone`. Returns `None` if the time is invalid or in the future.
 pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
     let cell = cell.trim();
     let local = || {
@@ -369,19 +370,19 @@ pub struct OptOutTerms {
 }
 
 impl OptOutTerms {
-    /// The name of the campaign, if the opt-outs cover only one.
+    /// The name of the campaign, if the opt-outs cover only one campaign.
     #[must_use]
     pub fn campaign(&self) -> Option<&str> {
         self.scope.as_ref().and_then(OptOutScope::campaign)
     }
 
-    /// Whether these terms cover an entry of the list.
+    /// Whether these terms cover an entry of the suppression list.
     fn includes(&self, entry: &OptOut) -> bool {
         self.scope.as_ref().is_none_or(|scope| *scope == entry.scope)
     }
 }
 
-/// Adds a number to the list. If it was already there, the additions say since when.
+/// Adds a phone number to the suppression list. If the number is already on the list, the additions say since when.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -403,7 +404,7 @@ pub async fn add_opt_out(
     Ok((opt_out, additions))
 }
 
-/// The entries of a number: of one scope, or all of them.
+/// Lists the entries of a phone number in the scope of `terms`, or in all scopes if `terms` has none.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -413,7 +414,7 @@ pub async fn list_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerm
     Ok(entries)
 }
 
-/// Removes the entries of a number, of one scope or all of them, and returns them.
+/// Removes and returns the entries of a phone number in the scope of `terms`, or in all scopes.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -460,7 +461,7 @@ impl ImportedEntries {
         }
     }
 
-    /// Removes the entries that are unchanged and returns how many there were.
+    /// Removes the found entries that have not changed since, and returns how many were removed.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -471,7 +472,8 @@ impl ImportedEntries {
     }
 }
 
-/// The names of campaigns with runs or an active schedule. `None` if this campaign is among them.
+/// Lists the names of campaigns with runs or an active schedule. Returns `None` if the campaign `name` is among these
+/// campaigns.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -497,7 +499,8 @@ pub struct CampaignRegions {
 }
 
 impl CampaignRegions {
-    /// The region of national numbers. `None` if campaigns differ or one of them cannot be read.
+    /// The region that all campaigns use for national numbers. Returns `None` if the campaigns differ, or a campaign
+    /// cannot be read.
     #[must_use]
     pub fn only_region(&self) -> Option<Region> {
         match &self.campaigns[..] {
@@ -516,7 +519,7 @@ impl CampaignRegions {
 }
 
 /// Finds the regions of the campaigns in a folder and of the latest runs in the ledger, or of the campaign with this
-/// name. Campaigns without a region are ignored: all of their numbers have a country code.
+/// name. Campaigns without a region are ignored, because all of their numbers have a country code.
 ///
 /// # Errors
 /// If the ledger cannot be read.

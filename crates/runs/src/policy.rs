@@ -86,7 +86,7 @@ pub struct HeldRecipient {
     pub phone: Phone,
 }
 
-/// Describes that the window is closed, and when it opens.
+/// Describes a closed sending window, and when the window opens.
 #[must_use]
 pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
     match opens {
@@ -101,7 +101,7 @@ fn format_local(time: &Zoned) -> String {
     format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
 }
 
-/// What a recipient opted out of, if messages with this purpose are suppressed.
+/// Describes the scope of the opt-outs that suppress messages with this purpose.
 fn describe_purpose(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Marketing => "marketing messages",
@@ -120,20 +120,20 @@ fn describe_excess(number: u64, most: u64) -> String {
     format!("test messages for this edition would reach {recipients}; the limit is {}", format_thousands(most))
 }
 
-/// The caps for a message of an assistant.
+/// The message caps for a message from an assistant.
 pub(super) fn assistant_caps(destination: &Destination) -> Vec<FrequencyCap> {
     combine_caps(Purpose::Marketing, None, destination)
 }
 
-/// The hours for a message of an assistant. It belongs to no campaign, so a window uses the recipient's time zone, or
-/// that of this computer if the number's country has several.
+/// The sending hours for a message from an assistant. Without a campaign, windows use the recipient's time zone, or
+/// this computer's time zone if the recipient's country has several time zones.
 pub(super) fn assistant_hours(destination: &Destination) -> Option<SendingRules> {
     let window = destination.profile()?.window.as_ref()?.window.clone();
     Some(SendingRules { windows: vec![(window, ZoneSource::Country)], home: TimeZone::system(), until: None })
 }
 
-/// The hours for a test message: the windows of its campaign and profile. It has no row, so a window by a column uses
-/// the campaign's time zone.
+/// The sending hours for a test message: the windows of the campaign and the profile. A test has no row, so a window
+/// with time zones from a column uses the campaign's time zone.
 pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
     let Inputs { campaign, destination, .. } = inputs;
     let profile = Some(destination.profile()?);
@@ -148,8 +148,8 @@ pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
     (!windows.is_empty()).then(|| SendingRules { windows, home: campaign.home_zone(), until: None })
 }
 
-/// Why the windows of a campaign and its profile hold back a message to this number now. `None` if they are open or
-/// follow a column of its row.
+/// Returns a refusal if a window of the campaign or the profile is closed now for a message to this phone number.
+/// Returns `None` if the windows are open, or depend on a column of the list.
 #[must_use]
 pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phone) -> Option<PolicyRefusal> {
     let mut windows = inputs.campaign.effective_windows(inputs.destination.profile());
@@ -159,7 +159,7 @@ pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phon
     refuse_closed_window(&build_hours(test_hours(inputs)?, clock), phone, clock()).err()
 }
 
-/// Refuses a message outside of these hours. Returns the time before which it must be sent.
+/// Refuses a message outside of these sending hours. Returns the time before which the message must be sent.
 pub(super) fn refuse_closed_window(
     hours: &SendingHours,
     phone: Phone,
@@ -171,7 +171,7 @@ pub(super) fn refuse_closed_window(
     }
 }
 
-/// Refuses a message to numbers outside of these countries.
+/// Refuses a message to phone numbers outside of these countries.
 pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Phone]) -> Result<(), PolicyRefusal> {
     let Some(allowed) = allowed else { return Ok(()) };
     let is_abroad = |held: &HeldRecipient| !allowed.contains(find_country(held.phone));
@@ -183,13 +183,13 @@ pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Pho
     }
 }
 
-/// Builds the hours with this clock.
+/// Builds the sending hours from these rules, with this clock.
 pub(super) fn build_hours(keeping: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
     let clock: WallClock = Arc::new(clock);
     Arc::new(SendingHours::new(keeping, clock))
 }
 
-/// Refuses an assistant's message to a number in the profile's suppression files, which are read again.
+/// Refuses an assistant's message to a phone number in the profile's suppression files, which are read again.
 pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) -> Result<(), Error> {
     if profile.suppress.is_empty() {
         return Ok(());
@@ -215,7 +215,7 @@ pub(super) fn refuse_ignored_opt_outs(run: &Run, destination: &Destination) -> R
     }
 }
 
-/// Refuses a message of a run to a number that opted out in the ledger.
+/// Refuses a message of a run to a phone number that has opted out according to the ledger.
 pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
     let opt_outs = ledger.find_opt_outs(phone).await?;
     match opt_outs.iter().any(|out| of.suppression.applies_opt_out(&of.campaign, out)) {
@@ -227,7 +227,8 @@ pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: 
     }
 }
 
-/// The recipients of a test who opted out, in the ledger or in a suppression file of campaign or profile.
+/// Finds the recipients of a test who opted out according to the ledger, or a suppression file of the campaign or the
+/// profile.
 pub(super) async fn find_suppressed(
     ledger: &dyn Ledger,
     inputs: &Arc<Inputs>,

@@ -339,7 +339,7 @@ pub enum ConsentRefusal {
 
 /// The source of confirmations: a person at a terminal, or an order in advance.
 pub trait Consent: Send + Sync {
-    /// Whether a confirmation is possible. Otherwise the gateway is not asked anything either.
+    /// Whether a confirmation is possible. If not, the gateway is not queried either.
     fn can_confirm(&self) -> bool;
 
     /// Whether a person sees each proposal, with its warnings.
@@ -347,7 +347,7 @@ pub trait Consent: Send + Sync {
         false
     }
 
-    /// Asks for confirmation.
+    /// Asks for confirmation of a proposal.
     fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>>;
 }
 
@@ -400,7 +400,7 @@ pub(super) fn describe_refusal(what: &ProposalKind, refusal: ConsentRefusal) -> 
     format!("{needs} needs confirmation; nothing was sent")
 }
 
-/// Asks for confirmation.
+/// Asks for confirmation of a proposal, and converts a refusal into an error.
 pub(super) async fn confirm(consent: &dyn Consent, proposal: Proposal<'_>) -> Result<(), Error> {
     let what = proposal.kind();
     consent.ask(proposal).await.map_err(|refusal| Error::NotConfirmed { what, refusal })

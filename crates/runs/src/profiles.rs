@@ -32,7 +32,7 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// The profiles for a campaign file or the working folder.
+    /// Loads the profiles for a campaign file or the working folder.
     ///
     /// # Errors
     /// If the named file, or every file, cannot be read.
@@ -42,10 +42,10 @@ impl Profiles {
         loaded.value.ok_or(Error::Findings(loaded.findings))
     }
 
-    /// The profile with this name. Problems of other profiles are only reported.
+    /// Finds the profile with this name. Problems of other profiles are only reported to the observer.
     ///
     /// # Errors
-    /// If there is none, or it cannot be used.
+    /// If the profile does not exist or cannot be used.
     pub fn find_profile(&self, name: &str, campaign: Option<&Path>, observer: &RunObserver) -> Result<Profile, Error> {
         let gateways = self.load(campaign)?;
         let profile = gateways.find_profile(name).cloned().map_err(Error::Findings)?;
@@ -53,10 +53,10 @@ impl Profiles {
         Ok(profile)
     }
 
-    /// The profile for an inquiry: the named one, else the only one.
+    /// Finds the profile for an inquiry: the named profile, or else the only profile.
     ///
     /// # Errors
-    /// If there is none, or it cannot be used.
+    /// If there is no such profile, or the profile cannot be used.
     pub fn find_for_inquiry(&self, name: Option<&str>, observer: &RunObserver) -> Result<Profile, Error> {
         match name {
             Some(SANDBOX) => Err(Error::SandboxAccount),
@@ -65,10 +65,10 @@ impl Profiles {
         }
     }
 
-    /// The only profile.
+    /// Finds the only profile.
     ///
     /// # Errors
-    /// If there is none or several, or it cannot be used.
+    /// If there is not exactly one profile, or the profile cannot be used.
     pub fn find_only(&self) -> Result<Profile, Error> {
         let gateways = self.load(None)?;
         let names: Vec<&str> = gateways.profile_names().collect();
@@ -79,10 +79,10 @@ impl Profiles {
         }
     }
 
-    /// The profile of a run's account: by the name that the profile had then, else by the account.
+    /// Finds the profile of a run: by the gateway name recorded in the run, or else by the account.
     ///
     /// # Errors
-    /// If there is none, or it cannot be used.
+    /// If there is no such profile, or the profile cannot be used.
     pub fn find_by_account(
         &self,
         run: &Run,
@@ -97,7 +97,7 @@ impl Profiles {
         }
     }
 
-    /// The file for a new profile: the one read for a campaign or the working folder, else in its folder.
+    /// The file for a new profile: the existing profile file for a campaign or the working folder, or else a new file.
     #[must_use]
     pub fn new_profile_path(&self, campaign: Option<&Path>) -> PathBuf {
         let files = self.list_files(Some(campaign.unwrap_or(Path::new(IN_WORKING_FOLDER))));
@@ -117,21 +117,21 @@ impl Profiles {
     }
 }
 
-/// Requires the host of the profile's first use, so that a mistake sends neither key nor list elsewhere.
+/// Requires that a profile still has the host of its first use, so that a mistake sends neither key nor list elsewhere.
 ///
 /// All loopback addresses are one host. A profile that changes from loopback to a live host, or back, must be trusted
 /// again.
 ///
 /// # Errors
-/// If the host is a different one, or the ledger cannot be read.
+/// If the host has changed, or the ledger cannot be read.
 pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Error> {
     let (gateway, now) = (&profile.name, profile.trusted_hosts());
     let known = ledger.remember_host(gateway, &now, HostChange::IfUnknown).await?;
     if known == now { Ok(()) } else { Err(Error::HostChanged { gateway: gateway.clone(), known, now }) }
 }
 
-/// Requires that a run and a profile are both live or both on loopback. The gateway of one has no messages of the
-/// other.
+/// Requires that a run and a profile are both live or both on loopback. A live gateway knows no messages of a gateway
+/// on loopback, and vice versa.
 ///
 /// # Errors
 /// If the profile moved between loopback and a live host since the run began.
@@ -146,7 +146,7 @@ pub(super) fn refuse_other_reach(run: &Run, profile: &Profile) -> Result<(), Err
     }
 }
 
-/// The profile of a run's gateway, at its trusted host.
+/// Loads the profile of a run's gateway, and checks that the host is trusted.
 pub(super) async fn load_profile_of_run(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
     if !run.live {
         return Err(Error::RehearsalForgotten { run: run.name() });
@@ -159,7 +159,7 @@ pub(super) async fn load_profile_of_run(adapters: &Adapters, run: &Run) -> Resul
     Ok(profile)
 }
 
-/// The webhook of a profile's messages. `None` if it has none.
+/// Loads the webhook address and secrets of a profile. Returns `None` if the profile has no webhook.
 ///
 /// # Errors
 /// If a secret cannot be read, or could be guessed.
@@ -183,8 +183,8 @@ pub struct ProfileHooks {
     pub opt_out_words: OptOutWords,
 }
 
-/// The webhooks of all profiles: for the working folder, these campaign files, and the files of runs in the ledger.
-/// Unusable ones are reported and omitted.
+/// Loads the webhooks of all profiles for the working folder, these campaign files, and the campaign files of live
+/// runs. Unusable webhooks are reported and omitted.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -254,10 +254,10 @@ pub async fn has_other_secret(ledger: &dyn Ledger, hook: &WebhookUrls) -> Result
     Ok(!known.is_empty() && !first.is_some_and(|first| known.contains(&first)))
 }
 
-/// Refuses messages whose webhooks the endpoint at that address would reject.
+/// Refuses to send messages whose receipts the webhook endpoint would reject because of another secret.
 ///
 /// # Errors
-/// If it would, or the ledger cannot be read.
+/// If the endpoint has another secret, or the ledger cannot be read.
 pub async fn refuse_other_secret(
     ledger: &dyn Ledger,
     profile: &Profile,
@@ -278,7 +278,7 @@ pub async fn refuse_other_secret(
 /// The key of the built-in sandbox and its client, unless a scenario sets another.
 const REHEARSAL_KEY: &str = "rehearsal";
 
-/// The key of a destination.
+/// Reads the API key of a destination; a rehearsal has a fixed key.
 ///
 /// # Errors
 /// If the key is missing or cannot be read.
@@ -356,7 +356,7 @@ impl<'a> Connection<'a> {
         Ok(Arc::new(api))
     }
 
-    /// The sandbox, for a rehearsal.
+    /// Returns the sandbox of a rehearsal; `None` for a live gateway.
     #[must_use]
     pub fn into_sandbox(self) -> Option<Sandbox> {
         match self {

@@ -84,13 +84,14 @@ impl WebhookReceiver {
         Self { ledger, secrets, words: OptOutWords::default(), clock, runs: RwLock::default() }
     }
 
-    /// Sets the words that opt out.
+    /// Sets the words by which recipients opt out.
     #[must_use]
     pub fn with_opt_out_words(self, words: OptOutWords) -> Self {
         Self { words, ..self }
     }
 
-    /// The message of an address, if its signature is valid. The ledger is not read.
+    /// Returns the message identifier in a webhook address if the signature of the address is valid. The ledger is not
+    /// read.
     #[must_use]
     pub fn verify_path(&self, post: WebhookPath<'_>) -> Option<MessageId> {
         let number: u64 = post.id.parse().ok()?;
@@ -98,13 +99,14 @@ impl WebhookReceiver {
         self.secrets.verify_message(post.run, id, post.mac).then_some(id)
     }
 
-    /// Whether this is the account's own address.
+    /// Whether `mac` is the signature of the account's own webhook address.
     #[must_use]
     pub fn is_account_path(&self, mac: &str) -> bool {
         self.secrets.verify_notice(mac)
     }
 
-    /// The answer to a challenge, which proves that the account's own address leads here. `None` for other addresses.
+    /// The answer to a challenge, which proves that the account's own address leads to this receiver. `None` for other
+    /// addresses.
     #[must_use]
     pub fn answer_challenge(&self, mac: &str, challenge: &str) -> Option<String> {
         self.secrets.answer_challenge(mac, challenge)
@@ -144,11 +146,11 @@ impl WebhookReceiver {
         self.ledger.store_receipts(receipts).await
     }
 
-    /// The latest wish in the replies of a receipt: to get no messages, or to get them again. Of two at the same time,
-    /// the opt-out counts.
+    /// Finds the latest wish in the replies of a receipt: to receive no messages, or to receive messages again. If two
+    /// replies have the same time, the opt-out counts.
     ///
-    /// A receipt of a gateway on loopback counts for such gateways only, because no real recipient replies there.
-    /// Replies to rehearsals mean nothing.
+    /// A receipt from a gateway on loopback counts only for gateways on loopback, because no real recipient replies
+    /// there. Replies to rehearsals are ignored.
     async fn find_wish(&self, run: &Run, row: Row, receipt: &Receipt) -> Result<Option<RecipientWish>, LedgerError> {
         if !run.live {
             return Ok(None);
@@ -183,7 +185,7 @@ impl WebhookReceiver {
         }))
     }
 
-    /// The run with this name and message identifier.
+    /// Finds the run that has this name and contains this message identifier.
     async fn find_run(&self, name: &str, id: MessageId) -> Result<Option<Arc<Run>>, LedgerError> {
         let known = self.runs.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         if let Some(run) = known.filter(|run| run.find_message(id).is_some()) {
@@ -223,7 +225,7 @@ pub fn create_collector(
 }
 
 impl ReceiptCollector {
-    /// Stores receipts. `None` if that failed.
+    /// Stores receipts. Returns `None` if the receipts could not be stored.
     pub async fn store_receipts(&self, receipts: Vec<NewReceipt>) -> Option<Vec<ReceiptOutcome>> {
         let (kept, keeping) = oneshot::channel();
         self.0.send(QueuedReceipts { receipts, kept }).await.ok()?;
@@ -271,7 +273,8 @@ async fn commit_receipts(receiver: &WebhookReceiver, waiting: &mut Vec<QueuedRec
     Ok(())
 }
 
-/// Stores the receipts of one webhook. If a record for it is damaged, the sender delivers it again later.
+/// Stores the receipts of one webhook. If a record for the webhook is damaged, the sender delivers the webhook again
+/// later.
 async fn commit_alone(receiver: &WebhookReceiver, delivery: QueuedReceipts) -> Result<(), LedgerError> {
     match commit_receipts(receiver, &mut vec![delivery]).await {
         Err(error) if error.concerns_records() => {
@@ -298,7 +301,8 @@ pub(super) struct RehearsedReceipts {
 }
 
 impl RehearsedReceipts {
-    /// Receives the webhooks of a rehearsal. Its addresses are signed with a random secret that is not stored.
+    /// Starts a receiver for the webhooks of a rehearsal. The webhook addresses are signed with a random secret that is
+    /// not stored.
     pub(super) fn start(adapters: &Adapters) -> Result<Self, Error> {
         let secret: String = rand::random::<[u8; 32]>().iter().map(|byte| format!("{byte:02x}")).collect();
         let secrets = WebhookSecrets::new(&[SecretString::from(secret)]);
@@ -313,7 +317,7 @@ impl RehearsedReceipts {
         Ok(Self { hook, receiver, collecting: tokio::spawn(collecting) })
     }
 
-    /// Waits until all received receipts are stored. No more are received.
+    /// Waits until all received receipts are stored. No further webhooks are received.
     async fn finish(self) -> Result<(), Error> {
         let Self { collecting, receiver, .. } = self;
         drop(receiver);
@@ -344,7 +348,7 @@ impl Session {
         wanted.then(|| RehearsedReceipts::start(&self.adapters)).transpose()
     }
 
-    /// Plays the scenario to its end and stores the receipts. An interrupted rehearsal does not wait.
+    /// Plays the scenario to its end and stores the receipts. The scenario of an interrupted rehearsal is not played.
     pub(super) async fn play_scenario(
         &self,
         run: &Run,

@@ -44,10 +44,11 @@ pub(super) struct ReadConsents {
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads the consents of a campaign, judged on this day. `None` without `recipients.consent`, and for service messages.
+/// Reads the consents of a campaign, judged on this day. Returns `None` if `recipients.consent` is not set, and for
+/// service messages.
 ///
 /// # Errors
-/// If the file is missing, unreadable or lacks a column. Then nothing is sent.
+/// If the file is missing, unreadable or lacks a column. In these cases, nothing is sent.
 pub(super) fn read_consents(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -138,7 +139,7 @@ fn read_register(
     }
 }
 
-/// A warning about rows without a number.
+/// Returns a warning about rows of a consent file without a usable phone number, if there are any.
 fn describe_unread(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Finding> {
     let rows = unread.len() as u64;
     let named: Vec<String> =
@@ -160,7 +161,7 @@ fn describe_unread(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Findin
 }
 
 impl Inputs {
-    /// The consents as they are recorded now, for a command that runs now.
+    /// Reads the consents as they are recorded now, and judges them as of today.
     async fn read_consents_now(self: &Arc<Self>, now: Timestamp) -> Result<Option<Consents>, Error> {
         let inputs = Arc::clone(self);
         let read = run_blocking(move || {
@@ -187,7 +188,7 @@ pub(super) struct RowsToJudge<'r> {
 }
 
 impl Session {
-    /// The consents that a resumed run or a retry needs. `None` if consent is not required.
+    /// Reads the consents that a resumed run or a retry needs. Returns `None` if consent is not required.
     pub(super) async fn read_required_consents(&self) -> Result<Option<Consents>, Error> {
         let consents = self.inputs().read_consents_now((self.adapters.clock)()).await?;
         Ok(consents.filter(Consents::is_required))
@@ -205,7 +206,7 @@ impl Session {
         ))
     }
 
-    /// Stores the evidence of consent of the planned rows of a new run, from its frozen list.
+    /// Stores the evidence of consent for the planned rows of a new run, taken from the frozen list.
     pub(super) async fn record_evidence(&self, run: &Run, survey: &ListSurvey) -> Result<(), Error> {
         let Some(consents) = survey.consents.clone() else { return Ok(()) };
         let CompiledCampaign { mut reader, recipe, .. } = open_frozen_list(&self.load_frozen(run).await?).await?;
@@ -252,7 +253,7 @@ impl Session {
         Ok(())
     }
 
-    /// Skips the open rows of a run that have no consent now. Returns how many.
+    /// Skips the open rows of a run whose recipients have no valid consent now. Returns how many rows were skipped.
     pub(super) async fn skip_without_consent(
         &self,
         skipping: RowsToJudge<'_>,
@@ -273,7 +274,7 @@ impl Session {
         Ok(count)
     }
 
-    /// The rows of a run without consent now. Empty if consent is not required.
+    /// Finds the rows of a run whose recipients have no valid consent now. The set is empty if consent is not required.
     pub(super) async fn find_rows_without_consent(&self, run: &Run) -> Result<RoaringBitmap, Error> {
         let Some(consents) = self.read_required_consents().await? else { return Ok(RoaringBitmap::new()) };
         let CompiledCampaign { mut reader, recipe, .. } = open_frozen_list(&self.load_frozen(run).await?).await?;
@@ -294,7 +295,8 @@ impl Session {
     }
 }
 
-/// Refuses test messages to numbers without consent. Of several rows with a number, the first one counts.
+/// Refuses test messages to phone numbers without consent. If several rows of the list have the same phone number, the
+/// first row counts.
 pub(super) async fn refuse_tests_without_consent(
     inputs: &Arc<Inputs>,
     phones: &[Phone],
@@ -308,7 +310,7 @@ pub(super) async fn refuse_tests_without_consent(
     if held.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held).into()) }
 }
 
-/// The numbers among the wanted ones with consent in the file, or in the first row of the list that has the number.
+/// Finds which `wanted` phone numbers have consent in the consent file, or in the first list row with that number.
 fn find_consenting(inputs: &Inputs, consents: &Consents, wanted: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
     let CompiledCampaign { mut reader, recipe, .. } = inputs.compile_campaign()?;
     let finder = inputs.find_consent_columns(consents, reader.header())?;
@@ -332,8 +334,8 @@ fn find_consenting(inputs: &Inputs, consents: &Consents, wanted: &RoaringTreemap
     Ok(consenting)
 }
 
-/// Refuses a marketing message of an assistant through a profile that requires consent: no row contains the recipient's
-/// consent.
+/// Refuses an assistant's marketing message through a profile that requires consent, because no list row records the
+/// recipient's consent.
 pub(super) fn refuse_message_without_consent(profile: &Profile, phone: Phone) -> Result<(), PolicyRefusal> {
     match profile.requires_consent {
         true => Err(PolicyRefusal::NoConsent(vec![HeldRecipient { place: 1, phone }])),

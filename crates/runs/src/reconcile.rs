@@ -37,8 +37,8 @@ struct ReconciliationEnd {
 }
 
 impl ReconciliationEnd {
-    /// Whether the state of a row might have changed. After a signal, it is unknown what was learned before, so the
-    /// result is `true`.
+    /// Whether the state of a row might have changed. After a signal, the result is `true`, because it is unknown what
+    /// the gateway answered before the signal.
     fn has_changes(&self) -> bool {
         let Reconciliation { found, failed, not_found, unresolved, .. } = self.reconciliation;
         self.interrupted.is_some() || found + failed + not_found + unresolved > 0
@@ -46,7 +46,8 @@ impl ReconciliationEnd {
 }
 
 impl Session {
-    /// Reconciles at the start of a run and applies its rule. Returns whether the state of any row changed.
+    /// Reconciles messages in doubt at the start of a run, and applies the campaign's `on_in_doubt` rule. Returns
+    /// whether the state of any row changed.
     pub(super) async fn reconcile_first(
         &self,
         run: &Run,
@@ -74,9 +75,9 @@ impl Session {
         Ok(changed)
     }
 
-    /// Reconciles the last finished run if it has rows in doubt. Returns it if it then has something to send.
+    /// Reconciles the last finished run if it has rows in doubt. Returns the run if there is then something to send.
     ///
-    /// If campaign, texts or list have changed, nothing is sent again: the run could not be resumed.
+    /// If the campaign, texts or list have changed, nothing is sent again, because the run could not be resumed.
     pub(super) async fn reconcile_finished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(RowState::InDoubt) > 0);
         let Destination::Live(profile) = &self.inputs().destination else { return Ok(None) };
@@ -107,8 +108,8 @@ impl Session {
         self.reconcile_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
     }
 
-    /// Reconciles at the end of a run. Its rule is applied to rows that are still in doubt, unless a signal interrupts
-    /// the reconciliation.
+    /// Reconciles messages in doubt at the end of a run. The campaign's `on_in_doubt` rule is applied to rows that are
+    /// still in doubt, unless a signal interrupts the reconciliation.
     pub(super) async fn reconcile_last(
         &self,
         run: &Run,
@@ -145,7 +146,7 @@ impl Session {
         Reconciler { ledger, gateway, run, lease, allowance, most, clock: self.adapters.clock }
     }
 
-    /// Reconciles after each of these waits, as long as there are rows in doubt.
+    /// Reconciles after each of these waits until no rows are in doubt.
     async fn reconcile_until_settled(
         &self,
         reconciler: &Reconciler<'_>,
@@ -185,7 +186,8 @@ impl Session {
         Ok(ReconciliationEnd { doubts, reconciliation, interrupted: None })
     }
 
-    /// Applies the campaign's own rule to rows. Returns whether there were any.
+    /// Records a change for each of these messages in doubt, in the name of the campaign's `on_in_doubt` rule. Returns
+    /// whether there were any messages.
     async fn apply_rule(
         &self,
         lease: Lease,
@@ -205,8 +207,8 @@ impl Session {
         Ok(any)
     }
 
-    /// Whether a row that was not found can be sent again. A second code or call does harm, and a queue might only be
-    /// slow.
+    /// Whether a message that the gateway did not find can be sent again. A second code or call does harm, and a
+    /// message that the gateway queues might only be delayed.
     fn may_resend(&self, run: &Run) -> bool {
         // A run that was replaced or cancelled is not reopened.
         let open = matches!(run.progress, RunProgress::Open | RunProgress::Finished);
@@ -274,7 +276,7 @@ pub enum Polling {
     UnreportedFallbacks,
 }
 
-/// Polls these messages of a run until the time limit.
+/// Polls the statuses of the messages that `polling` selects, until the time limit.
 ///
 /// # Errors
 /// If the gateway cannot be asked, or the ledger cannot be written.

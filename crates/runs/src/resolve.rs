@@ -82,7 +82,7 @@ pub async fn resolve_doubts(adapters: &Adapters, run: Run, resolution: &Resoluti
     Ok(ResolvedRun { rows: decided?, released })
 }
 
-/// Records the decision and returns the number of rows.
+/// Records the decision and returns how many rows it applies to.
 async fn record_decision(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
     let snapshot = held.read_snapshot().await?;
     let doubts = MessagesInDoubt::load(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
@@ -94,7 +94,7 @@ async fn record_decision(held: &HeldRun, resolution: &Resolution) -> Result<u64,
 }
 
 impl Resolution {
-    /// The events of the decision for the named rows, or for all rows that need a decision.
+    /// Builds the events of the decision for the named rows, or for all rows that need a decision.
     fn build_events(
         &self,
         run: &Run,
@@ -132,8 +132,8 @@ impl Resolution {
         Ok(chosen.into_iter().map(event).collect())
     }
 
-    /// Checks the accepted number of duplicates, which a decision that can cause duplicates requires. If it is given,
-    /// it must equal the number of rows.
+    /// Checks the accepted count of duplicates, which is required for a decision that can cause duplicates. If the
+    /// count is given, it must equal the count of rows.
     fn check_duplicates(&self, rows: u64) -> Result<(), Error> {
         let none_follow = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
         if none_follow || self.duplicates == Some(rows) {
@@ -152,7 +152,7 @@ impl Resolution {
     }
 }
 
-/// The first named row for which no decision is possible.
+/// Finds the first named row for which no decision is possible.
 fn find_undecidable_row(named: &RoaringBitmap, chosen: &[&MessageInDoubt]) -> Option<Row> {
     let known: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
     (named - known).min().map(Row::new)
@@ -170,7 +170,7 @@ pub enum RowChoice {
 }
 
 impl RowChoice {
-    /// The named rows. `None` for all that need a decision.
+    /// Resolves the choice to a set of rows. Returns `None` if all rows that need a decision are chosen.
     ///
     /// # Errors
     /// If the run has no such row, or the file cannot be read, lacks the columns, or names a message of another run.
@@ -262,12 +262,13 @@ impl NamedRows {
     }
 }
 
-/// The number in a cell, even in scientific notation if it has all its digits.
+/// Parses the number in a cell, even in scientific notation if no digits are lost.
 fn parse_number(cell: &str) -> Option<u64> {
     cell.parse().ok().or_else(|| expand_scientific_notation(cell)?.parse().ok())
 }
 
-/// Adds the rows that were sent to these numbers. Returns the first line whose row was not.
+/// Adds the rows whose message was sent to the phone number in a line. Returns the first line that does not match a
+/// sent message.
 async fn match_by_number<'l>(
     ledger: &dyn Ledger,
     run: &Run,

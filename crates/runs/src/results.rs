@@ -59,8 +59,8 @@ pub enum StaleResults {
     Failed(Error),
 }
 
-/// Updates the results of a run in the state `now`, unless a later run wrote its results to the same file. Returns why
-/// they were not updated.
+/// Updates the results of a run in the state `now`, unless a later run wrote its results to the same file. Returns the
+/// reason if the results were not updated.
 pub(super) async fn rewrite_results(adapters: &Adapters, run: &Run, now: &Run) -> Option<StaleResults> {
     let (path, ledger) = (run.results.as_ref()?, adapters.ledger.as_ref());
     if is_folder_gone(ledger, run, Path::new(path)).await {
@@ -97,7 +97,7 @@ pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Outp
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// Updates the results of runs with receipts since their rows were counted, except those of runs that are being sent.
+/// Updates the results of runs that received receipts after their rows were counted, except runs that are being sent.
 async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
     let stale = adapters.ledger.list_stored_runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
     for run in stale.into_iter().flatten().filter(|run| run.counts.is_some()) {
@@ -109,7 +109,7 @@ async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
 }
 
 /// Counts the rows of a run again and updates its results. A later run with the same results file, or a process that
-/// sends the run, prevents the update. Returns why results were not written.
+/// sends the run, prevents the update. Returns the reason if the results were not written.
 ///
 /// # Errors
 /// If the ledger cannot be read or written.
@@ -152,7 +152,7 @@ pub struct ProtectedFiles<'a> {
 }
 
 impl ProtectedFiles<'_> {
-    /// The results of a campaign at `path`.
+    /// The target for the results of a campaign at `path`.
     #[must_use]
     pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
         let mut kept = self.list_protected(Some(&campaign.file));
@@ -160,7 +160,7 @@ impl ProtectedFiles<'_> {
         ResultsTarget::new(path, kept)
     }
 
-    /// The results of a run at `path`, even if its campaign has changed or disappeared since.
+    /// The target for the results of a run at `path`, even if the campaign has changed or disappeared since.
     #[must_use]
     pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
         let file = frozen.campaign_file.as_path();
@@ -176,7 +176,7 @@ impl ProtectedFiles<'_> {
         ResultsTarget::new(CampaignPath::anywhere(path), kept)
     }
 
-    /// The finding if results of this campaign cannot be written to the path in the file.
+    /// Returns a finding if the results of this campaign cannot be written to the path in the campaign file.
     #[must_use]
     pub fn check_results_target(self, inputs: &Inputs) -> Option<Finding> {
         let campaign = &inputs.campaign;
@@ -313,7 +313,7 @@ impl Session {
         })
     }
 
-    /// The notification about the end of a run, for the most important selected occasion.
+    /// Creates the notification about the end of a run, for the most important selected occasion.
     fn end_notification(
         &self,
         run: &Run,
@@ -345,7 +345,8 @@ impl Session {
         inputs.campaign.notify_settings(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
     }
 
-    /// Writes the results and calculates the figures of the run. The results of another run at that place are kept.
+    /// Writes the results of a run and calculates the figures. Results of another run at the same path are kept as a
+    /// backup.
     async fn write_results(&self, run: &Run) -> Result<(RunFigures, Option<ResultsBackup>), Error> {
         let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
         let written = results.write_file_with_figures(&self.launch.target).await?;
@@ -354,7 +355,7 @@ impl Session {
     }
 }
 
-/// The absolute path, so that the results are found from any folder later.
+/// Makes a path absolute, so that the results can be found from any working folder later.
 fn absolute_path(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

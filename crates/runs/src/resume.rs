@@ -34,7 +34,7 @@ pub(super) struct RestToConfirm {
 }
 
 impl Session {
-    /// Asks for confirmation to resume, and selects the run.
+    /// Asks for confirmation to resume a run, and selects the run for sending.
     pub(super) async fn resume_run(
         &self,
         run: Run,
@@ -148,7 +148,7 @@ impl Session {
         self.compute_chosen_cost(profile, run, |survey| self.choose_open_rows(open, survey)).await
     }
 
-    /// The cost of rows that are chosen from a survey of a run's list.
+    /// Computes the cost of the rows that `choose` selects from a survey of a run's list.
     ///
     /// The list is surveyed again only if prices are known.
     pub(super) async fn compute_chosen_cost(
@@ -185,13 +185,13 @@ pub(super) struct RunChanges {
 }
 
 impl Session {
-    /// Changes since a run began.
+    /// Finds the changes to the inputs since a run began.
     pub(super) async fn find_changes(&self, run: &Run) -> Result<RunChanges, Error> {
         compare_inputs(self.load_frozen(run).await, self.inputs()).await
     }
 }
 
-/// Changes since a run with these copies began. Unreadable copies are a change.
+/// Finds the changes to the inputs since a run with these copies began. Unreadable copies count as a change.
 pub(super) async fn compare_inputs(
     copies: Result<Arc<FrozenRun>, LedgerError>,
     inputs: &Arc<Inputs>,
@@ -233,8 +233,8 @@ pub(super) async fn compare_inputs(
 }
 
 impl RunChanges {
-    /// The changes of a run whose copies are lost. It can be replaced but not resumed; recipients with a message are
-    /// skipped then.
+    /// The changes for a run whose copies are lost. The run can be replaced but not resumed; the replacement skips
+    /// recipients with a message.
     fn copies_lost(place: &str, damaged: bool) -> Self {
         Self { what: Some(InputChanges::Copies { place: place.to_owned(), damaged }), keeps_edition: false }
     }
@@ -243,7 +243,7 @@ impl RunChanges {
 /// Opens the copies of a run, so that current files do not affect what is sent.
 ///
 /// # Errors
-/// If the ledger has no copies of it, or they are damaged.
+/// If the ledger has no copies of the run, or the copies are damaged.
 pub async fn open_copies(
     ledger: &dyn Ledger,
     run: &Run,

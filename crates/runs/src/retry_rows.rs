@@ -62,19 +62,20 @@ impl RefusedRow {
         states.contains(&self.state) || self.counts_as_rejected() && states.contains(&RowState::Rejected)
     }
 
-    /// Whether it counts as rejected: the gateway queued it and rejected it later (contract, notes on the asynchronous endpoint).
-    /// If it has several channels, only a rejection at intake counts. An accepted message was sent, so it does not count.
+    /// Whether the row counts as rejected because the gateway queued the message and rejected it later (contract, notes
+    /// on the asynchronous endpoint). If the message has several channels, only a rejection at intake counts. An
+    /// accepted message was sent, so it does not count.
     fn counts_as_rejected(&self) -> bool {
         let is_refusal = self.state == RowState::Failed && self.status == Status::Rejected.name();
         is_refusal && self.attempt.state != RowState::Accepted && !self.needs_reconciliation()
     }
 
-    /// Whether another channel might have reached the recipient, so that the gateway is asked before the retry.
+    /// Whether another channel might have reached the recipient, so the gateway must be asked before the retry.
     fn needs_reconciliation(&self) -> bool {
         self.state == RowState::Failed && self.attempt.chain.has_fallback() && !self.refused_at_intake
     }
 
-    /// Whether its error contains one of these texts, ignoring case, or no texts are given.
+    /// Whether the row's error contains one of these texts, ignoring case, or no texts are given.
     fn has_error(&self, texts: &[String]) -> bool {
         let error = self.error.to_lowercase();
         texts.is_empty() || texts.iter().any(|text| error.contains(&text.to_lowercase()))
@@ -92,7 +93,7 @@ pub struct RetriedError {
     pub rows: u64,
 }
 
-/// The errors of these rows, with the number of rows for each.
+/// Counts these rows by state and error.
 fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
     let mut counts = BTreeMap::new();
     for row in rows {
@@ -141,20 +142,20 @@ pub struct RetryPreview {
     pub samples: Vec<Row>,
 }
 
-/// What a retry of a run's rejected and unsent messages would send now. It sends nothing and takes no lock.
+/// Previews what a retry of a run's rejected and unsent messages would send now. Nothing is sent, and no lock is taken.
 ///
 /// # Errors
-/// If the retry would be refused: by a guard of the command, or because the profile has an approval rule.
+/// If the retry would be refused by a check of `campaign retry`, or because the profile has an approval rule.
 pub async fn preview_retry(adapters: &Adapters, run: &Run) -> Result<RetryPreview, Error> {
     let (launch, scope) = prepare_ordered_retry(adapters, run, RunRequest::default()).await?;
     launch.preview_retry(adapters.clone(), &scope).await
 }
 
-/// Retries a run's rejected and unsent messages, as confirmed by a person. It is subject to every guard of the command,
-/// and returns when all messages are sent.
+/// Retries a run's rejected and unsent messages, as confirmed by a person. The retry is subject to every check of
+/// `campaign retry`; the function returns when all messages are sent.
 ///
 /// # Errors
-/// If nothing was sent, or a second signal came.
+/// If nothing was sent, or a second signal arrived.
 pub async fn send_ordered_retry(
     adapters: Adapters,
     run: &Run,
@@ -199,7 +200,7 @@ async fn prepare_ordered_retry(
     Ok((launch.await??, RetryScope { run: run.key, states: ORDERED_STATES.to_vec(), errors: Vec::new() }))
 }
 
-/// The status of a refusal after queueing or doubt.
+/// Finds the gateway's status for a row that was rejected after it was queued or in doubt.
 fn find_refusal_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
     let about = snapshot.states.events().for_row(row).iter().rev().filter(|event| event.envelope == envelope);
     let mut statuses = about.filter_map(|event| match &event.change {
@@ -210,7 +211,7 @@ fn find_refusal_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
 }
 
 impl Session {
-    /// Reserves new messages for rows of a run, and selects the run.
+    /// Reserves new message identifiers for the retried rows of a run, and selects the run for sending.
     pub(super) async fn prepare_retry(&self, scope: &RetryScope) -> Result<Preparation, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let run = reload_run(ledger, scope.run).await?;
@@ -263,7 +264,7 @@ impl Session {
         Ok(Preparation::Send(Box::new(RunToSend { limit, is_retry: true, notes, ..RunToSend::new(run, lock) })))
     }
 
-    /// The rows of a run that a retry sends, after every check that needs no confirmation.
+    /// Selects the rows of a run that a retry sends, after every check that needs no confirmation.
     async fn select_retried_rows(&self, run: &Run, runs: &[Run], scope: &RetryScope) -> Result<RetriedRows, Error> {
         let ledger = self.adapters.ledger.as_ref();
         if let Some(changes) = self.find_changes(run).await?.what {
@@ -308,7 +309,7 @@ impl Session {
         Ok(RetriedRows { rows, snapshot, skipped })
     }
 
-    /// What a retry sends, without a lock.
+    /// Previews what a retry sends, without taking the lock.
     pub(super) async fn preview_retry(&self, scope: &RetryScope) -> Result<RetryPreview, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let run = reload_run(ledger, scope.run).await?;
@@ -329,7 +330,7 @@ impl Session {
         })
     }
 
-    /// Refuses a retry of a different number of messages than a person confirmed.
+    /// Refuses a retry if the count of messages differs from the count that a person confirmed.
     fn refuse_unconfirmed_number(&self, run: &Run, number: u64) -> Result<(), Error> {
         match &self.launch.request.confirmed_retry {
             Some(confirmed) if confirmed.messages != number => {
@@ -339,8 +340,8 @@ impl Session {
         }
     }
 
-    /// Asks the gateway about rows with a fallback. Returns the rows that can be retried and a fresh snapshot of the run; counts
-    /// the others in `skipped`.
+    /// Asks the gateway about rows with a fallback channel. Returns the rows that can be retried and a fresh snapshot
+    /// of the run; counts the other rows in `skipped`.
     async fn remove_delivered(
         &self,
         run: &Run,
@@ -430,7 +431,8 @@ impl Session {
         }
     }
 
-    /// The rows whose last attempt was refused or failed, or that a person decided were not sent.
+    /// Finds the rows whose last attempt was rejected or failed, or that were not sent according to a person's
+    /// decision.
     async fn find_refused_rows(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RefusedRow>, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let mut found = BTreeMap::new();
@@ -476,8 +478,8 @@ impl Session {
         Ok(found.into_values().collect())
     }
 
-    /// Recipients who got a message of the same campaign and edition from another run, or whom `stop --for-good`
-    /// cancelled there.
+    /// Finds recipients with a message of the same campaign and edition from another run, or whom `stop --for-good`
+    /// cancelled in another run.
     async fn find_guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<GuardedElsewhere, Error> {
         let same = |other: &&Run| {
             other.edition == run.edition

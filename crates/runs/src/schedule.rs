@@ -56,7 +56,7 @@ impl ScheduleActivation {
     /// Reviews a campaign with a schedule before its activation.
     ///
     /// # Errors
-    /// If it cannot be activated.
+    /// If the schedule cannot be activated.
     pub async fn review(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let refuse = |refusal| Err(Error::Schedule(refusal));
@@ -124,7 +124,7 @@ impl ScheduleActivation {
     /// Asks for confirmation as before a live run, and activates the schedule.
     ///
     /// # Errors
-    /// If it was not activated.
+    /// If the schedule was not activated.
     pub async fn activate(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ActiveSchedule, Error> {
         if let Some(profile) = self.inputs.destination.remote_profile() {
             let samples = match self.survey.as_ref().filter(|_| consent.shows_proposals()) {
@@ -183,17 +183,17 @@ impl fmt::Display for ScheduleChange {
     }
 }
 
-/// Loads a campaign without a date: it lacks the texts of individual days, which belong to occurrences.
+/// Loads a campaign without a date, which excludes the texts of individual days, because those belong to occurrences.
 ///
 /// # Errors
-/// If the schedule has errors, with all of them.
+/// If the campaign has errors, all of which are returned.
 pub(super) fn load_undated(file: &Path) -> Result<Campaign, Error> {
     let loaded = inputs::load_with_tables(file, CampaignDay::Coming(Date::ZERO), PathScope::Anywhere);
     let sound = !loaded.findings.iter().any(Finding::is_error);
     loaded.value.filter(|_| sound).ok_or(Error::Findings(loaded.findings))
 }
 
-/// The digest of a campaign file and its texts, without those of individual days.
+/// Computes the digest of a campaign file and its texts, without the texts of individual days.
 pub(super) fn campaign_digest(campaign: &Campaign) -> String {
     let mut texts: Vec<(String, String)> =
         campaign.places.file_texts().map(|(name, text)| (name.into(), text.into())).collect();
@@ -217,7 +217,8 @@ pub fn load_active_campaign(active: &ActiveSchedule) -> Option<Campaign> {
     load_undated(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
 }
 
-/// The active schedule of a campaign, if the file is unchanged. `None` if there is none.
+/// Finds the active schedule of a campaign, and returns an error if the campaign has changed since the activation.
+/// Returns `None` if the campaign has no active schedule.
 pub(super) async fn find_active_schedule(
     adapters: &Adapters,
     inputs: &Arc<Inputs>,
@@ -231,13 +232,14 @@ pub(super) async fn find_active_schedule(
     }
 }
 
-/// The digest that approves all occurrences of a schedule: texts and destination, independent of list and day.
+/// The digest that approves all occurrences of a schedule; it covers the texts and the destination, but not the list or
+/// the day.
 pub(super) fn standing_digest(active: &ActiveSchedule) -> String {
     let ActiveSchedule { digest, gateway, addresses, account, .. } = active;
     Digest::new().with("campaign schedule 1").with(digest).with(gateway).with(addresses).with(account).finish()
 }
 
-/// The addresses of a destination.
+/// Formats the addresses of a destination as text.
 pub(super) fn format_addresses(destination: &Destination) -> String {
     let of = |profile: &Profile| match &profile.async_url {
         Some(other) => format!("{} {other}", profile.base_url),
@@ -246,7 +248,7 @@ pub(super) fn format_addresses(destination: &Destination) -> String {
     destination.profile().map(of).unwrap_or_default()
 }
 
-/// The change since the activation, if there is one.
+/// Finds the first change since the schedule was activated, if there is any.
 ///
 /// A new key or rate of the gateway is not a change.
 pub(super) fn find_schedule_change(active: &ActiveSchedule, inputs: &Inputs) -> Option<ScheduleChange> {
@@ -295,7 +297,7 @@ pub struct ScheduleView {
 }
 
 impl ScheduleStatus {
-    /// The status's name in JSON.
+    /// The name of the status in JSON.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -375,7 +377,7 @@ impl From<DamagedSchedule> for ScheduleView {
     }
 }
 
-/// All active schedules by name, including damaged ones.
+/// Loads views of all active schedules, including damaged schedules.
 ///
 /// # Errors
 /// If the ledger or a file cannot be read.

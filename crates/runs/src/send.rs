@@ -145,7 +145,7 @@ impl Session {
         Ok(ending)
     }
 
-    /// The number of planned rows that this invocation does not send.
+    /// Counts the planned rows that this invocation does not send.
     fn count_planned_for_later(&self, run: &Run, snapshot: &Snapshot, limit: Option<u64>) -> u64 {
         let (request, planned) = (&self.launch.request, snapshot.counts.get(RowState::Planned));
         let chosen = match &request.rows {
@@ -173,7 +173,7 @@ impl Session {
         RunTerms { rate, budget: terms.limits, currency }
     }
 
-    /// Whether rate and hours are observed: always, except in a rehearsal.
+    /// Whether the rate and the sending hours are observed: always in a live run, but in a rehearsal only in real time.
     fn is_paced(&self) -> bool {
         self.inputs().destination.is_live() || self.launch.request.real_time
     }
@@ -255,12 +255,13 @@ impl RunSender<'_> {
         Ok(send_operations(self.build_options(&job), context, feed, snapshot.counts.clone()).await)
     }
 
-    /// The prices of its messages, if the profile has all of them.
+    /// Finds the prices of the campaign's messages, if the profile has all of these prices.
     fn find_prices(&self, brief: &CampaignBrief) -> Option<MessagePrices> {
         MessagePrices::for_campaign(self.destination.profile()?, brief).ok()
     }
 
-    /// The budget, caps, daily limits and countries. `None` without any. A rehearsal costs nothing.
+    /// Builds the bounds of the run: budget, message caps, daily limits and countries. Returns `None` if nothing is
+    /// bounded. A rehearsal has no cost limit, because it costs nothing.
     fn build_bounds(&self, brief: &CampaignBrief) -> Option<Bounds> {
         let Budget { cost, recipients } = self.terms.limits;
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
@@ -313,7 +314,8 @@ impl RunSender<'_> {
         shard_size(delivery.rate.and_then(Rate::per_second), delivery.batch.get() as usize)
     }
 
-    /// The rate limit that processes sharing a run observe together: the campaign's own, if it is below the account's.
+    /// The rate limit that processes sharing a run observe together: the campaign's rate, if it is below the account's
+    /// rate.
     fn shared_pace(&self, run: &Run, rate: Option<f64>) -> SharedPace {
         let of_account = self.destination.account_rate().per_second();
         let own = rate.filter(|rate| of_account.is_none_or(|account| *rate < account));
@@ -321,7 +323,7 @@ impl RunSender<'_> {
     }
 }
 
-/// How rejections of a run become opt-outs. Those of a rehearsal do not.
+/// Returns how rejections in a run become opt-outs. Rejections in a rehearsal never become opt-outs.
 pub(super) fn run_opt_outs(run: &Run, destination: &Destination, clock: fn() -> Timestamp) -> RunOptOuts {
     RunOptOuts {
         errors: destination.profile().map(|profile| profile.opt_out_errors.clone()).unwrap_or_default(),
@@ -345,8 +347,8 @@ fn breaker_limits(delivery: &DeliverySettings, destination: &Destination, keep_g
 }
 
 impl RunSender<'_> {
-    /// The further passes over the rows. `None` if the sending hours are unlimited. A rehearsal waits for no window,
-    /// except in real time.
+    /// Plans the further passes over the rows. Returns `None` if the sending hours are unlimited. A rehearsal does not
+    /// wait for windows, except in real time.
     ///
     /// # Errors
     /// If the zones of recipients are in a column that the list of the run does not have.
@@ -372,7 +374,7 @@ impl RunSender<'_> {
         Ok(Some(SendingPasses { hours, restart_feed, waits: self.terms.waits, limit: selection.limit }))
     }
 
-    /// The sending hours of the rows. `None` if they are unlimited.
+    /// The sending hours of the rows. Returns `None` if the hours are unlimited.
     fn sending_rules(&self, job: &SendJob<'_>, header: &ListHeader) -> Result<Option<SendingRules>, Error> {
         let windows: Vec<_> = self
             .terms
@@ -387,7 +389,7 @@ impl RunSender<'_> {
 }
 
 impl Session {
-    /// Skips the remaining rows of an expired run and ends it.
+    /// Skips the remaining rows of an expired run and ends the run.
     pub(super) async fn expire_run(&self, run: &Run, lease: Lease, ending: &mut SendEnding) -> Result<(), Error> {
         let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
         let Some(until) = self.sending_terms().end_time(&self.inputs().campaign.home_zone(), run.began_at) else {
@@ -416,10 +418,10 @@ impl Session {
 }
 
 impl Session {
-    /// Skips rows that can still be sent and match `is_meant`. Returns how many.
+    /// Skips rows that can still be sent and match `is_meant`. Returns how many rows were skipped.
     ///
     /// # Errors
-    /// If the copies of the run or the ledger fail, or another process has the run.
+    /// If the copies of the run cannot be read, the ledger fails, or another process has the run.
     pub(super) async fn skip_rows(
         &self,
         run: &Run,
@@ -463,12 +465,12 @@ pub(super) async fn open_frozen_list(
     Ok(run_blocking(move || frozen.open_list()).await??)
 }
 
-/// Refuses to begin a run that would skip all recipients.
+/// Refuses to begin a run after the campaign's `until`, when all recipients would be skipped.
 pub(super) fn refuse_expired(inputs: &Inputs, now: Timestamp) -> Result<(), Error> {
     check_until_over(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
 }
 
-/// Refuses a run that can never send to these recipients: it would only skip all of them.
+/// Refuses a run that can never send to these recipients and would only skip them.
 pub(super) fn refuse_unsendable_run(inputs: &Inputs, survey: &Survey, start: RunStart) -> Result<(), Error> {
     if survey.count_planned() == 0 {
         return Ok(());
@@ -490,7 +492,7 @@ struct FeedSource {
 }
 
 impl FeedSource {
-    /// The rows that are still planned after this many were begun.
+    /// Opens a feed of the rows that are still planned after this many rows were begun.
     async fn open_feed(self, begun: u64) -> Result<Feed, Stop> {
         let Self { ledger, run, frozen, selection, shares } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
@@ -548,7 +550,7 @@ mixed:
   rate: 100/s
 ";
 
-    /// The seconds for which an unreachable gateway is tried.
+    /// Returns for how many seconds an unreachable gateway is tried.
     fn unreachable_seconds(folder: &TempDir, gateway: &str, stop_after: &str) -> u64 {
         let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
         fs::write(&profiles, GATEWAYS).unwrap();

@@ -107,7 +107,7 @@ pub struct EndedSingle {
 }
 
 impl SingleOperation {
-    /// An operation for a number. No confirmation is asked for yet.
+    /// Creates an operation for a phone number, with the key of the profile. Confirmation is requested later.
     ///
     /// # Errors
     /// If the key is missing.
@@ -116,7 +116,7 @@ impl SingleOperation {
         Ok(Self::from_key(key, operation, phone, destination))
     }
 
-    /// An operation for a number, with a key from the caller.
+    /// Creates an operation for a phone number, with a key from the caller.
     #[must_use]
     pub fn from_key(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
         let (content, wanted) = (operation.content(), BlockRequest::for_message(None, None));
@@ -145,7 +145,8 @@ impl SingleOperation {
         }
     }
 
-    /// A message of an assistant with a key from the caller and a limit per hour. The profile's policy applies.
+    /// Creates a message from an assistant, with a key from the caller and a limit per hour. The profile's policy
+    /// applies.
     #[must_use]
     pub fn for_message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
         let SingleMessage { content, phone, id } = message;
@@ -153,15 +154,15 @@ impl SingleOperation {
         Self { content, wanted, ..Self::from_key(key, SingleKind::Message, phone, destination) }
     }
 
-    /// A lookup of an assistant with a key from the caller and a limit per hour.
+    /// Creates a lookup for an assistant, with a key from the caller and a limit per hour.
     #[must_use]
     pub fn for_lookup(key: SecretString, phone: Phone, destination: Destination, per_hour: u32) -> Self {
         let wanted = BlockRequest::for_message(None, Some(per_hour));
         Self { wanted, ..Self::from_key(key, SingleKind::Lookup, phone, destination) }
     }
 
-    /// A test of a campaign's message: same destination, opt-outs and hours, but not counted as a message of the
-    /// campaign. No confirmation is asked for yet.
+    /// Creates a test message with the campaign's destination, opt-outs and sending hours, which does not count as a
+    /// message of the campaign. Confirmation is requested later.
     ///
     /// # Errors
     /// If the key is missing.
@@ -174,7 +175,7 @@ impl SingleOperation {
         Ok(Self { content, endpoint, purpose, mandatory, of, hours, countries, ..test })
     }
 
-    /// The same operation without sending hours, because sending outside of them was confirmed.
+    /// The operation without sending hours, because sending outside of the sending hours was confirmed.
     pub(super) fn without_hours(self) -> Self {
         Self { hours: None, ..self }
     }
@@ -182,8 +183,8 @@ impl SingleOperation {
     /// Checks the policy and returns the time before which the message must be sent.
     ///
     /// # Errors
-    /// If its window is closed, or its recipient is outside the allowed countries or in a suppression file of the
-    /// profile.
+    /// If the window is closed, or the recipient is outside the allowed countries, lacks consent or is in a suppression
+    /// file.
     pub async fn check_policy(&self, adapters: &Adapters) -> Result<Option<Timestamp>, Error> {
         refuse_other_countries(self.countries.as_ref(), &[self.phone])?;
         let (now, hours) = ((adapters.clock)(), self.build_hours(adapters));
@@ -195,8 +196,8 @@ impl SingleOperation {
         Ok(until)
     }
 
-    /// All refusals of an assistant's message now: profile, policy, identifier and hourly limit. Nothing is used up.
-    /// Sending checks all of it again.
+    /// Lists every reason to refuse an assistant's message now: profile, policy, identifier and hourly limit. No limit
+    /// is used up. Sending repeats all of these checks.
     pub async fn list_refusals(&self, adapters: &Adapters) -> Vec<Error> {
         let ledger = adapters.ledger.as_ref();
         let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();
@@ -235,7 +236,7 @@ impl SingleOperation {
     /// Confirms the operation without asking, because the operator authorized it in advance.
     ///
     /// # Errors
-    /// If the host of the gateway changed.
+    /// If the ledger is a backup, the host of the gateway changed, or the approval rule became weaker.
     pub async fn confirm_in_advance(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
         self.refuse_backup(&adapters).await?;
         if let Some(profile) = self.destination.profile() {
@@ -247,16 +248,16 @@ impl SingleOperation {
     /// Asks for confirmation, except for a gateway on this machine.
     ///
     /// # Errors
-    /// If the key is missing, or the host of the gateway has changed.
+    /// If the policy forbids the operation, the host of the gateway has changed, or the operation is not confirmed.
     pub async fn confirm(self, adapters: Adapters, consent: &dyn Consent) -> Result<ConfirmedSingle, Error> {
         self.confirm_for(&[self.phone], &adapters, consent).await?;
         Ok(ConfirmedSingle { single: self, adapters })
     }
 
-    /// Asks for one confirmation of the same operation for several numbers.
+    /// Asks for one confirmation of the same operation for several phone numbers.
     ///
     /// # Errors
-    /// If the key is missing, or the host of the gateway has changed.
+    /// If the policy forbids the operation, the host of the gateway has changed, or the operation is not confirmed.
     pub async fn confirm_all(
         singles: Vec<Self>,
         adapters: Adapters,
@@ -290,10 +291,10 @@ impl SingleOperation {
 }
 
 impl ConfirmedSingle {
-    /// Sends it and waits for the result.
+    /// Sends the operation and waits for the result.
     ///
     /// # Errors
-    /// If the ledger cannot be written before the operation begins.
+    /// If the operation is refused or the ledger cannot be written before sending begins.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
         // The confirmation might have taken a long time.
         let leave_by = self.single.check_policy(&self.adapters).await?;
@@ -351,8 +352,8 @@ impl ConfirmedSingle {
 }
 
 impl SingleOperation {
-    /// The run for such operations through the profile: messages by day, tests by campaign, lookups and code calls by
-    /// month.
+    /// The run that operations of this kind share: messages by day, tests by campaign and edition, lookups and code
+    /// calls by month.
     fn shared_run(&self, adapters: &Adapters) -> SharedRun {
         let Self { operation, endpoint, purpose, mandatory, of, destination, .. } = self;
         let today = || (adapters.clock)().to_zoned(TimeZone::system()).date();

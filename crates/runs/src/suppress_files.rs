@@ -30,10 +30,10 @@ pub(super) struct FileOptOuts {
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads the files of a campaign and its profile. Service messages ignore them.
+/// Reads the suppression files of a campaign and its profile. Service messages ignore these files.
 ///
 /// # Errors
-/// If files are missing, unreadable or without numbers. Then nothing is sent.
+/// If files are missing, unreadable or without phone numbers. In these cases, nothing is sent.
 pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
     if campaign.brief.purpose == Purpose::Service {
         return Ok(FileOptOuts::default());
@@ -41,10 +41,11 @@ pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) ->
     read_files(list_files(campaign, profile), campaign.brief.region, |key| campaign.places.locate_key(key))
 }
 
-/// Reads the files of a profile for marketing without a campaign. National numbers belong to this region.
+/// Reads the suppression files of a profile, for a marketing message without a campaign. National numbers in the files
+/// belong to `region`.
 ///
 /// # Errors
-/// If files are missing, unreadable or without numbers. Then nothing is sent.
+/// If files are missing, unreadable or without phone numbers. In these cases, nothing is sent.
 pub(super) fn read_suppressed_by_profile(
     profile: &Profile,
     region: Option<Region>,
@@ -99,13 +100,13 @@ fn read_files<'f>(
     if wrong.is_empty() { Ok(suppressed) } else { Err(wrong) }
 }
 
-/// The files of a campaign and its profile.
+/// Lists the suppression files of a campaign and its profile.
 fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressionFile> {
     campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
 }
 
 impl Session {
-    /// The numbers in the campaign's files now.
+    /// Reads the phone numbers that are in the suppression files now.
     pub(super) async fn read_suppressed(&self) -> Result<RoaringTreemap, Error> {
         let inputs = Arc::clone(self.inputs());
         Ok(run_blocking(move || read_suppressed(&inputs.campaign, inputs.destination.profile()))
@@ -159,7 +160,7 @@ fn missing_column_finding() -> Finding {
     finding.help("specify the column: `{ file: …, phone: \"Header\" }`")
 }
 
-/// Reads the numbers of a column. Returns whether the column exists.
+/// Reads the phone numbers in a column. Returns whether the column exists.
 fn read_numbers(
     input: impl Read,
     path: &Path,

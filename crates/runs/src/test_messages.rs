@@ -39,7 +39,7 @@ pub struct TestMessage {
     pub(super) list: ListSurvey,
 }
 
-/// The edition of a campaign's shared test runs: its name, with its edition if there is one.
+/// The edition of a campaign's shared test runs: the campaign's name, with the campaign's edition if there is one.
 pub(super) fn test_edition(brief: &CampaignBrief, edition: &str) -> String {
     match edition {
         "" => brief.name.clone(),
@@ -48,11 +48,11 @@ pub(super) fn test_edition(brief: &CampaignBrief, edition: &str) -> String {
     }
 }
 
-/// Loads the message of a row, even if its recipient has it already. Without a row, that of the first row that would be
-/// sent.
+/// Loads the message of a row, even if the recipient already has the message. Without a row, loads the message of the
+/// first row that would be sent.
 ///
 /// # Errors
-/// If the inputs are wrong, the row has no message, or none would be sent.
+/// If the inputs are wrong, the row has no message, or no message would be sent.
 pub async fn load_test_message(
     inputs: &Arc<Inputs>,
     row: Option<u32>,
@@ -126,8 +126,8 @@ pub struct AdmittedTests {
 }
 
 impl TestOrder<'_> {
-    /// Admits all of the messages, or none. `consent` confirms sending, `outside` confirms sending outside of the
-    /// window.
+    /// Admits either all test messages or none. `consent` confirms sending, and `outside` confirms sending outside of
+    /// the window.
     ///
     /// # Errors
     /// If a recipient opted out, the edition would have too many test recipients, the window is closed and `outside`
@@ -154,7 +154,7 @@ impl TestOrder<'_> {
         Ok(AdmittedTests { tests, _counted: self.count_recipients(&adapters).await? })
     }
 
-    /// Counts the recipients again under a lock, and uses an approval if they need one.
+    /// Counts the recipients again under a lock, and uses an approval if the count requires it.
     async fn count_recipients(&self, adapters: &Adapters) -> Result<Option<CampaignLock>, Error> {
         let (brief, destination) = (&self.inputs.campaign.brief, &self.inputs.destination);
         if !destination.is_live() {
@@ -170,10 +170,11 @@ impl TestOrder<'_> {
         Ok(Some(lock))
     }
 
-    /// The approval for the recipients if the edition has too many. `None` if they need none.
+    /// Finds the approval for more test recipients than the edition can have without an approval. Returns `None` if no
+    /// approval is needed.
     ///
     /// # Errors
-    /// If they need an approval and have none.
+    /// If an approval is needed and there is none.
     async fn find_approval(&self, adapters: &Adapters) -> Result<Option<Approval>, Error> {
         let Some(profile) = self.inputs.destination.profile() else { return Ok(None) };
         let before = self.find_recipients_before(adapters).await?;
@@ -195,7 +196,8 @@ impl TestOrder<'_> {
         }
     }
 
-    /// Recipients of earlier tests of the edition. Gateways on this machine count separately.
+    /// Finds the recipients of earlier tests of the edition. Tests through gateways on this machine are counted
+    /// separately.
     async fn find_recipients_before(&self, adapters: &Adapters) -> Result<NumberSet, Error> {
         let Self { inputs, message, .. } = self;
         let edition = test_edition(&inputs.campaign.brief, &message.edition);
@@ -208,7 +210,8 @@ impl TestOrder<'_> {
             .await?)
     }
 
-    /// Whether sending outside of the window was confirmed. An open window needs no confirmation.
+    /// Asks for confirmation if the window is closed, and returns whether sending outside of the window was confirmed.
+    /// An open window needs no confirmation.
     async fn confirm_hours(&self, adapters: &Adapters, outside: &dyn Consent) -> Result<bool, Error> {
         let Some(keeping) = test_hours(self.inputs) else { return Ok(false) };
         let (hours, now) = (build_hours(keeping, adapters.clock), (adapters.clock)());
@@ -228,7 +231,7 @@ pub struct OrderedTest {
     pub recipients: Vec<Phone>,
 }
 
-/// The campaign of a run according to its current file, and the row whose message a test sends.
+/// Loads the campaign of a run from its current file, and the message that a test sends.
 ///
 /// # Errors
 /// If the inputs are wrong, or the row has no message.
@@ -248,8 +251,8 @@ pub async fn preview_ordered_test(
     Ok((inputs, message))
 }
 
-/// Sends a test as `campaign test` does. The caller checked that its recipients are permitted. A message outside of the
-/// window is refused. After a failure that stops a test, the others are not sent.
+/// Sends a test as `campaign test` does. The caller must have checked that the recipients are permitted. A message
+/// outside of the window is refused. After a failure that stops a test, the remaining tests are not sent.
 ///
 /// # Errors
 /// If nothing was sent, or the ledger cannot be written.
@@ -303,7 +306,7 @@ async fn lock_recipient_count(ledger: &dyn Ledger, campaign: &str, gateway: &str
     }
 }
 
-/// The most test recipients of an edition without an approval.
+/// The maximum count of test recipients that an edition can have without an approval.
 fn recipient_limit(profile: &Profile) -> u64 {
     let above = profile.approval.as_ref().map_or(MAX_TEST_RECIPIENTS, |rule| rule.above.into());
     MAX_TEST_RECIPIENTS.min(above)

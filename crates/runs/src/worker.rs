@@ -90,7 +90,7 @@ struct WorkerState {
 }
 
 impl Worker {
-    /// Takes shards of runs until a signal comes, and then releases them.
+    /// Takes shards of runs until a signal arrives, and then releases the shards.
     ///
     /// # Errors
     /// If the ledger cannot be read or written any more.
@@ -139,7 +139,7 @@ impl Worker {
         Ok(runs)
     }
 
-    /// Records that the worker left a run. Returns an error if it prevents further work.
+    /// Records that the worker left a run. Returns the error that ended the work, if the error prevents further work.
     fn record_end(&self, ended: Result<EndedWork, JoinError>, known: &mut WorkerState) -> Option<Error> {
         let (run, ended) = match ended {
             Ok(ended) => ended,
@@ -263,14 +263,14 @@ impl<'h> RunShardSender<'h> {
         Self { sender, next_report: Mutex::default() }
     }
 
-    /// The participant of this sender.
+    /// Returns this sender as a participant in a shared run.
     pub(super) fn participant(&self) -> Participant<'_, Self> {
         let RunSender { adapters, .. } = &self.sender;
         let (by, size) = (adapters.process.clone(), self.sender.shard_size());
         Participant { ledger: &adapters.ledger, by, size, sender: self }
     }
 
-    /// Reports the progress of a run while others send it.
+    /// Reports the progress of a run while other processes send it.
     async fn report_progress(&self, run: &Run) -> Result<(), Error> {
         let next_report = || self.next_report.lock().unwrap_or_else(PoisonError::into_inner);
         if next_report().is_some_and(|next| std::time::Instant::now() < next) {
@@ -329,7 +329,7 @@ impl ShardSender for RunShardSender<'_> {
 }
 
 impl Session {
-    /// Shares the run, sends the shards that this process draws, and waits until no process has any.
+    /// Shares the run, sends the shards that this process draws, and waits until no process holds a shard.
     pub(super) async fn send_shared_run(
         &self,
         sender: RunSender<'_>,
@@ -356,7 +356,7 @@ impl Session {
     }
 }
 
-/// How many messages were sent or might have been.
+/// How many messages were sent or might have been sent.
 fn count_sent(counts: &StateCounts) -> u64 {
     RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum()
 }

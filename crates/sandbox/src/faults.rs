@@ -37,7 +37,7 @@ impl Default for EnvelopeFaults<'_> {
     }
 }
 
-/// Decides the faults of an envelope, and of the port before the next envelope.
+/// Decides which faults apply to an envelope, and to the port before the next envelope.
 pub(crate) fn decide_envelope_faults<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> EnvelopeFaults<'a> {
     let mut faults = EnvelopeFaults::default();
     for (chance, fault) in faults_with_chances(scenario) {
@@ -54,7 +54,7 @@ pub(crate) fn decide_envelope_faults<'a>(scenario: &'a Scenario, facts: Envelope
     faults
 }
 
-/// The error of a rejected message, if a fault applies.
+/// Decides whether a fault rejects a message, and returns the error.
 pub(crate) fn decide_item_error(scenario: &Scenario, facts: MessageFacts) -> Option<&str> {
     find_message_effect(scenario, facts, |effect| match effect {
         FaultEffect::ItemError(error) => Some(error.as_str()),
@@ -62,7 +62,7 @@ pub(crate) fn decide_item_error(scenario: &Scenario, facts: MessageFacts) -> Opt
     })
 }
 
-/// Decides the webhook fault of a message.
+/// Decides which webhook fault applies to a message.
 pub(crate) fn decide_webhook_fault(scenario: &Scenario, facts: MessageFacts) -> Option<WebhookFault> {
     find_message_effect(scenario, facts, |effect| match effect {
         FaultEffect::Webhook(fault) => Some(*fault),
@@ -84,7 +84,8 @@ fn find_message_effect<'a, T>(
 
 /// Decides what the port does before the envelope with this number.
 ///
-/// Its recipients and its endpoint are not known yet, so a fault with such a condition does not apply.
+/// The recipients and the endpoint of the envelope are unknown at that time, so a fault with such a condition does not
+/// apply.
 pub(crate) fn decide_port_behaviour(scenario: &Scenario, envelope: u64) -> (PortBehaviour, Option<&'static str>) {
     let facts = EnvelopeFacts { phones: &[], envelope, endpoint: Endpoint::Sync };
     let found = faults_with_chances(scenario).find_map(|(chance, fault)| {
@@ -107,7 +108,7 @@ fn faults_with_chances(scenario: &Scenario) -> impl Iterator<Item = (RandomDraw,
 }
 
 impl<'a> EnvelopeFaults<'a> {
-    /// Adds an effect. Returns whether it concerns the envelope and changed anything.
+    /// Adds an effect. Returns whether the effect concerns the envelope and changed anything.
     fn add_effect(&mut self, effect: &'a FaultEffect) -> bool {
         match effect {
             FaultEffect::TopError(error) => {
@@ -134,14 +135,14 @@ impl<'a> EnvelopeFaults<'a> {
     }
 }
 
-/// Sets an empty slot. Returns whether it was empty.
+/// Sets the slot if it is empty. Returns whether the slot was empty.
 fn set_if_empty<T>(slot: &mut Option<T>, value: T) -> bool {
     let free = slot.is_none();
     slot.get_or_insert(value);
     free
 }
 
-/// The name of a fault in the journal, which is its name in a scenario.
+/// The name of a fault in scenarios and in the journal.
 fn effect_name(effect: &FaultEffect) -> &'static str {
     match effect {
         FaultEffect::ItemError(_) => "item_error",
@@ -210,7 +211,7 @@ pub(crate) enum PortBehaviour {
 const FOREIGN_IDS: (u64, u64) = (9_007_199_254_740_991, 1);
 
 impl GatewayEmulator {
-    /// Lets an operation through, unless a fault rejects one of its recipients.
+    /// Rejects an operation if a fault applies to one of its recipients.
     pub(crate) fn check_item_faults(&self, item: &RequestItem, origin: OperationOrigin) -> Result<(), OperationError> {
         let (envelope, endpoint) = (origin.envelope.into(), origin.endpoint());
         let facts = item.phones.iter().map(|phone| MessageFacts { phone: *phone, envelope, endpoint });
@@ -219,7 +220,7 @@ impl GatewayEmulator {
     }
 }
 
-/// Decides the faults of an envelope. An envelope without messages has none.
+/// Decides which faults apply to a parsed envelope. No faults apply to an envelope without messages.
 pub(crate) fn faults_for_envelope<'a>(
     scenario: &'a Scenario,
     envelope: &ParsedEnvelope,

@@ -128,7 +128,7 @@ pub(crate) enum JournalLine<'a> {
 }
 
 impl JournalLine<'_> {
-    /// A change of a balance by `amount` to `balance`.
+    /// A journal line for a charge of `amount`, after which the balance is `balance`.
     pub(super) fn charge(at: VirtualTime, msg_id: u64, reason: ChargeReason, amount: Amount, balance: Amount) -> Self {
         JournalLine::Charge { at, msg_id, reason, amount: amount.trim_decimals(), balance: balance.trim_decimals() }
     }
@@ -194,7 +194,7 @@ impl JournalSink {
         }
     }
 
-    /// Writes lines so that they survive this process. Returns whether that worked.
+    /// Writes lines so that they survive this process. Returns whether the lines were written.
     pub(super) fn write_lines(&mut self, lines: &JournalLines) -> bool {
         let bytes = lines.0.as_deref().unwrap_or_default();
         match self {
@@ -220,7 +220,7 @@ impl JournalSink {
         }
     }
 
-    /// The lines of a journal in memory; empty otherwise.
+    /// The lines of a journal in memory; the text is empty for any other journal.
     pub(super) fn memory_text(&self) -> String {
         match self {
             JournalSink::Memory(kept) => String::from_utf8_lossy(kept).into_owned(),

@@ -141,8 +141,8 @@ struct WebhookPayload<'a> {
 }
 
 impl GatewayEmulator {
-    /// The webhooks that are due up to the last [`GatewayEmulator::advance`], the earliest first, at most `room`. The
-    /// others wait here, where they take little memory.
+    /// Takes at most `room` webhooks that were due by the last [`GatewayEmulator::advance`], earliest first. The
+    /// remaining webhooks wait in the outbox, where they take little memory.
     pub(crate) fn take_due_posts(&mut self, room: usize) -> Vec<WebhookPost> {
         let mut posts = Vec::new();
         while posts.len() < room {
@@ -160,7 +160,8 @@ impl GatewayEmulator {
         posts
     }
 
-    /// Records the result of an attempt: 200 ends it, otherwise it is retried as the scenario says.
+    /// Records the result of an attempt: status 200 ends the webhook; otherwise, the webhook is retried as the scenario
+    /// says.
     pub(crate) fn record_outcome(
         &mut self,
         webhook: u64,

@@ -58,7 +58,7 @@ struct WebhookState {
     hints: Hints,
 }
 
-/// The routes `/h/` and `/n/`.
+/// Routes the webhooks of messages (`/h/`) and of the account (`/n/`).
 pub fn router(
     receiver: Arc<WebhookReceiver>,
     collector: ReceiptCollector,
@@ -111,7 +111,8 @@ async fn post_message_receipt(
     }
 }
 
-/// Handles a webhook to the account's own address. Its content is not trusted, but verified by a status request.
+/// Handles a webhook to the account's own address. The content of the webhook is not trusted; a status request verifies
+/// it.
 async fn post_account_notice(
     State(state): State<Arc<WebhookState>>,
     Extension(peer): Extension<SocketAddr>,
@@ -141,7 +142,7 @@ async fn post_account_notice(
     (StatusCode::OK, "ok\n").into_response()
 }
 
-/// Reads the whole body, within the limits.
+/// Reads the whole body, within the size limit and the timeout.
 async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
     match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(body)) => Ok(body.into()),
@@ -151,7 +152,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
 }
 
 impl WebhookState {
-    /// Answers a request with a forged address: 404, or 429 if the sender sends too many.
+    /// Answers a webhook to a forged address with 404, or with 429 if the sender sends too many forged webhooks.
     fn reject_forged(&self, peer: SocketAddr, headers: &HeaderMap) -> Response {
         let is_within_limit = self.forgeries.charge_sender(self.proxies.client_address(peer, headers));
         let (result, status) = match is_within_limit {
@@ -174,7 +175,7 @@ impl WebhookState {
         status.into_response()
     }
 
-    /// The response if a receipt was not stored, so that the gateway sends it again.
+    /// Responds that a receipt was not stored, so that the gateway sends the receipt again.
     fn respond_not_stored(&self) -> Response {
         self.metrics.count_receipt(ReceiptResult::NotStored);
         StatusCode::SERVICE_UNAVAILABLE.into_response()
@@ -252,7 +253,7 @@ impl Default for ForgeryLimiter {
 }
 
 impl ForgeryLimiter {
-    /// Charges a sender for a forged webhook. Returns whether it is within the limit.
+    /// Charges a sender for a forged webhook. Returns whether the sender is within the limit.
     fn charge_sender(&self, sender: IpAddr) -> bool {
         if self.charged.fetch_add(1, Ordering::Relaxed) % CHARGES_PER_CLEANUP == CHARGES_PER_CLEANUP - 1 {
             self.limiter.retain_recent();
@@ -263,7 +264,8 @@ impl ForgeryLimiter {
     }
 }
 
-/// The part of an address that the sender cannot choose: for IPv6, the /64 network of a customer.
+/// Returns the part of an address that the sender cannot choose: the IPv4 address, or the /64 network of an IPv6
+/// address.
 fn sender_network(sender: IpAddr) -> IpAddr {
     match sender {
         IpAddr::V4(_) => sender,
@@ -283,8 +285,8 @@ const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
 /// The number of latest runs that are polled.
 const MAX_RUNS: u32 = 4_096;
 
-/// Polls messages without a final state until the shutdown. Each run is polled after a minute and then less and less
-/// often, but soon after the gateway has sent a hint about one of its messages.
+/// Polls the statuses of messages without a final state until the shutdown. Each run is polled after a minute, and then
+/// less and less often. A hint from the gateway about a message of the run brings the next poll forward.
 pub async fn poll_statuses_until(
     adapters: Adapters,
     mut hints: mpsc::Receiver<Vec<u64>>,
@@ -343,7 +345,7 @@ impl PollingRounds {
     }
 }
 
-/// Schedules the runs of the hinted messages for polling soon.
+/// Schedules an early poll for the runs of the hinted messages.
 async fn apply_hints(adapters: &Adapters, ids: &[u64], rounds: &mut PollingRounds) -> Result<(), Error> {
     for id in ids.iter().filter_map(|id| MessageId::new(*id)) {
         if let Some(origin) = adapters.ledger.find_message(id).await?
@@ -381,7 +383,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
     Ok(())
 }
 
-/// Which messages of a run to poll; `None` if they are all final or their receipts are not wanted.
+/// Chooses which messages of a run to poll; `None` if all messages are final or no receipts are wanted.
 fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
     let open = |(counts, _): &(campaign_ledger::StateCounts, u64)| {
         counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0
@@ -401,7 +403,7 @@ fn run_age(run: &Run, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default()
 }
 
-/// Logs a failure. The update is tried again later.
+/// Logs the error if an update failed. The update is tried again later.
 fn log_failure(ended: Result<(), Error>) {
     if let Err(error) = ended {
         tracing::warn!("the delivery status of messages cannot be updated: {error}");

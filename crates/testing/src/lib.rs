@@ -32,7 +32,7 @@ pub enum RowCase {
     Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
 }
 
-/// Generates any outcome, with these words as texts.
+/// Generates an arbitrary row case whose texts come from `words`.
 pub fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = RowCase> {
     let outcome = prop_oneof![
         4 => (0..3_u32).prop_map(|parts| OperationOutcome::Accepted { msg_id: None, parts: Some(parts), answer: None }),
@@ -50,7 +50,7 @@ pub fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl 
     ]
 }
 
-/// A new run with this many rows and this last row.
+/// Builds a new run with this many recipients and this last row.
 pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
     NewRun {
         campaign: "sale".into(),
@@ -71,7 +71,7 @@ pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
     }
 }
 
-/// Builds a ledger with a run of these rows, one request for each.
+/// Builds a ledger with a run of these rows, with one request for each row.
 pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
     let rows = || (Row::FIRST.get()..).map(Row::new).zip(cases);

@@ -44,7 +44,8 @@ impl ListHeader {
         &self.headers
     }
 
-    /// The columns' names in templates: the given ones, else the headers, else `column_3`.
+    /// The names of the columns in templates: the name that the campaign gives, or else the header, or else a name such
+    /// as `column_3`.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -57,7 +58,7 @@ impl ListHeader {
         place(&self.names).or_else(|| place(&self.headers))
     }
 
-    /// The index of the phone column, from 0; if there are several, the preferred one.
+    /// The index of the preferred phone column, from 0.
     #[must_use]
     pub fn phone(&self) -> usize {
         self.phones.first()
@@ -91,8 +92,8 @@ pub(super) struct ColumnNames {
 }
 
 impl ColumnNames {
-    /// The columns that templates can use, including those with wrong names: a wrong name is reported once, not for
-    /// each use.
+    /// The columns that templates can use, including columns of the campaign that the list lacks. Such a column is
+    /// reported once, not again for each use.
     pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
         let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
         let of_list = line.headers.iter().zip(&self.names);
@@ -112,7 +113,8 @@ impl ColumnNames {
     }
 }
 
-/// Names the columns.
+/// Determines the names of the columns in templates, and the phone columns. Also collects findings about wrong headers
+/// in the campaign and about duplicate names.
 pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> ColumnNames {
     let headers = &line.headers;
     let mut findings = Vec::new();
@@ -156,7 +158,7 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
     ColumnNames { names, phones, findings, phone_was_named }
 }
 
-/// The columns, checked against the first records.
+/// Determines the columns of a list, and checks them against the first records.
 ///
 /// # Errors
 ///
@@ -289,7 +291,7 @@ fn column_with_two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> 
         .help("keep one of the names")
 }
 
-/// The columns with the name of an earlier one, at most [`MAX_REPORTED`].
+/// A finding for each column whose name an earlier column already has, at most [`MAX_REPORTED`].
 fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
     let mut first_columns = HashMap::with_capacity(names.len());
     let repeated = names.iter().enumerate().filter_map(|(column, name)| {
@@ -340,7 +342,7 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
     }
 }
 
-/// The finding about a phone column whose cells are not numbers, if the intended column is known.
+/// The finding about a phone column with too few phone numbers, if a region or another column can be suggested.
 fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<Region>) -> Option<Finding> {
     let tally = PhoneTally::for_column(sample, phone, region);
     if tally.filled == 0 || tally.is_mostly_phones() {

@@ -44,7 +44,7 @@ impl<'a> FileExcerpt<'a> {
         0..self.raw.len()
     }
 
-    /// The location of these bytes, with the line in which they begin.
+    /// The location of the bytes in `span`, with the text of the line in which they begin.
     pub(super) fn place(self, span: Range<usize>) -> SourceLocation {
         let start = self.line_start(span.start);
         let line = self.raw[start..].split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
@@ -65,7 +65,7 @@ impl<'a> FileExcerpt<'a> {
     }
 }
 
-/// The text with phone numbers masked: asterisks replace all but the first digits.
+/// The text with phone numbers masked: asterisks replace all digits after the first five.
 ///
 /// Findings are often copied into tickets and logs. Byte positions stay the same.
 pub(super) fn mask_numbers(text: &str) -> String {
@@ -95,7 +95,8 @@ fn to_printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }
 
-/// The finding about an unreadable file: that of its decoder, or else the system error.
+/// The finding about an unreadable file: the finding that the decoder reported, or else a finding about the system
+/// error.
 pub(super) fn unreadable_file(file: &Path, error: &io::Error) -> Finding {
     if let Some(finding) = extract_finding(error) {
         return finding.clone();
@@ -159,7 +160,7 @@ pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {
         .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
 }
 
-/// A phone number after a quoted name, in the form that address books use.
+/// The finding about a phone number after a quoted name, in the form that address books use.
 pub(super) fn number_after_name(spot: FileExcerpt<'_>, at: usize, header: &str) -> Finding {
     let message = format!("line {} has a name and a phone number in one cell", spot.line_at(at));
     let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
@@ -211,7 +212,7 @@ pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.full_span()))).help(help)
 }
 
-/// Whether the record contains a number such as `3,80501E+11` that lost digits and is split at its own comma.
+/// Whether the record contains a number such as `3,80501E+11` that lost digits and is split at the decimal comma.
 fn has_shortened_number(raw: &[u8], delimiter: Delimiter) -> bool {
     let text = String::from_utf8_lossy(raw);
     let cells: Vec<&str> = text.split([',', '"']).map(str::trim).collect();
@@ -263,7 +264,7 @@ pub(super) fn foreign_format(file: &Path, name: &str, help: Option<&str>) -> Fin
         .help(help.map_or_else(save, str::to_owned))
 }
 
-/// The key `encoding` or `delimiter` is set for a workbook.
+/// The finding about a workbook for which the key `encoding` or `delimiter` is set.
 pub(super) fn text_key_for_workbook(file: &Path, key: &str) -> Finding {
     file_finding(
         &rules::RECIPIENTS_FORM_OF_ANOTHER,
@@ -283,13 +284,13 @@ pub(super) fn utf32_encoding(file: &Path) -> Finding {
         .help(format!("save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-/// The declared encoding is wrong: the file certainly has another one.
+/// The finding about a declared encoding that is wrong, because the file certainly has the encoding `found`.
 pub(super) fn wrong_encoding(file: &Path, declared: &str, found: &str) -> Finding {
     file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is encoded in {found}, not in {declared}"))
         .help("delete `encoding` under `recipients`; the encoding is detected automatically")
 }
 
-/// `has_keys` says whether a campaign describes the file.
+/// The finding about a file whose encoding cannot be detected. `has_keys` says whether a campaign describes the file.
 pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
     let key = "set the correct encoding under `recipients`, for example `encoding: windows-1251`; or ";
     let key = if has_keys { key } else { "" };
@@ -297,7 +298,8 @@ pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
         .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-/// `has_keys` says whether a campaign describes the file.
+/// The finding about a line that is not valid in the encoding of the file. `has_keys` says whether a campaign describes
+/// the file.
 pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
     let message = format!("line {line} of `{}` is not valid {encoding}", file.display());
     let place = FileExcerpt { file, line, raw: b"" }.place(0..0);
@@ -317,7 +319,8 @@ pub(super) fn incomplete_compressed_file(file: &Path, packing: &str) -> Finding 
         .help("copy or download it again")
 }
 
-/// `window` is the memory that the file needs, if known.
+/// The finding about a compressed file that needs too much memory. `window` is the memory that the file needs, if
+/// known.
 pub(super) fn large_window(file: &Path, window: Option<u64>) -> Finding {
     let needs = match window.map(|window| window.div_ceil(1 << 20)) {
         Some(window) if window % (1 << 10) == 0 => format!("{} GiB", window >> 10),
@@ -376,7 +379,7 @@ pub(super) fn large_workbook(file: &Path, what: &str) -> Finding {
         .help("delete unused sheets and columns, or save the sheet as CSV in UTF-8")
 }
 
-/// A workbook without the sheet that was named.
+/// The finding about a workbook that has no sheet with the requested name.
 pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
     let finding = file_finding(&rules::RECIPIENTS_SHEET, file, &format!("has no sheet `{sheet}`"));
     let known = sheets.iter().map(String::as_str);
@@ -386,7 +389,7 @@ pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
     })
 }
 
-/// A table that ends before its header row.
+/// The finding about a table that ends before the header row.
 pub(super) fn no_header_row(file: &Path, row: u32) -> Finding {
     file_finding(&rules::RECIPIENTS_NO_HEADER, file, &format!("ends before row {row}, which should contain the header"))
         .help("use the row number shown in the spreadsheet")
@@ -415,7 +418,7 @@ pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
     )
 }
 
-/// Cells with a formula error.
+/// The finding about cells with a formula error.
 pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], shown: &str) -> Finding {
     let (cells, has) = (format_count(cells, "cell"), choose_plural(cells, "has", "have"));
     let rows_word = choose_plural(rows.len() as u64, "row", "rows");
@@ -428,7 +431,7 @@ pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], sh
         .help("fix the formulas in these cells; otherwise, messages that use them will contain the error")
 }
 
-/// The first rows of a list, and the number of further rows.
+/// Formats the first 20 row numbers, and the count of all further rows.
 pub(super) fn format_rows(rows: &[u32], all: usize) -> String {
     const NAMED: usize = 20;
     let first: Vec<String> = rows.iter().take(NAMED).map(u32::to_string).collect();

@@ -16,7 +16,7 @@ pub struct PhoneColumns {
 }
 
 impl PhoneColumns {
-    /// The phone columns of a list with these headers. `None` if `columns` is empty.
+    /// The phone columns with these indexes, in a list with these headers. `None` if `columns` is empty.
     pub(super) fn from_columns(columns: &[usize], headers: &[String]) -> Option<Self> {
         let (first, others) = columns.split_first()?;
         let header = headers.get(*first).cloned().unwrap_or_default();
@@ -29,13 +29,13 @@ impl PhoneColumns {
         self.first
     }
 
-    /// Whether this is one of the phone columns.
+    /// Whether `column` is a phone column.
     #[must_use]
     pub fn contains(&self, column: usize) -> bool {
         self.first == column || self.others.contains(&column)
     }
 
-    /// The phone number of a row: the first valid number that might be mobile, or else the first valid one.
+    /// The phone number of a row: the first valid number that might be mobile, or else the first valid number.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl PhoneColumns {
         chosen.map_err(|problem| if self.is_header(fields) { PhoneProblem::Header } else { problem })
     }
 
-    /// Whether a row repeats the header instead of a number.
+    /// Whether the preferred phone column of a row repeats the header instead of containing a number.
     fn is_header(&self, fields: RecordFields<'_>) -> bool {
         let (cell, header) = (fields.get(self.first).trim(), self.header.as_str());
         !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())
@@ -66,7 +66,7 @@ impl PhoneColumns {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::choose_number`].
+    /// The errors of [`Self::choose_number`].
     pub fn choose_phone(&self, fields: RecordFields<'_>, region: Option<Region>) -> Result<Phone, PhoneProblem> {
         self.choose_number(fields, region).map(|number| number.phone)
     }
@@ -85,14 +85,14 @@ pub(super) struct PhoneTally {
 }
 
 impl PhoneTally {
-    /// Counts the numbers in a column.
+    /// Counts the filled cells of a column, and how many of them are valid phone numbers.
     pub(super) fn for_column(sample: &Chunk, column: usize, region: Option<Region>) -> Self {
         Self::count_cells(sample, column, |cell| parse_phone_number(cell, region).is_ok())
     }
 
-    /// Counts the valid numbers of a column in this region.
+    /// Counts the filled cells of a column, and how many of them are valid phone numbers in this region.
     ///
-    /// Some countries have numbers as short as a counter or a price, so only long numbers count.
+    /// Some countries have phone numbers as short as a counter or a price, so short numbers are not counted.
     fn for_region(sample: &Chunk, column: usize, region: Region) -> Self {
         Self::count_cells(sample, column, |cell| {
             resembles_number(cell) && parse_phone_number(cell, Some(region)).is_ok()
@@ -122,9 +122,9 @@ pub(super) struct PhoneColumn {
     pub(super) region: Option<Region>,
 }
 
-/// The phone column, if there is one.
+/// Finds the most likely phone column.
 ///
-/// `region` is the region of the campaign. Without it, the likely regions are tried too.
+/// `region` is the region of the campaign. If the campaign has no region, the likely regions are tried as well.
 pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Option<Region>) -> Option<PhoneColumn> {
     let best = |tally: &dyn Fn(usize) -> PhoneTally| {
         (0..headers.len())
@@ -145,7 +145,7 @@ pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Opti
     find_highest_ranked(ranked)
 }
 
-/// The other phone columns, valid in the same region as the given one.
+/// The phone columns other than `found` whose numbers are valid in the same region as those of `found`.
 pub(super) fn find_other_phone_columns(sample: &Chunk, columns: usize, found: PhoneColumn) -> Vec<usize> {
     let tally = |column| match found.region {
         None => PhoneTally::for_column(sample, column, None),
@@ -154,7 +154,8 @@ pub(super) fn find_other_phone_columns(sample: &Chunk, columns: usize, found: Ph
     (0..columns).filter(|&column| column != found.column && tally(column).is_mostly_phones()).collect()
 }
 
-/// The column whose header suggests phone numbers although it has none, or else a column with text next to its numbers.
+/// The column whose header suggests phone numbers although some cells are not phone numbers, or else a column that
+/// mixes phone numbers with words.
 pub(super) fn find_wrong_column(sample: &Chunk, headers: &[String]) -> Option<WrongColumn> {
     let named = headers.iter().position(|header| is_phone_header(header));
     let with_words = |column: &usize| {
@@ -167,7 +168,7 @@ pub(super) fn find_wrong_column(sample: &Chunk, headers: &[String]) -> Option<Wr
     })
 }
 
-/// The problem with the first cells of a column. `None` if they are numbers.
+/// The first problem with the first cells of a column. `None` if all of these cells are phone numbers.
 fn find_column_problem(sample: &Chunk, headers: &[String], column: usize) -> Option<WrongColumn> {
     let filled = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
     let cells: Vec<&str> = filled.take(MAX_CELLS).collect();
@@ -177,8 +178,8 @@ fn find_column_problem(sample: &Chunk, headers: &[String], column: usize) -> Opt
     Some(WrongColumn { header: headers[column].clone(), problem, cells: alike, of: cells.len(), example })
 }
 
-/// The rank of a phone column: a header that says mobile, then one that says phone, then the most numbers, then the
-/// first position.
+/// Ranks a phone column: headers for mobile numbers come first, then headers for phone numbers, then columns with the
+/// most numbers, then the leftmost column.
 fn rank_column(headers: &[String], column: usize, tally: PhoneTally) -> (bool, bool, usize, usize) {
     let header = &headers[column];
     let is_named = is_phone_header(header);
@@ -199,14 +200,14 @@ fn find_highest_ranked<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)
     candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
 }
 
-/// Whether a header names a phone number (in Ukrainian, Russian or English) or a mobile number.
+/// Whether a header announces phone numbers, in Ukrainian, Russian or English, or mobile numbers.
 pub(super) fn is_phone_header(header: &str) -> bool {
     const WORDS: [&str; 8] = ["phone", "tel", "viber", "whatsapp", "тел", "номер", "вайбер", "контакт"];
     let lower = header.to_lowercase();
     WORDS.iter().any(|word| lower.contains(word)) || is_mobile_header(header)
 }
 
-/// Whether a header names a mobile number in a European language.
+/// Whether a header announces mobile numbers in a European language.
 fn is_mobile_header(header: &str) -> bool {
     const WORDS: [&str; 14] = [
         "mobil",

@@ -20,16 +20,16 @@ pub struct ValidNumber {
     pub landline: bool,
 }
 
-/// The number in a cell, in international form.
+/// Parses the phone number in a cell into international form.
 ///
 /// # Errors
 ///
-/// Those of [`parse_number`].
+/// The errors of [`parse_number`].
 pub fn parse_phone_number(text: &str, region: Option<Region>) -> Result<Phone, PhoneProblem> {
     parse_number(text, region).map(|number| number.phone)
 }
 
-/// The number in a cell, in international form, with its type.
+/// Parses the phone number in a cell into international form, and determines its type.
 ///
 /// A plus sign or `00` begins an international number. Digits alone are a national number of `region` if that is valid;
 /// otherwise they are read as if a plus sign preceded them. If the digits begin with the calling code of the region and
@@ -47,7 +47,8 @@ pub fn parse_number(text: &str, region: Option<Region>) -> Result<ValidNumber, P
     }
 }
 
-/// Mobile numbers of a region for made-up recipients, always in the same order; Ukrainian ones without a region.
+/// Mobile numbers of a region for made-up recipients, always in the same order. If no region is given, the numbers are
+/// Ukrainian.
 pub fn example_mobiles(region: Option<Region>) -> impl Iterator<Item = Phone> {
     /// Numbers that the examples use.
     const UKRAINIAN: u64 = 380_500_000_000;
@@ -96,9 +97,9 @@ pub(super) fn resolve_number(number: DialledDigits, region: Option<Region>) -> R
     }
 }
 
-/// Parses digits as a number of the region, considering that they might begin with its calling code.
+/// Parses digits as a number of the region, with or without the calling code of the region.
 ///
-/// The library removes that code whenever a national number can be that long.
+/// The library decides by itself whether leading digits are a calling code, so both readings are compared.
 fn parse_in_region(digits: &str, region: Region) -> Result<ValidNumber, PhoneProblem> {
     let national = LibraryNumber::parse(digits, Some(region))?;
     let code = PHONE_NUMBER_UTIL.get_country_code_for_region(region.to_library_region());
@@ -181,7 +182,8 @@ const MOBILE: u128 = {
     bits
 };
 
-/// The number that the library would return, if it is a Ukrainian mobile number. `None` for all other numbers.
+/// Parses a Ukrainian mobile number without the library, which would return the same number. `None` for all other
+/// numbers.
 pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Region>) -> Option<Phone> {
     let in_ukraine = region == Some(Region::UKRAINE);
     let possible = match (number.len, number.value / NATIONAL) {
@@ -252,8 +254,8 @@ pub enum PhoneProblem {
 /// The beginning of the reason that names a sign.
 const SIGN: &str = "a character that a phone number cannot contain: ";
 
-/// A character with its code point, unless it is easy to type. For a character that cannot be displayed, only the code
-/// point.
+/// Formats a character in backticks, followed by the code point unless the character is visible ASCII. A character that
+/// cannot be displayed is formatted as its code point alone.
 fn format_character(sign: char) -> String {
     let (itself, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
     match sign {
@@ -264,7 +266,7 @@ fn format_character(sign: char) -> String {
 }
 
 impl PhoneProblem {
-    /// The problem with this reason. `None` for other text.
+    /// The problem whose reason is this text. `None` if no problem has this reason.
     #[must_use]
     pub fn from_reason(reason: &str) -> Option<Self> {
         let sign = || reason.starts_with(SIGN).then_some(Self::Symbols);
@@ -308,7 +310,7 @@ impl DialledDigits {
     /// The maximum number of digits. E.164 allows 15, and a prefix can precede them.
     const MAX_LENGTH: u32 = 18;
 
-    /// The number in a cell.
+    /// Parses the phone number in a cell.
     ///
     /// # Errors
     ///
@@ -418,7 +420,7 @@ fn strip_invisible_characters(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Why text with this character is not a number.
+/// The reason why text with this character is not a phone number.
 fn explain_character(text: &str, character: char) -> PhoneProblem {
     if !character.is_alphabetic() {
         PhoneProblem::Sign(character)
@@ -713,7 +715,7 @@ mod shortcut_tests {
     /// Prefixes of the nine digits of a Ukrainian number.
     const SPELLINGS: [&str; 6] = ["+380", "380", "00380", "0", "80", ""];
 
-    /// 1 if the shortcut applies, else 0. Fails if the library disagrees.
+    /// Returns 1 if the shortcut applies, otherwise 0. Panics if the library disagrees.
     fn check_agreement(text: &str, region: Option<Region>) -> u32 {
         let number = DialledDigits::parse(text).ok().unwrap();
         let Some(phone) = parse_ukrainian_mobile(number, region) else { return 0 };

@@ -102,7 +102,7 @@ impl<R: Read> RecordInput<R> {
         Ok(&self.held)
     }
 
-    /// Skips bytes at the beginning that span this many lines and are not part of the list.
+    /// Skips `length` bytes at the beginning, which span `lines` lines and are not part of the list.
     pub(super) fn skip(&mut self, length: usize, lines: u64) {
         self.held.drain(..length);
         self.before += length as u64;
@@ -121,8 +121,8 @@ impl<R: Read> RecordInput<R> {
         RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
     }
 
-    /// Whether the open quoted cell is closed later: by the next quote that is not doubled, if a cell ends after it.
-    /// Reads up to that quote and discards what it has read.
+    /// Whether the open quoted cell is closed by the next quote that is not doubled, because the cell ends after that
+    /// quote. Reads up to that quote and discards what it has read.
     pub(super) fn is_quote_closed_later(&mut self, delimiter: u8) -> bool {
         let (mut behind_quote, mut bytes) = (false, self.held.split_off(self.given));
         loop {
@@ -168,7 +168,7 @@ impl<R: Read> RecordInput<R> {
         at(self.last.0)..at(self.start)
     }
 
-    /// The line and the bytes of the last closed record, until the next read.
+    /// The line number and the bytes of the last closed record, available until the next read.
     pub(super) fn last_record(&self) -> (u64, &[u8]) {
         let (start, line) = self.last;
         (line, &self.held[start..self.start])
@@ -226,7 +226,7 @@ fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// The number of line endings (LF, CRLF or CR) in these bytes.
+/// Counts the line endings (LF, CRLF or CR) in these bytes.
 pub(super) fn count_line_ends(bytes: &[u8]) -> u64 {
     let mut after_cr = false;
     let mut count = 0;
@@ -262,7 +262,7 @@ pub(super) struct RawCells<'a> {
     next: Option<usize>,
 }
 
-/// The cells of a record.
+/// Splits a record into cells.
 pub(super) fn split_cells(raw: &[u8], delimiter: u8) -> RawCells<'_> {
     RawCells { raw, delimiter, next: Some(0) }
 }
@@ -325,7 +325,8 @@ pub(super) struct DeclaredDelimiter {
     pub(super) is_line: bool,
 }
 
-/// The declared delimiter: from Excel's `sep=;` line, or from the campaign, which takes precedence.
+/// Reads the delimiter declared at the beginning of `head`, by the campaign or by a line of the file such as Excel's
+/// `sep=;`.
 pub(super) fn read_declared_delimiter(head: &[u8]) -> Option<DeclaredDelimiter> {
     let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', byte, behind @ ..] = head else { return None };
     let delimiter = Delimiter::new(*byte)?;

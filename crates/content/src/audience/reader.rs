@@ -32,8 +32,8 @@ pub struct RecipientReader<R> {
 impl<R: Read> RecipientReader<R> {
     /// Reads the header and checks the columns against the first records.
     ///
-    /// Reads no more of `input` than this needs. At the end of the list, all of it has been read. `file` is the file
-    /// name in findings.
+    /// Reads only as much of `input` as necessary. At the end of the list, `input` has been read completely. `file` is
+    /// the file name in findings.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl<R: Read> RecipientReader<R> {
     ///
     /// # Errors
     ///
-    /// Those of [`RecipientReader::open`].
+    /// The errors of [`RecipientReader::open`].
     pub fn open_with_columns(input: R, file: &Path, settings: &ListSettings) -> Result<Self, RejectedList> {
         let unnamed = |finding: Box<Finding>| RejectedList { findings: vec![*finding], columns: None };
         let mut records = RecordReader::open(input, file).map_err(unnamed)?;
@@ -73,7 +73,7 @@ impl<R: Read> RecipientReader<R> {
         }
     }
 
-    /// The columns.
+    /// The columns of the list.
     pub fn header(&self) -> &ListHeader {
         &self.header
     }
@@ -161,7 +161,7 @@ impl Chunk {
         Self::default()
     }
 
-    /// The number of records in the chunk.
+    /// The count of records in the chunk.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -191,12 +191,12 @@ impl Chunk {
         RecordFields { text: &self.text, start, ends: &self.ends[first..first + self.width] }
     }
 
-    /// Whether no further record should be added.
+    /// Whether the chunk is full, so no further record should be added.
     pub(super) fn is_full(&self) -> bool {
         self.rows.len() >= Self::CAPACITY || self.text.len() >= Self::MAX_TEXT || self.ends.len() >= Self::MAX_CELLS
     }
 
-    /// Removes all records, and expects records with this many cells.
+    /// Removes all records, and sets the count of cells that each new record must have.
     pub(super) fn reset(&mut self, width: usize) {
         self.text.clear();
         self.ends.clear();
@@ -218,7 +218,7 @@ impl Chunk {
 }
 
 impl<'a> RecordFields<'a> {
-    /// The cell of a column, from 0. Empty outside the header.
+    /// The cell in the column with this index, from 0. Empty if there is no such column.
     #[must_use]
     pub fn get(&self, column: usize) -> &'a str {
         let Some(&end) = self.ends.get(column) else { return "" };
@@ -226,7 +226,7 @@ impl<'a> RecordFields<'a> {
         &self.text[start..end]
     }
 
-    /// The number of cells.
+    /// The count of cells.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -263,7 +263,7 @@ impl SeenNumbers {
         Self::default()
     }
 
-    /// Adds a number. Returns whether it is new.
+    /// Adds a phone number. Returns whether the number is new.
     pub fn insert(&mut self, phone: Phone) -> bool {
         self.0.insert(phone.to_u64())
     }
@@ -314,14 +314,14 @@ pub fn trim_cell(cell: &str) -> &str {
     }
 }
 
-/// The trimmed text of a cell. For a formula that only returns text (`="380501234567"`), that text.
+/// The trimmed text of a cell. If the cell is a formula that only returns text (`="380501234567"`), returns that text.
 #[must_use]
 pub fn clean_cell(cell: &str) -> &str {
     let cell = cell.trim();
     cell.strip_prefix("=\"").and_then(|text| text.strip_suffix('"')).unwrap_or(cell)
 }
 
-/// Whether a spreadsheet shortened a number to scientific notation, so that its last digits are lost.
+/// Whether a spreadsheet shortened a number to scientific notation, which loses the last digits.
 #[must_use]
 pub fn is_shortened(cell: &str) -> bool {
     let Some((number, power)) = cell.split_once(['E', 'e']) else { return false };
@@ -330,7 +330,7 @@ pub fn is_shortened(cell: &str) -> bool {
     digits(whole) && digits(fraction) && digits(power.strip_prefix('+').unwrap_or(power))
 }
 
-/// Passes the headers and each row of a file to `each` until it returns an error. Returns the headers.
+/// Passes the headers and each row of a file to `each` until `each` returns an error. Returns the headers.
 ///
 /// # Errors
 ///

@@ -146,7 +146,7 @@ impl<R: Read> RecordReader<R> {
         self.phone = Some(column);
     }
 
-    /// Fills the chunk. It stays empty at the end of the file.
+    /// Fills the chunk. The chunk stays empty at the end of the file.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl<R: Read> RecordReader<R> {
         Ok(())
     }
 
-    /// The next non-blank record: its row, and its byte range with the line ending.
+    /// Returns the row of the next non-blank record, and the byte range of the record with its line ending.
     pub(super) fn next_span(&mut self) -> Result<Option<(Row, Range<u64>)>, Box<Finding>> {
         let row = self.next_record()?;
         Ok(row.map(|row| (row, self.csv.get_ref().last_span())))
@@ -240,7 +240,7 @@ impl RaggedRows {
         }
     }
 
-    /// Combines the rows into a single finding.
+    /// Combines all rows with a wrong count of cells into a single finding.
     fn into_finding(self) -> Box<Finding> {
         let Self { mut first, rows, count } = self;
         if count > 1 {
@@ -291,7 +291,7 @@ pub(super) struct RecordInspection<'a> {
 }
 
 impl RecordInspection<'_> {
-    /// Rejects a record with a flaw.
+    /// Rejects a record with a NUL character, faulty quotes, a swallowed row, or too much text.
     pub(super) fn reject_flaws(&self, raw: &RawRecord<'_>) -> Result<(), Box<Finding>> {
         let delimiter = self.header.delimiter.to_byte();
         if !raw.plain {
@@ -350,7 +350,7 @@ impl RecordInspection<'_> {
         doubtful && text.iter().any(|&byte| is_line_end(byte))
     }
 
-    /// Rejects a cell if one of its lines looks like a row, or its last line like the start of one.
+    /// Rejects a quoted cell if one of its lines looks like a row, or if its last line looks like the start of a row.
     ///
     /// Several lines in the phone column are probably several numbers, which is a problem of that row alone.
     fn reject_swallowed_row(&self, cell: &RawCell, column: usize) -> Result<(), Box<Finding>> {
@@ -364,7 +364,7 @@ impl RecordInspection<'_> {
         Err(list_findings::swallowed_row(self.spot, start, self.spot.line_at(start + 1 + at)).into())
     }
 
-    /// The raw text between the quotes of a cell. Empty if there are none.
+    /// The raw text between the quotes of a cell. Empty if the cell is not quoted.
     fn quoted_text(&self, cell: &RawCell) -> &[u8] {
         let quoted = self.spot.raw[cell.span.clone()].trim_ascii_end();
         quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or_default()
@@ -382,7 +382,7 @@ fn has_stray_quote(cell: &[u8]) -> bool {
     !cell.starts_with(b"\"") && cell.contains(&b'"')
 }
 
-/// Whether a cell other than the number contains a line that looks like a row.
+/// Whether a cell outside the phone column contains a line that looks like a row.
 ///
 /// A misplaced quote can hide such a row. Several lines in the phone column are probably several numbers.
 #[must_use]
@@ -403,7 +403,7 @@ fn find_row(text: &[u8], is_row: impl Fn(&[u8], bool) -> bool) -> Option<usize> 
     })
 }
 
-/// Whether a line has a number in the phone column, and an accepted number of cells.
+/// Whether a line has a phone number in the phone column, and a count of cells that `fits` accepts.
 fn is_row(line: &[u8], phone: usize, delimiter: u8, fits: impl Fn(usize) -> bool) -> bool {
     let number = split_cells(line, delimiter).nth(phone).and_then(|cell| str::from_utf8(&line[cell.span]).ok());
     number.is_some_and(resembles_number) && fits(split_cells(line, delimiter).count())
@@ -433,11 +433,11 @@ pub(super) fn find_quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Fin
     Some(list_findings::quoted_lines_finding(shown))
 }
 
-/// Writes a list without the data of these rows: a placeholder replaces their numbers, and their other cells are empty.
-/// `open` opens the list from its beginning each time.
+/// Writes a list without the personal data in these rows: a placeholder replaces the phone number, and all other cells
+/// are empty. `open` opens the list from its beginning each time.
 ///
 /// # Errors
-/// If the list cannot be read or written, or does not have the columns of these settings.
+/// If the list cannot be read or written, or has no phone column.
 pub fn write_with_erased_rows<R: Read>(
     open: impl Fn() -> io::Result<R>,
     file: &Path,

@@ -73,11 +73,12 @@ pub fn suggest_columns<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestio
     suggest_from_sample(input, file, false)
 }
 
-/// Suggests columns for a file of numbers that might not have a header; its first number is then read as the header.
+/// Suggests columns for a file of phone numbers that might not have a header. If the header is missing, the first
+/// number is treated as the header.
 ///
 /// # Errors
 ///
-/// Those of [`suggest_columns`], but a single number without a header is accepted.
+/// The errors of [`suggest_columns`]. A single number without a header is accepted.
 pub fn suggest_for_number_file<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestion, Box<Finding>> {
     suggest_from_sample(input, file, true)
 }
@@ -137,7 +138,7 @@ fn suggest_from_sample<R: Read>(
     Ok(ColumnSuggestion { phone, numbers, region, other_phones, problem, columns: named })
 }
 
-/// The phone number that is in place of a header, or the problem with it. `None` if the header does not look like a
+/// The phone number in place of a header, or the problem with that number. `None` if the header does not look like a
 /// number.
 #[must_use]
 pub fn parse_header_number(header: &str, region: Option<Region>) -> Option<Result<Phone, PhoneProblem>> {
@@ -180,7 +181,7 @@ pub(super) struct TakenNames {
 }
 
 impl TakenNames {
-    /// Reserves the name. If it is taken, appends the first number that makes it unique.
+    /// Reserves the name. If the name is taken, appends the first number that makes the name unique.
     pub(super) fn take_free_name(&mut self, name: String) -> String {
         if self.names.insert(name.clone()) {
             return name;
@@ -200,7 +201,7 @@ impl TakenNames {
     }
 }
 
-/// A free name for a column: a known word, or else the header in Latin letters.
+/// Suggests an unused name for a column: a well-known name such as `first_name`, or else the header in Latin letters.
 pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) -> String {
     let lower = header.trim().to_lowercase();
     let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
@@ -213,7 +214,7 @@ pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) 
     taken.take_free_name(name)
 }
 
-/// A lower-case text in Latin letters and digits, with words joined by `_`.
+/// Converts lower-case text to Latin letters and digits, with words joined by `_`.
 fn to_latin_name(lower: &str) -> String {
     let mut name = String::new();
     for character in transliterate(lower).chars() {
@@ -250,8 +251,8 @@ pub struct ListPlace {
     pub phone: String,
 }
 
-/// Searches the first rows of a file for a list, then the other sheets of a workbook unless `form` names one. `open`
-/// opens the file from its beginning each time.
+/// Searches the first rows of a file for a list, then the other sheets of a workbook unless `form` names a sheet.
+/// `open` opens the file from its beginning each time.
 ///
 /// `None` if the list is already read from the most likely place.
 pub fn find_list<S: Read + Seek + Send + 'static>(
@@ -312,13 +313,14 @@ fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option
 }
 
 impl ListPlace {
-    /// Whether the header of the list's phone column names a phone number.
+    /// Whether the header of the list's phone column announces phone numbers.
     #[must_use]
     pub fn has_phone_header(&self) -> bool {
         is_phone_header(&self.phone)
     }
 
-    /// A finding that the row read as headers looks like a title; `read` is its cell above the numbers, if known.
+    /// A finding that the row read as headers looks like a title; `read` is the cell of that row above the phone
+    /// numbers, if known.
     #[must_use]
     pub fn title_finding(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
         let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));

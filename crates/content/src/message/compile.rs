@@ -19,7 +19,7 @@ use super::{TextProblem, sort_problems};
 use campaign_core::domain::{MessageContent, NamedTemplate, TextLimit, find_text_violation};
 use campaign_core::finding::rules;
 
-/// Compiles the texts of a campaign against the names of its recipients and vars.
+/// Compiles the texts of a campaign, and checks the names in them against the columns, vars and tables of the campaign.
 ///
 /// `load` finds the text that `include` or `extends` names, inside the text folders, or says why it cannot.
 ///
@@ -54,8 +54,8 @@ pub fn compile_messages(
     Ok(CompiledMessages { tera, content, texts, metered, context, cells, includes })
 }
 
-/// Renders a text that is the same for the whole campaign. It can use only vars, `campaign` and `today`, and no other
-/// texts.
+/// Renders a text that is the same for the whole campaign. The text can use only vars, `campaign` and `today`, and no
+/// other texts.
 ///
 /// # Errors
 /// All problems found in the text.
@@ -75,7 +75,7 @@ pub fn render_constant(text: &NamedTemplate, names: &TemplateNames) -> Result<St
     )
 }
 
-/// The texts that are not constant, each once.
+/// The texts that are not constant, without duplicates.
 fn list_templates(content: &MessageContent<NamedTemplate>) -> Vec<&NamedTemplate> {
     let mut texts: Vec<&NamedTemplate> = Vec::new();
     for (_, text) in content.stages.iter().flat_map(|stage| stage.texts()) {
@@ -159,7 +159,7 @@ pub(super) fn shared_context(names: &TemplateNames, needs: &TemplateNeeds) -> Co
     context
 }
 
-/// The channel limits that constant texts violate.
+/// The problems with constant texts that violate a limit of their channel.
 pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<TextProblem> {
     let mut problems = Vec::new();
     for stage in &content.stages {

@@ -32,10 +32,10 @@ pub struct RowFilter<'c> {
     buffer: Vec<u8>,
 }
 
-/// Compiles an expression against the names that the recipients and vars have.
+/// Compiles an expression, and checks the names in it against the columns, vars and tables of the campaign.
 ///
 /// # Errors
-/// All its problems, at their places in the expression.
+/// All problems of the expression, each at its place in the expression.
 pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
     let NamedTemplate { name, source } = expression;
     let whole = NamedTemplate { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
@@ -66,7 +66,7 @@ pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> R
 }
 
 impl Condition {
-    /// A filter for many rows.
+    /// Creates a filter that can be applied to many rows.
     #[must_use]
     pub fn row_filter(&self) -> RowFilter<'_> {
         RowFilter { condition: self, context: self.context.clone(), buffer: Vec::new() }
@@ -102,7 +102,7 @@ impl RowFilter<'_> {
     }
 }
 
-/// Whether the source is one expression, without a second tag.
+/// Whether the source is a single expression in a single tag.
 fn is_one_expression(whole: &str) -> bool {
     let tokens = tokenize(whole);
     let ends = tokens.iter().filter(|token| matches!(token.kind, TokenKind::End { .. })).count();
@@ -110,7 +110,7 @@ fn is_one_expression(whole: &str) -> bool {
     ends <= 1 && tokens.last().is_none_or(|last| last.span.end == whole.len() || ends == 0)
 }
 
-/// Places where a condition does not treat a cell as text, and would be true for all rows or for none.
+/// The problems at places where a condition does not treat a cell as text, and would be true for all rows or for none.
 ///
 /// If tera cannot parse the condition, its corrected form is checked.
 fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bool) -> Vec<TextProblem> {
@@ -161,7 +161,7 @@ fn reword_without_braces(problem: TextProblem) -> TextProblem {
     TextProblem { message: format!("{message} in `{of}`"), help, ..problem }
 }
 
-/// The problem with its place in the expression instead of in the whole tag.
+/// Moves the place of a problem from the whole tag to the expression inside.
 fn shift_into_expression(problem: TextProblem, source: &str) -> TextProblem {
     let column = shift_column(problem.line, problem.column);
     let room = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);

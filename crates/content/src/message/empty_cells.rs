@@ -67,7 +67,7 @@ pub struct EmptyCellFinder<'m> {
 }
 
 impl CompiledMessages {
-    /// A finder for many rows.
+    /// Creates a finder that can be used for many rows.
     #[must_use]
     pub fn empty_cell_finder(&self) -> EmptyCellFinder<'_> {
         let headers = self.cells.by_header.iter();
@@ -100,7 +100,7 @@ impl CompiledMessages {
 }
 
 impl EmptyCellFinder<'_> {
-    /// Finds the uses of empty cells that are visible in the message of a row. `field` returns the cell of a column.
+    /// Finds the uses of empty cells that are visible in the message for a row. `field` returns the cell of a column.
     pub fn find<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Vec<EmptyCellUse> {
         let is_empty = |column: usize| field(column).chars().all(char::is_whitespace);
         if !self.columns.iter().any(|&column| is_empty(column)) {
@@ -129,7 +129,7 @@ impl EmptyCellFinder<'_> {
         found
     }
 
-    /// The place of a use.
+    /// The place at which a text uses an empty cell.
     #[must_use]
     pub fn find_place(&self, EmptyCellUse { text, number }: EmptyCellUse) -> Option<EmptyCellPlace> {
         let (of, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
@@ -153,7 +153,7 @@ fn marker_number(character: char) -> Option<usize> {
     usize::try_from(u32::from(character).checked_sub(FIRST_MARKER)?).ok()
 }
 
-/// The value, or the marker of the use if it is empty.
+/// The value, or the marker of this use if the value is empty.
 fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let number: usize = kwargs.must_get("use")?;
     let is_empty = value.as_str().is_some_and(|text| text.trim().is_empty());
@@ -161,7 +161,7 @@ fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> 
     Ok(marker.map_or_else(|| value.clone(), |marker| Value::from(marker.to_string())))
 }
 
-/// Adds to the real value the markers of those traced forms that have the same text.
+/// Adds to the real value the markers of each traced form whose text, without markers, equals the real text.
 fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
     let mut shown = String::new();
@@ -187,7 +187,7 @@ fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     })
 }
 
-/// Writes a value as text. Unlike tera, it keeps markers in lists.
+/// Writes a value as text. Unlike tera, this function keeps markers in lists.
 fn write_value(value: &Value, text: &mut String) {
     if let Some(items) = value.as_array() {
         items.iter().for_each(|item| {
@@ -268,7 +268,7 @@ pub fn find_defined_names(source: &str) -> impl Iterator<Item = String> {
 }
 
 impl Instrument<'_> {
-    /// The source with markers; `template` is its key.
+    /// Adds markers to the source of the template with the key `template`.
     pub(super) fn add_markers(&mut self, template: &str, source: &str) -> String {
         let tokens = tokenize(source);
         let (mut rest, mut rewritten, mut copied) = (tokens.as_slice(), String::new(), 0);
@@ -323,7 +323,7 @@ impl Instrument<'_> {
         rewritten + &source[copied..]
     }
 
-    /// The replacements for uses in a tag that passes their values on.
+    /// The replacements for those uses in a tag whose values the tag passes on.
     fn find_replacements(&mut self, template: &str, source: &str, tag: &[TemplateToken<'_>]) -> Vec<Replacement> {
         let followed = find_indirect_tokens(tag);
         let mut replacements = Vec::new();
@@ -366,7 +366,8 @@ impl Instrument<'_> {
     }
 }
 
-/// An expression that traces the value at the bytes `value`; with `list`, the value stays a list for a loop.
+/// An expression that traces the value at the bytes `value`; if `list` is set, the value stays a list that a loop can
+/// iterate over.
 fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], list: bool) -> String {
     let real = &source[value.clone()];
     if uses.is_empty() {
@@ -390,7 +391,7 @@ fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], lis
     format!("(({real}) | {TRACE}(list={list}, forms=[{}]))", forms.join(", "))
 }
 
-/// A loop over the traced list, if its variable has a traced value.
+/// Rewrites a `for` tag so that each loop variable also has a traced value.
 fn trace_loop(source: &str, tag: Range<usize>, head: &[TemplateToken<'_>], uses: &[Replacement]) -> Option<String> {
     let at = head.iter().position(|token| token.kind == TokenKind::Name("in"))?;
     let names: Vec<&str> = head[..at]
@@ -437,7 +438,7 @@ fn find_indirect_tokens(tag: &[TemplateToken<'_>]) -> Vec<bool> {
     followed
 }
 
-/// Whether the tokens end with `key=`, so that the key of `| get(key=…)` follows.
+/// Whether the tokens end with `key=`, after which the key of `| get(key=…)` follows.
 fn ends_with_key_argument(before: &[TemplateToken<'_>]) -> bool {
     matches!(
         before,

@@ -136,7 +136,7 @@ pub(super) fn reset_steps() {
     STEPS.set(MAX_STEPS);
 }
 
-/// Tera without templates, without escaping and with the limits.
+/// Creates a Tera engine without templates or escaping, but with our limits.
 pub(super) fn create_engine() -> Tera {
     let mut tera = Tera::new();
     tera.autoescape_on(Vec::<&str>::new());
@@ -166,22 +166,22 @@ fn long_value_error() -> Error {
     Error::message(format!("a value is longer than {MAX_BYTES} bytes"))
 }
 
-/// The value itself, if it is small enough.
+/// Returns the value itself, or an error if the value is too large.
 fn keep_if_small(value: &Value, _: Kwargs, _: &State) -> TeraResult<Value> {
     let mut room = MAX_BYTES;
-    measure_value(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(long_value_error)
+    take_room_for_value(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(long_value_error)
 }
 
-fn measure_value(value: &Value, depth: usize, room: &mut usize) -> Option<()> {
+fn take_room_for_value(value: &Value, depth: usize, room: &mut usize) -> Option<()> {
     let depth = depth.checked_sub(1)?;
     *room = room.checked_sub(value.as_str().map_or(1, str::len))?;
     if let Some(items) = value.as_array() {
-        return items.iter().try_for_each(|item| measure_value(item, depth, room));
+        return items.iter().try_for_each(|item| take_room_for_value(item, depth, room));
     }
     let mut entries = value.as_map().into_iter().flatten();
     entries.try_for_each(|(key, item)| {
         *room = room.checked_sub(key.as_str().map_or(1, str::len))?;
-        measure_value(item, depth, room)
+        take_room_for_value(item, depth, room)
     })
 }
 
@@ -204,14 +204,14 @@ fn join_filter(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String>
     let separator: &str = kwargs.get("sep")?.unwrap_or("");
     let mut room = MAX_BYTES;
     let separators = items.len().saturating_sub(1).saturating_mul(separator.len());
-    let fit = items.iter().try_for_each(|item| measure_value(item, MAX_DEPTH, &mut room));
+    let fit = items.iter().try_for_each(|item| take_room_for_value(item, MAX_DEPTH, &mut room));
     if fit.is_none() || separators > MAX_BYTES {
         return Err(long_value_error());
     }
     Ok(items.iter().map(Value::to_string).collect::<Vec<_>>().join(separator))
 }
 
-/// A number with this many decimals. Without `precision`, a whole number without a decimal point.
+/// Rounds a number to `precision` decimals. Without `precision`, returns a whole number without a decimal point.
 fn round_filter(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let precision: i32 = kwargs.get("precision")?.unwrap_or(0);
     let scale = 10_f64.powi(precision.clamp(-15, 15));
@@ -271,7 +271,7 @@ pub(super) const NO_DATE: &str = "No date: ";
 /// The spellings of dates in cells.
 const DATE_FORMATS: [&str; 3] = ["%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d"];
 
-/// The language that the filter names, or the campaign's.
+/// The language that the filter call names, or else the language of the campaign.
 fn choose_language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
     let named: Option<&str> = kwargs.get("language")?;
     match named {
@@ -288,7 +288,7 @@ fn choose_language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
     }
 }
 
-/// An amount with separated thousands, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
+/// Formats an amount with separated thousands, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
 pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
     let language = choose_language(&kwargs, state)?;
     let hundredths = match value.as_str() {
@@ -312,7 +312,7 @@ pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> Tera
     Ok(text)
 }
 
-/// An amount in hundredths, or the reason why it is not one.
+/// Parses an amount into hundredths, or returns the reason why the text is not an amount.
 ///
 /// All groups of three digits must have the same separator, and the decimal separator must be a different one. A single
 /// comma or point before three digits is ambiguous, so such an amount is rejected.
@@ -352,7 +352,7 @@ fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
 }
 
 /// Whether groups of digits are thousands: one group, or groups of three after the first, all with the same separator.
-/// The decimal separator must be a different one.
+/// The decimal separator must differ from the thousands separator.
 fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bool {
     let is_same =
         signs.windows(2).all(|pair| pair[0] == pair[1]) && signs.first().is_none_or(|sign| Some(sign) != fraction);
@@ -365,14 +365,14 @@ fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bo
     }
 }
 
-/// Converts a number that a template calculated to hundredths.
+/// Converts to hundredths a number that a template calculated.
 fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     // A separator before more than three digits cannot be a thousands separator.
     parse_hundredths(&format!("{whole}.{fraction:0<6}"))
 }
 
-/// A date in words, or in the digits of `format`: `2026-12-05` is `5 грудня 2026` in Ukrainian.
+/// Formats a date in words, or as `format` specifies: `2026-12-05` is `5 грудня 2026` in Ukrainian.
 pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
     let language = choose_language(&kwargs, state)?;
     let text = value.to_string();

@@ -34,8 +34,8 @@ impl RenderFailure {
     }
 }
 
-/// The explanation of a tera error at these bytes of a text, and the bytes of the whole expression. `is_column` tells
-/// columns of the list from other names.
+/// The explanation of a tera error at these bytes of a text, and the bytes of the whole expression. `is_column` says
+/// whether a name is a column of the list.
 pub(super) fn explain_failure(
     kind: &ErrorKind,
     source: &str,
@@ -59,7 +59,7 @@ fn quoted_words(message: &str) -> [&str; 2] {
     [pieces.nth(1).unwrap_or(""), pieces.nth(1).unwrap_or("")]
 }
 
-/// The plain name of a tera type.
+/// The name of a tera type in plain words.
 fn describe_type(theirs: &str) -> &'static str {
     match theirs {
         "string" | "&str" => "text",

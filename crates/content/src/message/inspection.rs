@@ -31,7 +31,7 @@ pub struct ConditionCheck {
     pub span: Range<usize>,
 }
 
-/// The simple conditions on bare names in a text.
+/// The simple conditions in a text, each of which tests a bare name.
 #[must_use]
 pub fn find_condition_checks(text: &NamedTemplate) -> Vec<ConditionCheck> {
     let tokens = tokenize(&text.source);
@@ -51,7 +51,7 @@ pub fn find_condition_checks(text: &NamedTemplate) -> Vec<ConditionCheck> {
     checks
 }
 
-/// The simple conditions on bare names in a compound condition.
+/// The simple conditions in a compound condition, each of which tests a bare name.
 pub(super) fn list_simple_checks(condition: &[TemplateToken<'_>], source: &str) -> Vec<ConditionCheck> {
     let joins = |token: &TemplateToken<'_>| {
         matches!(token.kind, TokenKind::Name("and" | "or" | "not") | TokenKind::Symbol("(" | ")"))
@@ -62,7 +62,7 @@ pub(super) fn list_simple_checks(condition: &[TemplateToken<'_>], source: &str) 
     simple.filter(|check| check.kind != ConditionKind::IsTruthy || named(&check.name) == 1).collect()
 }
 
-/// The check in a condition without `and`, `or` and `not`, if it is simple.
+/// Parses a condition without `and`, `or` and `not`. `None` if the condition is not simple.
 fn parse_check(condition: &[TemplateToken<'_>], source: &str) -> Option<ConditionCheck> {
     let (first, last) = (condition.first()?, condition.last()?);
     let as_number = || {
@@ -115,7 +115,7 @@ fn parse_kind(value: &TemplateToken<'_>) -> Option<ConditionKind> {
     }
 }
 
-/// The comparisons of names with numbers by `<` or `>`: no cell is a number, so each of them fails.
+/// The comparisons of a name with a number by `<` or `>`, which always fail because no cell is a number.
 #[must_use]
 pub fn find_number_comparisons(text: &NamedTemplate) -> Vec<ConditionCheck> {
     let is_order = |check: &ConditionCheck| {
@@ -236,7 +236,7 @@ pub fn constant_parts(text: &NamedTemplate) -> impl Iterator<Item = (&str, Range
     find_literals(&text.source).into_iter().map(|at| (&text.source[at.clone()], at))
 }
 
-/// The source with `x` for each byte of its tags, so that positions in it are positions in the source.
+/// Masks each byte of the tags with `x`, so that byte positions stay the same as in the source.
 #[must_use]
 pub fn mask_tags(text: &NamedTemplate) -> String {
     let mut masked = String::with_capacity(text.source.len());

@@ -75,12 +75,12 @@ impl<'l> TemplateLibrary<'l> {
         Self { load, names, loaded: BTreeMap::new(), problems: Vec::new() }
     }
 
-    /// Parses a text with its includes. `None` if its syntax is wrong.
+    /// Parses a text with its includes. `None` if the syntax of the text is wrong.
     pub(super) fn read_text(&mut self, text: &NamedTemplate) -> Option<TemplateAnalysis> {
         self.read_included(text, &mut Vec::new())
     }
 
-    /// The number of steps of a part of `outline` with this many tokens and bytes and these events.
+    /// The cost in steps of a part of `outline`, given the count of its tokens and bytes and the range of its events.
     pub(super) fn count_steps(&self, outline: &Outline, tokens: usize, bytes: usize, events: Range<usize>) -> usize {
         let of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
         let parent = outline.find_parent().map_or(0, of);
@@ -92,7 +92,8 @@ impl<'l> TemplateLibrary<'l> {
         events.fold(tokens + bytes / BYTES_PER_STEP, usize::saturating_add)
     }
 
-    /// `chain` contains the names of the texts being read, the outermost first.
+    /// Parses a text and the texts that it includes. `chain` contains the names of the texts being read, the outermost
+    /// first.
     fn read_included(&mut self, text: &NamedTemplate, chain: &mut Vec<String>) -> Option<TemplateAnalysis> {
         let outline = match read_outline(text, self.names) {
             Ok(outline) => outline,
@@ -148,7 +149,7 @@ impl<'l> TemplateLibrary<'l> {
         Ok(())
     }
 
-    /// Outermost blocks of a child that no parent has, so that they would never be shown.
+    /// The problems with outermost blocks of a child that no parent has, which would therefore never be shown.
     fn find_unknown_blocks(&self, text: &NamedTemplate, outline: &Outline) -> Vec<TextProblem> {
         let blocks = |outline: &Outline| {
             let block = |event: &OutlineEvent| {
@@ -183,7 +184,7 @@ impl<'l> TemplateLibrary<'l> {
     }
 }
 
-/// Parses a single text.
+/// Parses a single text without its includes.
 fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, Vec<TextProblem>> {
     let outline = build_bounded_outline(&text.source)
         .map_err(|message| vec![TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message)])?;
@@ -236,7 +237,7 @@ fn find_grammar_error(name: &str, source: &str, names: &TemplateNames) -> Option
     Some(GrammarError { span: syntax_errors::error_span(report), message, help })
 }
 
-/// The syntax errors of a text: all slips, and the first other error.
+/// The syntax errors of a text: all slips, and the first error that is not a slip.
 fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: GrammarError) -> Vec<TextProblem> {
     let slips = SyntaxSlips::find(&text.source, names);
     let rest = if slips.slips.is_empty() {
@@ -261,7 +262,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
     slips.chain(rest).map(problem).collect()
 }
 
-/// Returns a problem if messages do not support the event.
+/// Returns a problem if the event uses something that messages do not support.
 fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextProblem> {
     let problem = |rule, message| TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
     let unknown = |rule, kind: &str, name: &str, known: &[&str]| {
@@ -349,7 +350,7 @@ impl MeteredSource {
         Self { source, inserted: pieces.into_iter().map(|(at, piece)| (at, piece.len())).collect() }
     }
 
-    /// The byte in the author's source for a byte of the metered source.
+    /// The offset in the author's source that corresponds to an offset in the metered source.
     pub(super) fn original_offset(&self, offset: usize) -> usize {
         let mut before = 0;
         for &(at, length) in &self.inserted {
@@ -375,12 +376,12 @@ pub(super) struct MeteredText {
 /// All compiled texts by their template key.
 pub(super) type MeteredTexts = BTreeMap<String, MeteredText>;
 
-/// The template key of the text with this index. Included texts cannot have it.
+/// The template key of the text with this index. No included text can have such a key.
 pub(super) fn template_key(index: usize) -> String {
     format!("\0{index}")
 }
 
-/// The text and the bytes that an error refers to, if it names them.
+/// The text and the bytes that an error refers to, if the error names a text.
 pub(super) fn error_place<'s>(error: &Error, metered: &'s MeteredTexts) -> Option<(&'s NamedTemplate, Range<usize>)> {
     let (ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report)) = error.kind() else { return None };
     let text = metered.get(report.filename())?;

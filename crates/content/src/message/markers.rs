@@ -59,7 +59,7 @@ impl MarkedText {
         all
     }
 
-    /// Adds a piece of the text.
+    /// Appends a piece of text, and records whether the piece comes from the row.
     fn push_piece(&mut self, piece: &str, from_row: bool) {
         let start = self.text.len();
         self.text.push_str(piece);
@@ -74,7 +74,7 @@ impl MarkedText {
 }
 
 impl CompiledMessages {
-    /// A marker for many rows.
+    /// Creates a marker that can be used for many rows.
     #[must_use]
     pub fn marker(&self) -> Marker<'_> {
         let mut tera = create_engine();
@@ -85,7 +85,7 @@ impl CompiledMessages {
         Marker { messages: self, tera, context: self.context.clone(), buffer: Vec::new() }
     }
 
-    /// The names whose values come from rows, in any text that sets them.
+    /// The names whose values come from the row, including names that any text sets from such values.
     fn find_row_names(&self) -> HashSet<String> {
         let mut names = HashSet::from(["row".to_owned(), "recipient".to_owned()]);
         names.extend(self.cells.by_name.iter().map(|(_, name)| (*name).to_owned()));
@@ -109,7 +109,7 @@ impl CompiledMessages {
 }
 
 impl Marker<'_> {
-    /// The rendered message of a row with marks. `field` returns the cell of a column.
+    /// Marks the parts of a row's rendered message that come from the row. `field` returns the cell of a column.
     pub fn mark_content<'f>(
         &mut self,
         row: Row,
@@ -165,7 +165,7 @@ fn uses_names(event: &OutlineEvent, names: &HashSet<String>) -> bool {
     }
 }
 
-/// The source with a filter around each expression that prints row data.
+/// Puts a marking filter around each expression that prints row data.
 fn add_marks(source: &str, names: &HashSet<String>) -> String {
     let (mut marked, mut copied) = (String::with_capacity(source.len()), 0);
     for SourceTag { inner, prints, events } in split_tags(source) {
@@ -194,7 +194,7 @@ fn match_marks(again: &str, text: &str) -> Option<MarkedText> {
     forms.find(|fitted| fitted.text == text)
 }
 
-/// The pieces between marks, and whether each came from the row. `None` if the marks are not balanced.
+/// The pieces between marks, and whether each piece comes from the row. `None` if the marks are not balanced.
 fn split_marks(marked: &str) -> Option<Vec<(&str, bool)>> {
     let (mut pieces, mut depth, mut begin) = (Vec::new(), 0_usize, 0);
     for (at, mark) in marked.match_indices([OPEN, CLOSE]) {
@@ -222,7 +222,7 @@ pub struct BranchFinder<'m> {
 }
 
 impl CompiledMessages {
-    /// A finder for many rows. `None` if no text has a condition.
+    /// Creates a finder that can be used for many rows. `None` if no text has a condition.
     #[must_use]
     pub fn branch_finder(&self) -> Option<BranchFinder<'_>> {
         let keys: BTreeSet<&str> = self.texts.iter().filter_map(|text| tera_key(&text.piece)).collect();
@@ -246,7 +246,7 @@ fn tera_key(piece: &MessagePiece) -> Option<&str> {
 }
 
 impl BranchFinder<'_> {
-    /// The branches that the message of a row takes, one bit each. `field` returns the cell of a column.
+    /// The branches that the message for a row takes, one bit each. `field` returns the cell of a column.
     pub fn find<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> u64 {
         if self.messages.cells.fill_context(&mut self.context, row, field).is_err() {
             return 0;
@@ -261,7 +261,7 @@ impl BranchFinder<'_> {
     }
 }
 
-/// The source with a marker after each tag that begins a branch. `number` is the number of the next branch.
+/// Adds a marker after each tag that begins a branch. `number` is the number of the next branch.
 fn add_markers(source: &str, number: &mut u32) -> String {
     let tokens = tokenize(source);
     let (mut rest, mut marked, mut copied, mut held) = (tokens.as_slice(), String::new(), 0, 0_usize);

@@ -1,4 +1,4 @@
-//! Message texts: templates become the text of each recipient.
+//! Message texts: templates become the text for each recipient.
 //!
 //! [`compile_messages`] finds every [`TextProblem`] before the first message is sent. A [`Renderer`] then fills the
 //! [`CompiledMessages`] row by row and returns a message that every channel accepts, or the reason why the row has
@@ -100,7 +100,8 @@ fn floor_boundary(source: &str, at: usize) -> usize {
     (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Sorts problems by text and place, and removes duplicates. Included texts follow those that include them.
+/// Sorts problems by text and place, and removes duplicates. Problems in included texts come after the problems in all
+/// other texts.
 fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Vec<TextProblem> {
     let position =
         |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());
@@ -109,7 +110,7 @@ fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Ve
     problems
 }
 
-/// A problem with some bytes of a text.
+/// A problem with the bytes `span` of a text.
 #[must_use]
 pub fn problem_at(
     text: &NamedTemplate,

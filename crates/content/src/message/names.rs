@@ -61,7 +61,8 @@ pub(super) enum NameScope {
 }
 
 impl TemplateNames {
-    /// All meanings of `name`. Several meanings are a clash. A word of the language is never a column.
+    /// All meanings of `name`. Several meanings are a clash. A reserved word of the template language has none of these
+    /// meanings.
     pub(super) fn find_meanings(&self, name: &str, scope: NameScope) -> Vec<NameMeaning> {
         if is_reserved(name) {
             return Vec::new();
@@ -84,7 +85,7 @@ impl TemplateNames {
         }
     }
 
-    /// The columns with that header.
+    /// The columns with this header.
     pub(super) fn find_columns(&self, header: &str) -> Vec<usize> {
         let headers = self.headers.iter().enumerate();
         headers.filter(|(_, candidate)| *candidate == header).map(|(index, _)| index).collect()
@@ -163,7 +164,7 @@ fn index_expression(header: &str) -> String {
     format!("recipient[{quote}{header}{quote}]")
 }
 
-/// A header in the usual form of a name: lower case, with underscores.
+/// Converts a header to the usual form of a name: lower case, with underscores.
 fn simplify_header(text: &str) -> String {
     text.trim().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).flat_map(char::to_lowercase).collect()
 }
@@ -178,8 +179,8 @@ fn shorten_list(names: &[&str]) -> String {
     }
 }
 
-/// An interned name: the context needs it for every row, and a copy would cost more than the cell. Only the distinct
-/// names in texts are kept, which are few.
+/// Interns a name, because the context needs the name for every row and copying it would cost more than the cell. Only
+/// the few distinct names in texts are kept.
 pub(super) fn intern_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -230,7 +231,7 @@ impl NameProblem {
         Self { rule, message, subject: None, help }
     }
 
-    /// A problem with this variable or column.
+    /// A problem about the variable or column `subject`.
     fn about(rule: &'static Rule, subject: &str, message: String, help: Option<String>) -> Self {
         Self { subject: Some(subject.to_owned()), ..Self::new(rule, message, help) }
     }
@@ -244,7 +245,7 @@ impl<'j> NameChecker<'j> {
         Self { names, library, scope, needs: TemplateNeeds::default(), problems: Vec::new() }
     }
 
-    /// Checks a text with its includes.
+    /// Checks the names in a text and in the texts that it includes.
     pub(super) fn check_text(&mut self, analysis: &TemplateAnalysis) {
         // A text that is too long is already rejected, and checking it would take too many steps. Unsupported
         // constructs can define names that are unknown here.
@@ -292,7 +293,7 @@ impl<'j> NameChecker<'j> {
         }
     }
 
-    /// Checks an included text or a parent. Returns the names that it defines.
+    /// Checks the names in an included text or a parent. Returns the names that the text defines.
     fn check_include(&mut self, name: &str, known: HashSet<String>, chain: &mut Vec<String>) -> HashSet<String> {
         let library = self.library;
         // Cycles are reported when texts are loaded.
@@ -309,7 +310,7 @@ impl<'j> NameChecker<'j> {
         defined.collect()
     }
 
-    /// Records what the event needs, or returns its problem.
+    /// Records the names that the event needs, or returns the problem with the event.
     fn check_event(&mut self, what: &OutlineAction, scopes: &Scopes, asked: &HashSet<&str>) -> Option<NameProblem> {
         let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
         match what {
@@ -403,7 +404,7 @@ impl<'j> NameChecker<'j> {
         }
     }
 
-    /// Records the table of a lookup, or returns its problem.
+    /// Records the table that a lookup uses. Returns the problem with the lookup, if there is one.
     fn check_lookup(&mut self, name: &str, lookup: Option<&TableLookup>) -> Option<NameProblem> {
         let index = self.names.find_table(name, self.scope)?;
         self.needs.tables.insert(index);
@@ -461,7 +462,7 @@ impl<'j> NameChecker<'j> {
     }
 }
 
-/// Vars that clash with another name, or are longer than a message.
+/// The problems with vars that clash with another name or are longer than a message.
 pub(super) fn check_vars(names: &TemplateNames, scope: NameScope) -> Vec<TextProblem> {
     let problem = |(name, value): &(String, String)| {
         let new = |rule, message| TextProblem::new(&format!("vars.{name}"), value, 0..value.len(), rule, message);
@@ -489,7 +490,7 @@ fn is_compared(source: &str, span: &Range<usize>) -> bool {
     ["==", "!="].iter().any(|sign| before.ends_with(sign))
 }
 
-/// The remedy for an unknown name in a comparison; `help` names similar names.
+/// The remedy for an unknown name in a comparison; `help` suggests other names.
 fn suggest_quotes(name: &str, help: String) -> String {
     let quotes = format!("if you mean the text `{name}`, write it in quotes: `'{name}'`");
     if help.starts_with("use one of these names") {

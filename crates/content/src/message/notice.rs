@@ -57,7 +57,8 @@ impl Notice {
     }
 }
 
-/// Renders an author's text with the members of a notice and with `count`, the number of notifications combined in it.
+/// Renders an author's text with the fields of a notice and with `count`, which says how many notifications the notice
+/// combines.
 ///
 /// # Errors
 /// A description of the problem with the text.
@@ -77,7 +78,7 @@ pub fn render_notice(text: &str, notice: &Notice, count: usize) -> Result<String
     tera.render(TEMPLATE_NAME, &context).map_err(|error| format_error(&error))
 }
 
-/// A value as JSON, with its quotation marks.
+/// Converts a value to JSON, with quotation marks around text.
 fn json_filter(value: &Value, _: Kwargs, _: &State) -> TeraResult<String> {
     serde_json::to_string(value).map_err(|error| Error::message(error.to_string()))
 }

@@ -116,7 +116,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// The outline of a source's tokens.
+    /// Builds the outline of a source from its tokens.
     pub(super) fn from_tokens(tokens: &[TemplateToken<'_>]) -> Self {
         let mut reader =
             OutlineReader { outline: Self { tokens: tokens.len(), ..Self::default() }, ..OutlineReader::default() };
@@ -169,7 +169,7 @@ impl OutlineReader {
         self.blocks > 0
     }
 
-    /// Reads a tag. `read` is the number of source tokens up to its end.
+    /// Reads a tag. `read` is the count of source tokens up to the end of the tag.
     fn read_tag(&mut self, tag: &[TemplateToken<'_>], read: usize) {
         let [opening, inner @ .., end] = tag else { return };
         if opening.kind == TokenKind::Print {
@@ -253,7 +253,7 @@ impl OutlineReader {
         self.outline.block_depth = self.outline.block_depth.max(self.blocks);
     }
 
-    /// The filters of `{% filter a | b %}`. The first has no preceding bar.
+    /// Reads the filters of `{% filter a | b %}`. The first filter has no preceding bar.
     fn read_filters(&mut self, arguments: &[TemplateToken<'_>]) {
         if let [TemplateToken { kind: TokenKind::Name(name), span }, rest @ ..] = arguments {
             self.push_event(OutlineAction::Filter((*name).to_owned()), span);
@@ -360,7 +360,7 @@ impl OutlineReader {
     }
 }
 
-/// The lookup that follows a name: `[key].column`.
+/// Parses the lookup that follows a name: `[key].column`.
 fn parse_lookup(after: &[TemplateToken<'_>]) -> Option<TableLookup> {
     let opens = |token: &TemplateToken<'_>| matches!(token.kind, TokenKind::Symbol("[" | "?["));
     let (first, inner) = after.split_first().filter(|(first, _)| opens(first))?;
@@ -421,7 +421,7 @@ fn ends_with_is_not(tokens: &[TemplateToken<'_>]) -> bool {
     )
 }
 
-/// Whether the tokens end with a value, so that an operator follows.
+/// Whether the tokens end with a value, which means that an operator follows.
 pub(super) fn ends_with_value(tokens: &[TemplateToken<'_>]) -> bool {
     let [before @ .., last] = tokens else { return false };
     let is_attribute = before.last().is_some_and(|token| matches!(token.kind, TokenKind::Symbol("." | "?.")));

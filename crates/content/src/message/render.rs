@@ -73,7 +73,7 @@ impl<'m> Renderer<'m> {
         Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts, interprets }
     }
 
-    /// The message of a row. `field` returns the cell of a column, or "".
+    /// Renders the message for a row. `field` returns the cell of a column, or "".
     ///
     /// The message follows the rules of its channels. Constant texts were checked at compile time.
     ///
@@ -121,7 +121,7 @@ pub(super) fn fill_template(tera: &Tera, key: &str, context: &Context, buffer: &
     Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
 }
 
-/// The reason why a row has no message, from a tera error in the text with this name.
+/// The reason why a row has no message, derived from a tera error in the text with this name.
 fn to_render_error(error: &Error, name: &str, messages: &CompiledMessages) -> RenderError {
     to_render_error_in(error, name, &messages.metered, &messages.cells)
 }
@@ -147,7 +147,7 @@ pub(super) fn to_render_error_in(
     }))
 }
 
-/// The problem of a text that cannot be rendered.
+/// The problem with a text that cannot be rendered.
 pub(super) fn failure_problem(
     kind: &tera::ErrorKind,
     text: &NamedTemplate,
@@ -229,14 +229,14 @@ impl CompiledMessages {
         self.cells.by_name.iter().find(|(_, known)| *known == name).map(|(column, _)| *column)
     }
 
-    /// The texts that were loaded for `include` and `extends`: name and source, by name.
+    /// The names and sources of the texts that were loaded for `include` and `extends`, sorted by name.
     #[must_use]
     pub fn includes(&self) -> &[(String, String)] {
         &self.includes
     }
 }
 
-/// Replaces each text in the content with its place. Returns the content, and the texts by place.
+/// Replaces each text in the content with its index. Returns the content, and the texts in the order of their indexes.
 pub(super) fn number_texts(
     content: &MessageContent<NamedTemplate>,
     piece: impl Fn(&NamedTemplate) -> MessagePiece,
@@ -283,7 +283,7 @@ impl FilledText {
         self.plain.as_deref().unwrap_or(&self.filled)
     }
 
-    /// Applies the author's replacements for this field.
+    /// Applies the replacements that the author requested for this field.
     pub(super) fn make_plain<T>(&mut self, stage: &Stage<T>, field: &ChannelField) {
         self.plain = match stage.outgoing_text(field, &self.filled) {
             Cow::Owned(plain) => Some(plain),
@@ -293,7 +293,7 @@ impl FilledText {
 }
 
 impl<'r> FilledMessage<'r> {
-    /// The final text at a place, or an empty text.
+    /// The final text with this index, or an empty text.
     #[must_use]
     pub fn text(self, place: usize) -> &'r str {
         self.texts.get(place).map_or("", FilledText::sent_text)
@@ -311,7 +311,7 @@ impl<'r> FilledMessage<'r> {
         Some(self.text(*place))
     }
 
-    /// The channels, in the order of attempts.
+    /// The channels, in fallback order.
     pub fn channels(self) -> impl Iterator<Item = Channel> {
         self.messages.content.stages.iter().map(Stage::channel)
     }
@@ -350,7 +350,7 @@ impl TemplateCells {
         }
     }
 
-    /// The columns.
+    /// The columns whose cells the texts need.
     pub(super) fn columns(&self) -> impl Iterator<Item = usize> {
         self.by_name.iter().map(|(column, _)| *column).chain(self.by_header.iter().map(|(column, _)| *column))
     }
@@ -425,7 +425,7 @@ impl TextSegments {
         Some(segments)
     }
 
-    /// Renders the text of a row into `text`. Returns false if it becomes longer than any message.
+    /// Renders the text of a row into `text`. Returns false if the text becomes longer than any message can be.
     pub(super) fn fill<'f>(&self, row: Row, field: impl Fn(usize) -> &'f str, text: &mut String) -> bool {
         text.clear();
         for segment in &self.0 {
@@ -438,7 +438,8 @@ impl TextSegments {
         text.len() <= MAX_BYTES
     }
 
-    /// Adds the meaning of a name. If no segment can hold the meaning, adds nothing and returns `None`.
+    /// Adds a segment for the value of a name. If no kind of segment can hold the value, adds nothing and returns
+    /// `None`.
     fn push_name(&mut self, name: &str, names: &TemplateNames) -> Option<()> {
         match names.find_meanings(name, NameScope::Recipient).as_slice() {
             [NameMeaning::Column(column)] => self.0.push(TextSegment::Cell(*column)),
@@ -454,7 +455,7 @@ impl TextSegments {
         Some(())
     }
 
-    /// Adds constant words.
+    /// Adds constant text.
     fn push_words(&mut self, words: &str) {
         match self.0.last_mut() {
             Some(TextSegment::Words(before)) => before.push_str(words),
@@ -632,7 +633,7 @@ mod segments_tests {
     use crate::message::render::fill_template;
     use crate::message::tests::{compile_sms, names};
 
-    /// The text rendered by tera and by segments. `None` if it has no segments.
+    /// Renders a text with tera and with segments. `None` if the text cannot be split into segments.
     fn render_both(source: &str, cells: &[&str]) -> Option<(Option<String>, Option<String>)> {
         let messages = compile_sms(source, &[]);
         let MessagePiece::Template { key, segments, .. } = &messages.texts[1].piece else {

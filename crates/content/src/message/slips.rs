@@ -17,13 +17,13 @@ const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
 const MAX_SLIPS: usize = 20;
 /// Tags with a condition, in common spellings.
 const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
-/// The Latin letter that a Cyrillic one looks like.
+/// The Latin letter that this Cyrillic letter looks like.
 #[must_use]
 pub fn latin_lookalike(c: char) -> Option<char> {
     CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (cyrillic == c).then_some(latin))
 }
 
-/// The Cyrillic letter that a Latin one looks like.
+/// The Cyrillic letter that this Latin letter looks like.
 #[must_use]
 pub fn cyrillic_lookalike(c: char) -> Option<char> {
     CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (latin == c).then_some(cyrillic))
@@ -69,7 +69,7 @@ impl SyntaxSlips {
         reader.found
     }
 
-    /// The source with all corrections.
+    /// Applies all corrections to the source.
     pub(super) fn apply_corrections(&self, source: &str) -> String {
         let (mut corrected, mut copied) = (String::with_capacity(source.len()), 0);
         for (span, instead) in &self.edits {
@@ -80,7 +80,7 @@ impl SyntaxSlips {
         corrected + &source[copied..]
     }
 
-    /// The position in the source for a position in the corrected source.
+    /// The position in the source that corresponds to a position in the corrected source.
     pub(super) fn original_offset(&self, at: usize) -> usize {
         let (mut corrected, mut original) = (0, 0);
         for (span, instead) in &self.edits {
@@ -96,7 +96,7 @@ impl SyntaxSlips {
         original + (at - corrected.min(at))
     }
 
-    /// Whether a slip overlaps these bytes of the source.
+    /// Whether a slip covers the beginning of these bytes of the source.
     pub(super) fn overlap(&self, span: &Range<usize>) -> bool {
         self.slips
             .iter()
@@ -208,7 +208,7 @@ impl<'s> SlipFinder<'s> {
         self.push_edit(piece.span.clone(), &latin, message, help);
     }
 
-    /// Corrects the name of a tag. Returns the number of its pieces.
+    /// Corrects the name of a tag. Returns how many pieces the name consists of.
     fn correct_tag_name(&mut self, name: &str, pieces: &[TagPiece]) -> usize {
         let second = self.lowercase_word(pieces.get(1)).unwrap_or_default();
         let slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
@@ -281,7 +281,7 @@ impl<'s> SlipFinder<'s> {
             .contains(&self.lowercase_word(Some(piece)).unwrap_or_default().as_str())
     }
 
-    /// Corrects an operator that is a word. Returns the number of its pieces.
+    /// Corrects an operator that is a word. Returns how many pieces the operator consists of.
     fn correct_word_operator(&mut self, pieces: &[TagPiece]) -> usize {
         let written = self.source_of(&pieces[0]);
         let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();
@@ -451,7 +451,7 @@ fn straight_quote_length(rest: &str, quote: char) -> Option<usize> {
     }
 }
 
-/// The length of a text between curly quotes that ends in its tag.
+/// The length of a text between curly quotes, if the text ends within the tag.
 fn curly_quote_length(rest: &str, quote: char, end: &str) -> Option<usize> {
     let closing = if "‘’‚".contains(quote) { "’‘'" } else { "”“»\"" };
     let tag = &rest[..rest.find(end)?];

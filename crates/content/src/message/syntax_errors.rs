@@ -86,7 +86,7 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
     }
 }
 
-/// The bytes of a syntax error. If the source ends too early, the end of the source.
+/// The bytes of a syntax error. If the source ends too early, this is the end of the source.
 pub(super) fn error_span(report: &ReportError) -> Range<usize> {
     let Range { start, end } = report.span().range;
     if report.message() == UNEXPECTED_END { end..end } else { start..end }
@@ -108,7 +108,7 @@ fn enclosing_tag<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
     Some(source[start..end].trim_matches('-').trim())
 }
 
-/// A token in backticks, if tera names it literally, such as `]`.
+/// Puts an expected token in backticks if tera names the token literally, such as `]`.
 fn quote_token(expected: &str) -> String {
     let bare = !expected.contains([' ', '`']) && !expected.bytes().any(|byte| byte.is_ascii_alphabetic());
     if bare { format!("`{expected}`") } else { expected.to_owned() }
@@ -149,7 +149,7 @@ pub(super) fn find_unclosed(source: &str) -> Option<(String, String)> {
     }
 }
 
-/// The beginning of an unclosed tag.
+/// Shortens an unclosed tag to its beginning.
 fn shorten(text: &str) -> String {
     const SHOWN: usize = 24;
     let line = text.lines().next().unwrap_or_default();

@@ -39,7 +39,7 @@ impl LookupTable {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The table from its stored text. `None` for other text.
+    /// The table from its stored text. `None` if the text is not a table.
     #[must_use]
     pub(crate) fn from_source(source: &str) -> Option<Self> {
         serde_json::from_str(source).ok()
@@ -59,7 +59,7 @@ impl LookupTable {
 /// The tables with these names, from the stored texts of a campaign.
 ///
 /// # Errors
-/// The missing tables.
+/// A problem for each table that is missing or invalid.
 pub fn load_tables(
     names: &[String],
     load: &mut dyn FnMut(&str) -> Result<String, String>,

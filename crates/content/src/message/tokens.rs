@@ -35,7 +35,7 @@ pub(super) struct TemplateToken<'s> {
     pub(super) span: Range<usize>,
 }
 
-/// Whether the source has neither tags nor comments, so that it is the same for all recipients.
+/// Whether the source has neither tags nor comments, and is therefore the same for all recipients.
 pub(super) fn is_constant(source: &str) -> bool {
     find_marker(source, 0).is_none()
 }
@@ -45,7 +45,7 @@ pub(super) fn tokenize(source: &str) -> Vec<TemplateToken<'_>> {
     Lexer::lex(source).tokens
 }
 
-/// The byte ranges of a source outside tags and comments.
+/// The byte ranges of a source that are outside tags and comments.
 pub(super) fn find_literals(source: &str) -> Vec<Range<usize>> {
     let mut literals = Lexer::lex(source).literals;
     literals.retain(|literal| !literal.is_empty());
@@ -105,7 +105,8 @@ impl<'s> Lexer<'s> {
         Some(())
     }
 
-    /// Skips `{% raw %} … {% endraw %}` if it begins here. `None` if it does not end.
+    /// Skips `{% raw %} … {% endraw %}` at this position, and returns whether it was found. `None` if `{% endraw %}` is
+    /// missing.
     fn skip_raw(&mut self) -> Option<bool> {
         let Some(begin) = lone_tag_length(self.remaining(), "raw") else { return Some(false) };
         let mut body = begin;

@@ -77,10 +77,10 @@ impl Occurrence {
         self.local_time().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
     }
 
-    /// The occurrence at a local time. `None` outside the supported range.
+    /// The occurrence at a local time. `None` if the time is outside the supported range.
     ///
-    /// A local time that a clock change skips moves to the moment of the change. A repeated local time means its first
-    /// occurrence.
+    /// A local time that a clock change skips moves to the moment of the change. If a clock change repeats the local
+    /// time, the first of the two moments is used.
     #[must_use]
     pub fn at_local_time(nominal: DateTime, zone: &TimeZone) -> Option<Self> {
         Some(Self { nominal, at: resolve_local_time(nominal, zone)?.0, zone: zone.clone() })
@@ -165,8 +165,8 @@ fn next_minute(local: DateTime) -> Option<DateTime> {
     local.checked_add(minute).ok()
 }
 
-/// The moment of a local time, and whether that local time exists. If a clock change skips the time, the moment is
-/// that of the change.
+/// The moment of a local time, and whether that local time exists. If a clock change skips the local time, returns the
+/// moment of the change.
 fn resolve_local_time(local: DateTime, zone: &TimeZone) -> Option<(Timestamp, bool)> {
     let ambiguous = zone.to_ambiguous_timestamp(local);
     match ambiguous.offset() {

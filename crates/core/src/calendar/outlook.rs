@@ -120,7 +120,7 @@ impl RunLimits<'_> {
         Outlook { finishes, unsent, ..outlook }
     }
 
-    /// The forecasts of the next occurrences after a moment: at most a hundred, within a year.
+    /// Forecasts up to a hundred occurrences after a moment, all within a year except perhaps the first three.
     #[must_use]
     pub fn forecast_schedule(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
         let ahead = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
@@ -148,7 +148,7 @@ impl RunLimits<'_> {
         runs
     }
 
-    /// The forecast of an occurrence, provided that no other run is being sent.
+    /// The forecast of an occurrence, assuming that no other run is being sent.
     fn forecast_occurrence(&self, begins: Timestamp) -> OccurrenceOutlook {
         let outlook = self.calculate_outlook(begins);
         if outlook.can_send() { OccurrenceOutlook::Sends(outlook) } else { OccurrenceOutlook::SendsNothing(outlook) }
@@ -158,7 +158,7 @@ impl RunLimits<'_> {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// The estimated number of unsent messages at the deadline, and when the run finishes.
+    /// Estimates how many messages are unsent at the deadline, and when the run finishes.
     fn simulate_sending(&self, begins: Timestamp, ends: Option<Timestamp>) -> (u64, Option<Timestamp>) {
         let followed = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
         let until = ends.map_or(followed, |ends| ends.min(followed));
@@ -267,14 +267,14 @@ impl DailyLimits {
         moment.to_zoned(self.zone.clone()).date()
     }
 
-    /// The start of the next local day. In some zones and years, it is not midnight.
+    /// The start of the next local day. In some zones and years, a day does not start at midnight.
     #[must_use]
     pub fn next_day_start(&self, moment: Timestamp) -> Zoned {
         let next = self.local_date(moment).tomorrow().and_then(|day| day.to_zoned(self.zone.clone()));
         next.unwrap_or_else(|_| Timestamp::MAX.to_zoned(self.zone.clone()))
     }
 
-    /// The number of days needed for `messages`, if none were sent before.
+    /// How many days are needed to send `messages` messages, if no messages were sent before.
     #[must_use]
     pub fn count_days(&self, messages: u64) -> u64 {
         let (mut left, mut days) = (messages, 0);

@@ -104,7 +104,7 @@ impl Timing {
         }
     }
 
-    /// The time, if there is only one.
+    /// The scheduled time, if the timing has only one.
     #[must_use]
     pub fn single_time(&self) -> Option<DateTime> {
         match self.0 {
@@ -136,7 +136,7 @@ fn translate_every(text: &str) -> Result<String, String> {
     Ok(format!("{} {} {}", time.minute(), time.hour(), parse_day_fields(days)?))
 }
 
-/// The cron fields for day of the month, month and day of the week.
+/// Parses days into the cron fields for day of the month, month and day of the week.
 fn parse_day_fields(days: &str) -> Result<String, String> {
     match days {
         "day" | "days" | "daily" => return Ok("* * *".to_owned()),
@@ -180,7 +180,7 @@ fn cron_weekday(day: usize) -> String {
     WEEKDAYS[day][..3].to_uppercase()
 }
 
-/// A day of the month: `1st`, `2nd`, `15th`.
+/// Parses a day of the month, such as `1st`, `2nd` or `15th`.
 fn parse_day_of_month(item: &str) -> Option<String> {
     let digits = item.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
     let number: u8 = digits.parse().ok()?;
@@ -197,7 +197,7 @@ fn parse_day_of_month(item: &str) -> Option<String> {
 
 /// Help for a date in another order, such as `05.12.2031 10:00` or `12/5/2031`.
 ///
-/// With slashes, the month can come first. If both readings are possible, the help shows both.
+/// In a date with slashes, the month can come first. If both readings are possible, the help shows both.
 #[must_use]
 pub fn suggest_date_order(text: &str) -> Option<String> {
     let mut words = text.split_whitespace();

@@ -64,7 +64,7 @@ impl DailyHours {
     }
 }
 
-/// The minute of the day for `09:00`.
+/// Parses a time such as `09:00` into the minute of the day.
 fn parse_minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |digits: &str, least: usize| {
@@ -98,7 +98,7 @@ impl Days {
         Some(Self(days))
     }
 
-    /// The days, with three or more consecutive days as a range: `mon-fri`, `mon, sat, sun`.
+    /// Formats the days, with three or more consecutive days as a range: `mon-fri`, `mon, sat, sun`.
     #[must_use]
     pub(crate) fn format_ranges(self) -> String {
         let (mut parts, mut day) = (Vec::new(), 0);
@@ -124,9 +124,9 @@ fn parse_weekday(name: &str) -> Option<usize> {
 }
 
 impl Window {
-    /// The window as text, with ranges of days: `09:00-20:00 on mon-fri`.
+    /// Formats the window as text, with ranges of days: `09:00-20:00 on mon-fri`.
     ///
-    /// Plans store the output of `Display`, so it must not change.
+    /// Plans store the output of `Display`, so that output must not change.
     #[must_use]
     pub fn format_short(&self) -> String {
         self.render(&self.days.format_ranges())
@@ -180,7 +180,7 @@ impl Window {
 pub struct Windows(Vec<(Window, TimeZone)>);
 
 impl Windows {
-    /// Combines windows.
+    /// Combines windows: messages may be sent only while all of them are open.
     #[must_use]
     pub fn new(windows: Vec<(Window, TimeZone)>) -> Self {
         Self(windows)
@@ -192,19 +192,22 @@ impl Windows {
         self.0.iter().all(|(window, zone)| window.contains(zone.to_datetime(moment)))
     }
 
-    /// The first moment, from `moment` on, at which all windows are open. `None` if there is none within a year.
+    /// The first moment, from `moment` on, at which all windows are open. `None` if there is no such moment within a
+    /// year.
     #[must_use]
     pub fn next_open_from(&self, moment: Timestamp) -> Option<Timestamp> {
         self.find_first(moment, true)
     }
 
-    /// The first moment, from `moment` on, at which a window is closed. `None` if there is none within a year.
+    /// The first moment, from `moment` on, at which a window is closed. `None` if there is no such moment within a
+    /// year.
     #[must_use]
     pub fn next_closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
         if self.0.is_empty() { None } else { self.find_first(moment, false) }
     }
 
-    /// How often the windows open until they have been open for `time` in total. `None` if they never open.
+    /// How many times the windows open, from `moment` on, until they have been open for `time` in total. `None` if they
+    /// never open.
     #[must_use]
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);
@@ -288,7 +291,8 @@ mod tests {
         .to_vec()
     }
 
-    /// A search minute by minute, without knowledge of clock changes.
+    /// Searches minute by minute for the first moment at which the window is open or closed, without knowledge of clock
+    /// changes.
     fn find_by_minutes(window: &Window, zone: &TimeZone, from: Timestamp, open: bool) -> Option<Timestamp> {
         let whole = Timestamp::from_second(from.as_second().div_euclid(60) * 60).unwrap();
         (0..4 * 24 * 60).map(|minute| whole.checked_add(minute.minutes()).unwrap()).map(|at| at.max(from)).find(|at| {

@@ -10,7 +10,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The time zone of a country by its ISO 3166 code. `None` if it has several.
+/// The time zone of the country with this ISO 3166 code. `None` if the country has several time zones or is unknown.
 #[must_use]
 pub fn zone_of_country(code: &str) -> Option<&'static str> {
     let place = ZONES.binary_search_by(|(known, _)| (*known).cmp(code)).ok()?;
@@ -287,7 +287,8 @@ impl InvertedZone {
     }
 }
 
-/// The time zone of an area code. `None` for codes without an area, such as 800, and for other countries.
+/// The time zone of an area code in the United States or Canada. `None` for codes without an area, such as 800, and for
+/// codes of other countries.
 #[must_use]
 pub fn zone_of_area_code(code: u16) -> Option<&'static str> {
     AREA_CODES.iter().find(|(_, codes)| codes.binary_search(&code).is_ok()).map(|(zone, _)| *zone)

@@ -29,13 +29,13 @@ pub struct Amount {
 pub struct ParseAmountError;
 
 impl Amount {
-    /// The amount multiplied by a count.
+    /// The amount multiplied by a count, saturating instead of overflowing.
     #[must_use]
     pub fn saturating_mul(self, count: u64) -> Self {
         Self { units: self.units.saturating_mul(i128::from(count)), ..self }
     }
 
-    /// The sum of both amounts.
+    /// This amount plus `other`, saturating instead of overflowing.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         let scale = self.scale.max(other.scale);
@@ -48,7 +48,7 @@ impl Amount {
         self.saturating_add(Self { units: other.units.saturating_neg(), ..other })
     }
 
-    /// The same amount with two decimals, or more if they are not zero.
+    /// The same amount without trailing zeros, but with at least two decimals.
     #[must_use]
     pub fn trim_decimals(self) -> Self {
         let (mut units, mut scale) = (self.units_at(2), self.scale.max(2));
@@ -75,7 +75,7 @@ impl Amount {
         self.units.saturating_mul(10_i128.pow(scale.saturating_sub(self.scale).min(MAX_DIGITS)))
     }
 
-    /// The sign, the digits before the decimal point and those after it.
+    /// The sign, the digits before the decimal point, and the digits after the decimal point.
     fn split_digits(self) -> (&'static str, String, String) {
         let sign = if self.is_negative() { "-" } else { "" };
         let places = self.scale as usize;
@@ -173,7 +173,7 @@ impl PartialEq for Amount {
 
 impl Eq for Amount {}
 
-/// A number with separated thousands: `1 000 000`.
+/// Formats a number with separated thousands: `1 000 000`.
 #[must_use]
 pub fn format_thousands(number: u64) -> String {
     group_digits(&number.to_string())
@@ -191,7 +191,7 @@ fn group_digits(digits: &str) -> String {
     text
 }
 
-/// A number with its noun: `1 row`, `2 rows`.
+/// Formats a count with its noun: `1 row`, `2 rows`.
 #[must_use]
 pub fn format_count(count: u64, noun: &str) -> String {
     let s = if count == 1 { "" } else { "s" };

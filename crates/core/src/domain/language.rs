@@ -61,10 +61,10 @@ impl Language {
         }
     }
 
-    /// The separators of thousands and of the fraction.
+    /// The thousands separator and the decimal separator.
     ///
-    /// The thousands separator is a plain space: any other would more than double the length of an SMS in Latin
-    /// letters.
+    /// If the thousands separator is a space, it is plain: a no-break space would more than double the length of an SMS
+    /// in Latin letters.
     #[must_use]
     pub fn separators(self) -> (char, char) {
         match self {

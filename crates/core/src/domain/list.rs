@@ -76,7 +76,7 @@ impl RowSet {
 }
 
 impl FromIterator<u32> for RowSet {
-    /// The rows with these numbers, in ascending order.
+    /// The rows with these numbers, which are expected in ascending order.
     fn from_iter<I: IntoIterator<Item = u32>>(rows: I) -> Self {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for row in rows {
@@ -162,7 +162,7 @@ impl Delimiter {
     /// The delimiters that detection tries; the first one wins a tie.
     pub const COMMON: [Self; 4] = [Self::COMMA, Self::SEMICOLON, Self::TAB, Self::PIPE];
 
-    /// The delimiter with this character. Letters, digits, quotes and line breaks cannot be one.
+    /// The delimiter with this character. Letters, digits, double quotes and line breaks cannot be delimiters.
     #[must_use]
     pub fn new(byte: u8) -> Option<Self> {
         let may_be = matches!(byte, b'\t' | b' ' | b'!'..=b'~') && !byte.is_ascii_alphanumeric() && byte != b'"';
@@ -175,7 +175,7 @@ impl Delimiter {
         self.0
     }
 
-    /// The name that messages use, such as `comma`.
+    /// The name of the delimiter for people, such as `comma`.
     #[must_use]
     pub fn name(self) -> String {
         match self {

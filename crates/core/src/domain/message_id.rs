@@ -53,7 +53,7 @@ impl IdRange {
     /// A range of `len` identifiers, whose upper bits are the days since 2026-01-01 and whose lower bits begin at a
     /// random number.
     ///
-    /// `len` is at most 2^32 + 2, so the start always leaves room for it.
+    /// `len` is at most 2^32 + 2, so the range always fits.
     #[must_use]
     pub fn draw(days: u64, random: u64, len: u64) -> Self {
         let start = random % (Self::SPAN - len);
@@ -94,7 +94,8 @@ pub enum GatewayMessageId {
 }
 
 impl GatewayMessageId {
-    /// The identifier as a number, if it is one: webhooks send text where answers contain a number (contract 2.4, 2.2).
+    /// Converts a numeric text to a number, because webhooks send identifiers as text and answers contain numbers
+    /// (contract 2.4, 2.2).
     #[must_use]
     pub fn normalize(self) -> Self {
         match self {

@@ -32,7 +32,7 @@ macro_rules! operations {
                 }
             }
 
-            /// The channels in fallback order; empty for a pipeline, which lists its own.
+            /// The channels in fallback order; empty for a pipeline, which lists its own channels.
             #[must_use]
             pub fn channels(self) -> &'static [Channel] {
                 match self {
@@ -60,14 +60,15 @@ operations! {
 impl OperationKind {
     /// The operation that carries these channels in this order.
     ///
-    /// Channels without a type of their own use a `pipeline`; WhatsApp uses one even alone (contract 2.1).
+    /// Channels without an operation type of their own use a `pipeline`; WhatsApp uses a `pipeline` even alone
+    /// (contract 2.1).
     #[must_use]
     pub fn for_channels(channels: &[Channel]) -> Self {
         Self::ALL.into_iter().find(|kind| kind.channels() == channels).unwrap_or(OperationKind::Pipeline)
     }
 
-    /// Whether the gateway promises a webhook for each message (contract 6.3). It promises less for a pipeline (6.4 and
-    /// 6.5).
+    /// Whether the gateway promises a webhook for each message (contract 6.3). For a pipeline, the gateway promises
+    /// less (6.4 and 6.5).
     #[must_use]
     pub fn promises_webhooks(self) -> bool {
         match self {
@@ -426,7 +427,8 @@ const ERROR_PARTS: [(PermanentError, &[&str]); 3] = [
 ];
 
 impl PermanentError {
-    /// The kind of a gateway error or status. `None` if sending again can help, or the error is unknown.
+    /// The permanent error that a gateway error or status means. `None` if sending again can help, or the error is
+    /// unknown.
     #[must_use]
     pub fn classify(error: &str) -> Option<Self> {
         let error = error.to_lowercase();

@@ -43,7 +43,8 @@ impl Phone {
         format!("{}…{:02}", &digits[..4], self.0 % 100)
     }
 
-    /// Replaces the number in a text with `place`, whether or not it is written with a country code and separators.
+    /// Replaces each occurrence of the number in a text with `place`, even if it is written without the country code or
+    /// with separators.
     #[must_use]
     pub fn hide_in_text<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
         /// The minimum number of digits that identify a number within its country.
@@ -69,7 +70,7 @@ impl Phone {
     }
 }
 
-/// Where these digits end if the text begins with them. Separators between them are skipped.
+/// The position after these digits, if the text begins with them. Separators between digits are skipped.
 fn find_number_end(digits: &str, text: &[u8]) -> Option<usize> {
     let mut end = 0;
     for digit in digits.bytes() {
@@ -111,7 +112,7 @@ pub struct ParseRegionError {
 }
 
 impl ParseRegionError {
-    /// What to write instead.
+    /// Suggests what to write instead of the invalid region.
     #[must_use]
     pub fn suggest_fix(&self) -> String {
         match self.meant {
@@ -146,13 +147,14 @@ impl Region {
         ]
     };
 
-    /// The region of the phone library.
+    /// The corresponding region of the phone library.
     pub fn to_library_region(self) -> rlibphonenumber::Region {
         self.0
     }
 }
 
-/// The country or territory that assigned a number. `None` if it is unknown, or if the number belongs to no country.
+/// The country or territory that assigned a number. `None` if the country is unknown, or if the number belongs to no
+/// country.
 #[must_use]
 pub fn find_country(phone: Phone) -> Option<Region> {
     let number = PHONE_NUMBER_UTIL.parse(format!("+{phone}"), None).ok()?;
@@ -220,7 +222,7 @@ impl ForgottenNumber {
     /// The smallest value; each fits into a signed integer.
     pub const MIN: u64 = 1 << 61;
 
-    /// The value for a number whose hash begins with these bytes.
+    /// The value that replaces a phone number whose hash begins with these bytes.
     #[must_use]
     pub fn from_hash(hash: [u8; 8]) -> Self {
         Self(u64::from_be_bytes(hash) % Self::MIN + Self::MIN)
@@ -280,7 +282,7 @@ pub struct CountryFinder {
 }
 
 impl CountryFinder {
-    /// The country of a number, as [`find_country`] returns it.
+    /// Like [`find_country`], but remembers the countries of phone number prefixes.
     pub fn find_country(&mut self, phone: Phone) -> Option<Region> {
         let mut prefix = phone.to_u64();
         while prefix >= PREFIX_DIVISOR {

@@ -233,7 +233,8 @@ impl Status {
 
     /// The delivery state that the status means.
     ///
-    /// The contract has no list; this is the platform's. UNKNOWN and unknown statuses can still change to any other.
+    /// The contract does not list statuses, so this mapping follows the platform. `UNKNOWN` and unrecognized statuses
+    /// can still change to any other status.
     #[must_use]
     pub fn delivery_state(&self) -> DeliveryState {
         match self {

@@ -42,7 +42,7 @@ pub enum ConsentVerdict {
 }
 
 impl ConsentVerdict {
-    /// The reason to skip the recipient. `None` with consent.
+    /// The reason to skip the recipient. `None` if consent was given.
     #[must_use]
     pub fn skip_reason(self) -> Option<&'static str> {
         match self {
@@ -149,7 +149,8 @@ pub struct ConsentRules {
 }
 
 impl ConsentRules {
-    /// The rules for a day, with the answers that mean consent. Without answers, the defaults apply.
+    /// The rules on the day `today`; `words` are the answers that mean consent. If `words` is empty, the default
+    /// answers apply.
     #[must_use]
     pub fn new(words: &[String], is_dated: bool, valid_for: Option<ConsentPeriod>, today: Date) -> Self {
         let words = match words {
@@ -173,7 +174,7 @@ impl ConsentRules {
         parse_consent_day(at).filter(|day| *day <= self.today)
     }
 
-    /// Judges a consent.
+    /// Decides from the cells of a row whether consent was given and is still valid.
     #[must_use]
     pub fn judge(&self, cells: ConsentCells<'_>) -> ConsentVerdict {
         match self.is_yes(cells.value) {
@@ -182,7 +183,7 @@ impl ConsentRules {
         }
     }
 
-    /// Judges a given consent by its date.
+    /// Decides from the date of a given consent whether the consent is still valid.
     #[must_use]
     pub fn judge_date(&self, at: &str) -> ConsentVerdict {
         if !self.is_dated {
@@ -219,7 +220,8 @@ pub fn parse_consent_day(cell: &str) -> Option<Date> {
 /// The number of bytes of a day.
 const DAY_LENGTH: usize = 10;
 
-/// Whether a text is a time such as `10:05` or `10:05:59`. Others are read by the calendar library, which takes longer.
+/// Whether a text is a time such as `10:05` or `10:05:59`. All other times are parsed by the calendar library, which is
+/// slower.
 fn is_plain_time(time: &[u8]) -> bool {
     let is_below = |tens: u8, ones: u8, limit: u8| {
         let digits = [tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0')];

@@ -73,9 +73,9 @@ pub fn measure_sms(text: &str) -> SmsSize {
     }
 }
 
-/// The parts of a text in order; no character is split between two.
+/// Splits a text into parts in order; no character is split between two parts.
 ///
-/// Together they are the text, and their number is the one that [`measure_sms`] counts.
+/// Joined, the parts are the original text, and [`measure_sms`] counts as many parts.
 #[must_use]
 pub fn split_sms(text: &str) -> Vec<&str> {
     let SmsSize { encoding, units, parts: count } = measure_sms(text);
@@ -97,7 +97,7 @@ pub fn split_sms(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The septets of the whole text; `None` if a character is not in the GSM alphabet.
+/// The count of septets in the whole text; `None` if a character is not in the GSM alphabet.
 fn count_gsm_units(text: &str) -> Option<usize> {
     if text.is_ascii() {
         return count_ascii_units(text.as_bytes());
@@ -108,8 +108,8 @@ fn count_gsm_units(text: &str) -> Option<usize> {
     })
 }
 
-/// [`count_gsm_units`] for ASCII bytes, the common case of the hot path: comparisons that the compiler can vectorize.
-/// `None` if a character is not in the GSM alphabet.
+/// [`count_gsm_units`] for ASCII bytes, the common case of the hot path, with comparisons that the compiler can
+/// vectorize. `None` if a character is not in the GSM alphabet.
 fn count_ascii_units(text: &[u8]) -> Option<usize> {
     let mut units = text.len();
     for chunk in text.chunks(128) {
@@ -128,12 +128,13 @@ fn count_ascii_units(text: &[u8]) -> Option<usize> {
     Some(units)
 }
 
-/// How many parts a text of `units` needs if no character takes two of them.
+/// How many parts a text of `units` units needs if no character takes two units.
 fn divide_evenly(units: usize, alone: usize, part: usize) -> usize {
     if units <= alone { usize::from(units > 0) } else { units.div_ceil(part) }
 }
 
-/// How many parts a text of `units` needs. `widths` are the units of each character; no character is split.
+/// How many parts a text of `units` units needs. `widths` yields the count of units of each character; no character is
+/// split.
 fn count_parts<W: Iterator<Item = usize>>(
     units: usize,
     alone: usize,
@@ -153,7 +154,7 @@ pub(super) fn is_gsm(c: char) -> bool {
     count_septets(c) > 0
 }
 
-/// The septets of a character: 1 in the basic alphabet, 2 in the extension, 0 in neither.
+/// How many septets a character takes: 1 in the basic alphabet, 2 in the extension, 0 outside of the GSM alphabet.
 pub(super) fn count_septets(c: char) -> u8 {
     match c {
         '\0'..='\x7f' => ASCII_SEPTETS[c as usize],
@@ -195,7 +196,7 @@ pub struct CostlyCharacters {
 /// The maximum number of different costly characters; a text with more uses another alphabet.
 const MAX_CHARACTERS: usize = 3;
 
-/// The characters that make a text need more parts: a few outside the GSM alphabet, or those that count twice.
+/// The characters that make a text need more parts: a few outside the GSM alphabet, or characters that count twice.
 ///
 /// `None` for a text that is written in another alphabet, or that does not need more parts because of them.
 #[must_use]

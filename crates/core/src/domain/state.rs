@@ -83,7 +83,7 @@ impl RowState {
         matches!(self, RowState::Delivered | RowState::Read)
     }
 
-    /// Whether the figure named after this state includes messages in the other state: `delivered` includes `read`.
+    /// Whether the figure named after this state includes messages in `state`: `delivered` includes `read`.
     #[must_use]
     pub fn includes_state(self, state: RowState) -> bool {
         self == state || (self == RowState::Delivered && state.is_delivered())
@@ -120,7 +120,8 @@ impl RowState {
         "undelivered",
     ];
 
-    /// The states that a word selects: the one with this name, or all of `undelivered`; empty for an unknown word.
+    /// The states that a word selects: the state with this name, or all states that `undelivered` covers; empty for an
+    /// unknown word.
     ///
     /// Skipped and invalid rows are not undelivered: no message was sent for them.
     #[must_use]
@@ -132,7 +133,7 @@ impl RowState {
         }
     }
 
-    /// The state in a sentence, such as `in doubt`.
+    /// The state as words in a sentence, such as `in doubt`.
     #[must_use]
     pub fn format_words(self) -> String {
         self.name().replace('_', " ")
@@ -165,7 +166,7 @@ impl RowState {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 
-    /// Whether a message in this state was or might have been sent, so that its number is guarded.
+    /// Whether a message in this state was or might have been sent, which means that its number is guarded.
     #[must_use]
     pub fn is_guarded(self) -> bool {
         match self {
@@ -182,13 +183,13 @@ impl RowState {
         }
     }
 
-    /// Whether the gateway proved this state, so that earlier doubts or decisions no longer explain it.
+    /// Whether the gateway proved this state, so earlier doubts or decisions no longer explain it.
     #[must_use]
     pub fn is_proven(self) -> bool {
         self.is_with_gateway() || matches!(self, RowState::Rejected | RowState::Failed)
     }
 
-    /// Whether the gateway has the message and reports no failure, so that earlier errors no longer explain the state.
+    /// Whether the gateway has the message and reports no failure, so earlier errors no longer explain the state.
     #[must_use]
     pub fn is_with_gateway(self) -> bool {
         matches!(self, RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read)

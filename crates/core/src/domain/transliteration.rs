@@ -66,7 +66,7 @@ impl PlainMode {
         Self::ALL.into_iter().find(|plain| plain.name() == name)
     }
 
-    /// The text after replacement; `None` if it stays the same.
+    /// The text after replacement; `None` if the text stays the same.
     ///
     /// `quotes` never adds parts: an ellipsis stays if the text needs UCS-2 anyway and three dots would not fit.
     /// `latin` leaves only characters of the GSM alphabet.
@@ -103,7 +103,7 @@ fn replace_with_latin(text: &str) -> Option<String> {
     Some(latin)
 }
 
-/// The text with keyboard characters instead of typographic ones.
+/// Replaces typographic characters in a text with keyboard characters.
 fn replace_typography(text: &str) -> Cow<'_, str> {
     let mut typed = Cow::Borrowed(text);
     if let Some(at) = text.find(|c| keyboard_replacement(c).is_some()) {
@@ -162,10 +162,10 @@ const LETTERS: [(char, &str); 37] = [
 /// Transliterations at the beginning of a word, if they differ.
 const INITIAL_LETTERS: [(char, &str); 5] = [('є', "ye"), ('ї', "yi"), ('й', "y"), ('ю', "yu"), ('я', "ya")];
 
-/// The text in Latin letters; apostrophes between letters and soft signs are omitted.
+/// Transliterates a text into Latin letters; apostrophes between letters and soft signs are omitted.
 ///
-/// A letter that becomes several is written in capitals within a word of capitals (`ЩАСТЯ`, `SHCHASTIA`), otherwise
-/// with an initial capital (`Щастя`, `Shchastia`).
+/// A capital that becomes several letters is written in capitals within a word of capitals (`ЩАСТЯ`, `SHCHASTIA`),
+/// otherwise with an initial capital (`Щастя`, `Shchastia`).
 pub fn transliterate(text: &str) -> String {
     let mut latin = String::with_capacity(text.len());
     let mut rest = text;
@@ -182,12 +182,12 @@ pub fn transliterate(text: &str) -> String {
     latin
 }
 
-/// A letter, an apostrophe, or a combining mark.
+/// Whether a character is a letter, an apostrophe, or a combining mark.
 fn is_word_character(c: char) -> bool {
     c.is_alphabetic() || is_apostrophe(c) || matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// The Ukrainian apostrophe in its typed and printed forms.
+/// Whether a character is the Ukrainian apostrophe in a typed or printed form.
 pub fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '\u{2019}' | '\u{2bc}')
 }
@@ -227,7 +227,7 @@ fn transliterate_word(word: &str, latin: &mut String) {
     }
 }
 
-/// The lower-case letter with its transliteration; `None` if it is not in the table.
+/// The lower-case letter with its transliteration; `None` if the letter is not in the table.
 fn find_letter(letter: char) -> Option<(char, &'static str)> {
     let small = letter.to_lowercase().next()?;
     LETTERS.iter().find(|(from, _)| *from == small).copied()

@@ -27,8 +27,8 @@ pub fn is_reserved(name: &str) -> bool {
     name.starts_with("__") || lists.iter().any(|words| words.contains(&name))
 }
 
-/// Whether a column or constant can have this name: Latin letters, digits and `_`, not starting with a digit, not
-/// taken.
+/// Whether a column or constant can have this name: Latin letters, digits and `_`, not starting with a digit, and not
+/// built in or reserved.
 #[must_use]
 pub fn is_variable(name: &str) -> bool {
     let starts = |first: char| first == '_' || first.is_ascii_alphabetic();

@@ -36,8 +36,8 @@ impl VariantAllocation {
         Self { holdout: None, salt: format!("variant\0{campaign}"), ends: ends.collect() }
     }
 
-    /// Holds out this many hundredths of a percent of the recipients. The same recipients are held out if `of`, a
-    /// campaign or a group, is the same.
+    /// Holds out this many hundredths of a percent of the recipients. `of` names a campaign or a group; equal names
+    /// hold out the same recipients.
     #[must_use]
     pub fn with_holdout(self, of: &str, share: u64) -> Self {
         Self { holdout: Some(HoldoutDraw { salt: format!("holdout\0{of}"), share }), ..self }

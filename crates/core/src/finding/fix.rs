@@ -39,7 +39,7 @@ impl Fix {
         Self::new(title, [(span, text.into())])
     }
 
-    /// The bytes from its first edit to its last.
+    /// The start of the first edit and the end of the last edit.
     fn extent(&self) -> (usize, usize) {
         let start = self.edits.iter().map(|edit| edit.span.start).min().unwrap_or(0);
         let end = self.edits.iter().map(|edit| edit.span.end).max().unwrap_or(0);
@@ -62,7 +62,8 @@ impl Finding {
         self
     }
 
-    /// The fix and the whole file that it edits. A finding without a file, or in an excerpt of a file, has none.
+    /// The fix and the whole file that it edits. `None` if the finding has no file or is in an excerpt, or if the fix
+    /// does not fit the file.
     #[must_use]
     pub fn placed_fix(&self) -> Option<(&SourceLocation, &Fix)> {
         let place = self.place.as_ref().filter(|place| place.first_line == 1)?;

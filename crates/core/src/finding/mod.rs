@@ -67,19 +67,19 @@ impl Finding {
         Self { rule, severity, message, subject: None, place: None, help: None, fix: None }
     }
 
-    /// The same finding as a warning, if the problem is only likely.
+    /// The same finding as a warning, for a problem that is only likely.
     #[must_use]
     pub fn into_warning(self) -> Self {
         Self { severity: Severity::Warning, ..self }
     }
 
-    /// The same finding as a note, if nothing has to be done now.
+    /// The same finding as a note, for a problem about which nothing has to be done now.
     #[must_use]
     pub fn into_note(self) -> Self {
         Self { severity: Severity::Note, ..self }
     }
 
-    /// The same finding as an error, if warnings count as errors.
+    /// The same finding, but with a warning turned into an error.
     #[must_use]
     pub fn into_strict(self) -> Self {
         let severity = if self.severity == Severity::Warning { Severity::Error } else { self.severity };
@@ -149,7 +149,7 @@ pub struct SourceLocation {
 }
 
 impl SourceLocation {
-    /// These bytes of a whole file; a span that is out of bounds or splits a character is clamped.
+    /// The location of these bytes in a whole file; a span that is out of bounds or splits a character is clamped.
     #[must_use]
     pub fn new(source: &SourceText, span: Range<usize>) -> Self {
         let text = source.text();
@@ -177,9 +177,10 @@ impl SourceLocation {
         line.trim_start_matches('\u{feff}').chars().count() + 1
     }
 
-    /// The line and column of the first character and of the one after the last, from 1, columns in UTF-16 units.
+    /// The line of the first character, and the columns of the first character and after the last character. Lines and
+    /// columns count from 1, columns in UTF-16 units.
     ///
-    /// The end is never before the beginning, and stays on the first line if the location spans several.
+    /// The end is never before the beginning, and stays on the first line if the location spans several lines.
     #[must_use]
     pub(crate) fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
         let units = |text: &str| text.encode_utf16().count();
@@ -189,7 +190,7 @@ impl SourceLocation {
         (self.line_number(), start..=start + units(marked))
     }
 
-    /// The line and column of a byte of the source, from 1, with columns in the units that `count` counts.
+    /// The line and column of a byte of the source, from 1; `count` measures the column.
     pub(crate) fn position_of(&self, at: usize, count: impl Fn(&str) -> usize) -> (usize, usize) {
         let before = self.source.text().get(..at).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
@@ -221,7 +222,7 @@ pub struct BriefFinding {
 }
 
 impl BriefFinding {
-    /// The first findings that are errors, or the first ones if there are no errors.
+    /// The first findings that are errors, or the first findings of any severity if there are no errors.
     #[must_use]
     pub fn from_findings(findings: &[Finding]) -> Vec<Self> {
         let refuses = findings.iter().any(Finding::is_error);

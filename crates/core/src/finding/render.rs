@@ -25,7 +25,7 @@ const MIN_TEXT_WIDTH: usize = 24;
 
 /// The findings for people, sorted by file and location; `color` adds ANSI colors.
 ///
-/// A finding without a location comes before those of any file and has no excerpt.
+/// Findings without a location come first and have no excerpt.
 #[must_use]
 pub fn render_findings(findings: &[Finding], color: bool) -> String {
     render_findings_in_columns(findings, color, None)
@@ -67,7 +67,8 @@ pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
         .collect()
 }
 
-/// A fix for programs. Lines and columns are from 1, columns in characters; the end is after the last character.
+/// A fix as JSON for programs. Lines and columns count from 1, columns in characters; the end is after the last
+/// character.
 fn fix_json(place: &SourceLocation, fix: &Fix) -> Value {
     let edit = |edit: &FixEdit| {
         let position = |at| place.position_of(at, |line| line.chars().count());
@@ -87,7 +88,7 @@ fn sort_key(place: &SourceLocation) -> (PathBuf, usize, usize) {
     (place.source.path().to_owned(), place.line_number(), place.column_number())
 }
 
-/// Whether a quoted text stays on one line: a command or a short text, because people copy them.
+/// Whether a quoted text stays on one line, because people copy it: a command or a short text.
 #[must_use]
 pub fn is_kept_whole(quoted: &str) -> bool {
     quoted.starts_with("campaign ") || quoted.chars().count() <= MAX_UNBROKEN_QUOTE
@@ -143,7 +144,7 @@ fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>
     text
 }
 
-/// A line without color codes.
+/// Strips color codes from a line.
 fn strip_colors(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let first = parts.next().unwrap_or_default();
@@ -153,7 +154,7 @@ fn strip_colors(line: &str) -> String {
 
 /// The first line of the location without a BOM, and its underlined part.
 ///
-/// A span over several lines would be drawn as a bracket beside them, which hides what matters.
+/// A span over several lines would be drawn as a bracket beside the lines, which hides what matters.
 fn find_first_line(place: &SourceLocation) -> (&str, Range<usize>) {
     let text = place.source.text();
     let bom = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -261,7 +262,7 @@ fn region_json(place: &SourceLocation) -> Value {
     json!({ "startLine": line, "startColumn": columns.start(), "endLine": line, "endColumn": columns.end() })
 }
 
-/// A path as a URI reference: relative as typed, or `file:`.
+/// Converts a path to a URI reference: relative as typed, or `file:`.
 fn format_uri(path: &Path) -> String {
     let parts: Vec<String> = path
         .components()
@@ -275,7 +276,7 @@ fn format_uri(path: &Path) -> String {
     if path.is_absolute() { format!("file:///{parts}") } else { parts }
 }
 
-/// A name with percent-encoding for a URI.
+/// Percent-encodes a name for a URI.
 fn percent_encode(name: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     name.as_bytes()
@@ -312,12 +313,12 @@ fn format_command(file: &Path, finding: &Finding) -> String {
     format!("::{level} {at}::{}", escape_data(&format!("{}{help}", finding.message)))
 }
 
-/// Escapes the text after the second `::`.
+/// Escapes the message of a workflow command, which follows the second `::`.
 fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Escapes the value of a property.
+/// Escapes the value of a property of a workflow command.
 fn escape_property(text: &str) -> String {
     escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -25,8 +25,8 @@ pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
-/// The only name that can be meant by `typed`: at most two letters differ, and at least two more in every other similar
-/// name.
+/// The only name that `typed` can mean: at most two letters differ, and every other similar name differs by at least
+/// two more letters.
 pub fn only_candidate<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = typed.to_lowercase();
     let similar = names.into_iter().filter(|name| did_you_mean(typed, [*name]).is_some());
@@ -40,12 +40,12 @@ pub fn only_candidate<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>)
     }
 }
 
-/// Names in backticks, joined by commas and a final `or`.
+/// Joins names in backticks with commas and a final `or`.
 pub fn join_alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     join_with(names, "or")
 }
 
-/// Names in backticks, joined by commas and a final `and`.
+/// Joins names in backticks with commas and a final `and`.
 pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     join_with(names, "and")
 }
@@ -59,7 +59,7 @@ fn join_with<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String
     }
 }
 
-/// A word quoted for a shell.
+/// Quotes a word for a shell.
 pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
     let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
@@ -70,7 +70,7 @@ pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// Escapes control characters in a text of this program, which might quote other texts; line breaks are kept.
+/// Escapes control characters in a text of this program, which might quote other texts; line breaks and tabs are kept.
 #[must_use]
 pub fn escape_controls(text: &str) -> String {
     escape_harmful(text, |c| matches!(c, '\n' | '\t').then_some(c))
@@ -86,10 +86,11 @@ pub fn escape_to_one_line(text: &str) -> String {
     })
 }
 
-/// Equivalent JSON without characters that control a terminal or reorder text.
+/// Escapes characters in JSON that control a terminal or reorder text. The result is equivalent JSON.
 #[must_use]
 pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
-    // The library escapes other control characters, and outside strings there are only line breaks.
+    // `serde_json` already escapes the other control characters in strings. Outside strings, the only control
+    // characters are line breaks.
     if !json.contains(|c| c != '\n' && is_harmful(c)) {
         return Cow::Borrowed(json);
     }
@@ -116,9 +117,9 @@ fn escape_harmful(text: &str, own: impl Fn(char) -> Option<char>) -> String {
     shown
 }
 
-/// Whether a character is a control, changes the text direction, ends a line, or is invisible.
+/// Whether a character is a control character, changes the text direction, ends a line, or is invisible.
 ///
-/// The joiners U+200C and U+200D stay: Persian words and many emoji need them.
+/// The joiners U+200C and U+200D are allowed: Persian words and many emoji need them.
 fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -149,7 +150,7 @@ pub fn mask_numbers(text: &str) -> String {
     shown + rest + cut
 }
 
-/// Where the digits or the date at the beginning of a text end.
+/// The end of the digits or of the date at the beginning of a text.
 fn find_number_end(text: &str) -> usize {
     if let Some(date) = find_date_end(text) {
         return date;

@@ -25,7 +25,7 @@ pub struct ListColumn {
     pub is_used: bool,
 }
 
-/// The columns of a list except the phone columns, each with whether it is used.
+/// The columns of a list except the phone columns, each marked as used or unused.
 pub(super) fn list_columns(header: &ListHeader, used: &BTreeSet<usize>) -> Vec<ListColumn> {
     let columns =
         header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| !header.phones().contains(*index));
@@ -54,14 +54,14 @@ pub struct EmptyCells {
 pub(super) struct EmptyUses(BTreeMap<(usize, EmptyCellUse), RoaringBitmap>);
 
 impl EmptyUses {
-    /// Adds the uses of a row.
+    /// Adds the empty cells that the message for a row uses.
     pub(super) fn add_row(&mut self, row: Row, arm: usize, uses: Vec<EmptyCellUse>) {
         for of in uses {
             self.0.entry((arm, of)).or_default().insert(row.get());
         }
     }
 
-    /// Groups the rows by text and column, in the order of the texts; `finders` has an entry for each variant.
+    /// Groups the rows with empty cells by text and column. `finders` has one entry for each variant.
     pub(super) fn group_by_text(&self, finders: &[EmptyCellFinder<'_>]) -> Vec<EmptyCells> {
         let mut cells: Vec<EmptyCells> = Vec::new();
         for ((arm, of), rows) in &self.0 {
@@ -123,7 +123,7 @@ pub struct DistinctValues {
 }
 
 impl DistinctValues {
-    /// The value, if there is only one.
+    /// The only value, or `None` if there are none or several.
     #[must_use]
     pub fn single_value(&self) -> Option<&str> {
         self.values.first().filter(|_| self.values.len() == 1 && !self.has_more).map(String::as_str)
@@ -142,7 +142,7 @@ impl DistinctValues {
 }
 
 impl OptedOutCells {
-    /// The columns that record opt-outs, without rows yet.
+    /// Creates an empty set of cells for each column that records opt-outs.
     pub(super) fn from_columns(columns: &[ListColumn]) -> Vec<Self> {
         let cells = |ListColumn { index, header, name, .. }: &ListColumn| {
             Some(Self {
@@ -160,7 +160,7 @@ impl OptedOutCells {
         columns.iter().filter_map(cells).collect()
     }
 
-    /// Adds the cell of a planned row.
+    /// Records a planned row's cell, as an opt-out or as another value.
     pub(super) fn add_row(&mut self, row: Row, fields: RecordFields<'_>) {
         let value = fields.get(self.index);
         let state = self.states.get(value).copied().unwrap_or_else(|| {
@@ -201,7 +201,7 @@ struct SelectorColumn {
 }
 
 impl UnmatchedCells {
-    /// The columns of a campaign, without cells yet.
+    /// The columns that select texts in a campaign, each with an empty set of unmatched cells.
     pub(super) fn for_campaign(brief: &CampaignBrief, header: &ListHeader) -> Self {
         let texts = || brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts);
         let names = header.names().iter().chain(header.headers());
@@ -220,7 +220,7 @@ impl UnmatchedCells {
         Self { columns }
     }
 
-    /// Adds the cell of an invalid row, if the reason is that no text matches.
+    /// Records the cell of an invalid row, if `reason` says that no text matches the cell.
     pub(super) fn add_cell(&mut self, fields: RecordFields<'_>, reason: &str) {
         let Some(column) = self.columns.iter_mut().find(|column| column.is_unmatched_reason(reason)) else { return };
         let cell = fields.get(column.index).trim();
@@ -234,7 +234,7 @@ impl UnmatchedCells {
         self.columns.iter().any(|column| column.is_unmatched_reason(reason))
     }
 
-    /// Adds help about the unmatched cells to a finding about rows with this reason.
+    /// Adds help about the unmatched cells to `finding`, if `reason` says that no text matches a cell.
     pub(super) fn add_cells_help(&self, finding: Finding, reason: &str) -> Finding {
         match self.columns.iter().find(|column| column.is_unmatched_reason(reason)) {
             Some(column) => finding.help(column.format_help()),

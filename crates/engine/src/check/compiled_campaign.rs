@@ -53,12 +53,12 @@ pub struct PrepareError {
     pub has_rows: bool,
 }
 
-/// Opens the list, compiles every text against its header, and checks what all rows have in common.
+/// Opens the list, compiles every text against the list's header, and checks for comparisons that fail for every row.
 ///
-/// `today` is a date (YYYY-MM-DD), the only clock that texts see.
+/// `today` is a date (YYYY-MM-DD); texts have no other clock.
 ///
 /// # Errors
-/// All problems of the header, the columns and the texts.
+/// Returns all problems with the header, the columns and the texts.
 pub fn prepare_campaign<R: Read>(
     brief: &CampaignBrief,
     list: R,
@@ -84,10 +84,10 @@ struct CachedTexts {
 }
 
 impl TextCache {
-    /// Opens the list like [`prepare_campaign`], reusing the cached texts if there are any.
+    /// Opens the list like [`prepare_campaign`], but reuses the cached texts if they fit this list and campaign.
     ///
     /// # Errors
-    /// Those of [`prepare_campaign`].
+    /// Fails in the same cases as [`prepare_campaign`].
     pub fn prepare_campaign<R: Read>(
         &self,
         brief: &CampaignBrief,
@@ -164,10 +164,10 @@ fn compile_for<R: Read>(
     }
 }
 
-/// The comparisons of texts that fail with every row.
+/// Findings about comparisons that fail for every row.
 ///
-/// Without `places`, as for a run that has already started, there are no findings: such a run continues and sends its
-/// other rows.
+/// Without `places`, as for a run that has already started, returns no findings: such a run continues and sends the
+/// rows that do not fail.
 fn find_failing_comparisons(
     brief: &CampaignBrief,
     columns: Option<&NamedColumns>,
@@ -190,9 +190,9 @@ struct CompiledTexts {
     arms: Vec<CompiledMessages>,
 }
 
-/// Compiles the edition, the condition and the texts of each variant, or returns all their problems.
+/// Compiles the edition, the condition and the texts of each variant, or returns all problems found in them.
 ///
-/// If the columns are unknown, a name that can be a column is accepted.
+/// If the columns are unknown, any name that could be a column is accepted.
 fn compile_texts(
     brief: &CampaignBrief,
     columns: Option<&NamedColumns>,
@@ -256,7 +256,8 @@ fn compile_arms(
     Err(distinct)
 }
 
-/// The edition of a campaign on a day, if it depends only on the campaign file.
+/// Renders a campaign's edition for the date `today`. `None` if there is no edition, or if it depends on more than the
+/// campaign file.
 ///
 /// Errors in the edition template are reported elsewhere.
 #[must_use]
@@ -267,7 +268,7 @@ pub fn render_edition(brief: &CampaignBrief, today: &str) -> Option<String> {
     brief.edition.as_ref().and_then(|edition| render_constant(edition, &names).ok())
 }
 
-/// The problems of a campaign's texts when its list cannot be read, so that any column name is accepted.
+/// Finds problems in a campaign's texts when its list cannot be read; any name that could be a column is accepted.
 #[must_use]
 pub fn find_text_problems(brief: &CampaignBrief, texts: TextInputs<'_>, today: &str) -> Vec<Finding> {
     let compiled = compile_texts(brief, None, today, texts.load);
@@ -276,13 +277,13 @@ pub fn find_text_problems(brief: &CampaignBrief, texts: TextInputs<'_>, today: &
     problems.into_iter().map(|problem| to_finding(problem, texts.places)).chain(orders).collect()
 }
 
-/// The list settings of a campaign.
+/// The settings for reading a campaign's list.
 #[must_use]
 pub fn reader_settings(brief: &CampaignBrief) -> ListSettings {
     ListSettings { columns: brief.columns.clone(), region: brief.region, may_be_empty: brief.may_be_empty }
 }
 
-/// A finding about a text problem, at its place.
+/// Converts a text problem to a finding, with the problem's location in the campaign's files if it is known.
 pub(super) fn to_finding(problem: TextProblem, places: Option<&SourceMap>) -> Finding {
     let place =
         places.and_then(|places| places.locate_text(&problem.text, problem.line, problem.column, problem.length));
@@ -354,7 +355,8 @@ impl ComposeFailure {
 }
 
 impl Recipe {
-    /// The reason why a row has no message. If a text fails, it names the place in the author's file.
+    /// The reason why a row has no message. If a text cannot be rendered, the reason names the place in the author's
+    /// file.
     fn compose_failure(&self, invalid: RenderError) -> ComposeFailure {
         let RenderError::TemplateFails(problem) = invalid else { return ComposeFailure::from_reason(invalid) };
         let place = self
@@ -374,7 +376,7 @@ impl Recipe {
         ComposeFailure { problem: Some(problem), ..ComposeFailure::from_reason(reason) }
     }
 
-    /// A cell as texts and `where` see it.
+    /// The content of a cell as texts and the `where` condition see it.
     #[must_use]
     pub fn cell_text<'c>(&self, fields: RecordFields<'c>, column: usize) -> &'c str {
         let cell = fields.get(column);
@@ -393,19 +395,18 @@ impl Recipe {
         self.arms.iter().map(CompiledMessages::sources)
     }
 
-    /// A marker per variant, which marks the parts that come from the row.
+    /// A marker for each variant; it marks the parts of a message that come from the row.
     pub fn markers(&self) -> impl Iterator<Item = Marker<'_>> {
         self.arms.iter().map(CompiledMessages::marker)
     }
 
-    /// The number of a record, if it is valid.
+    /// The phone number of a record, if the number is valid.
     #[must_use]
     pub fn parse_phone(&self, record: RecordRef<'_>) -> Option<Phone> {
         self.phones.choose_phone(record.fields, self.region).ok()
     }
 
-    /// The name and source of each text loaded for `include` and `extends`, and of each table in text form, sorted by
-    /// name.
+    /// The name and source of each text loaded for `include` and `extends`, and of each lookup table, sorted by name.
     #[must_use]
     pub fn list_includes(&self) -> Vec<(String, String)> {
         let tables = self.tables.iter().map(|(name, table)| (LookupTable::source_name(name), table.to_source()));
@@ -413,7 +414,7 @@ impl Recipe {
         all.into_iter().collect()
     }
 
-    /// The column with this name in texts, if a text uses it.
+    /// The index of the column that texts call `name`, if a text uses this column.
     pub(super) fn find_column(&self, name: &str) -> Option<usize> {
         self.arms.iter().find_map(|messages| messages.find_column(name))
     }
@@ -423,12 +424,13 @@ impl Recipe {
         self.arms.iter().flat_map(CompiledMessages::used_columns).collect()
     }
 
-    /// A finder per variant for empty cells in messages.
+    /// One finder for each variant, which finds the empty cells that a message uses.
     pub(super) fn empty_use_finders(&self) -> Vec<EmptyCellFinder<'_>> {
         self.arms.iter().map(CompiledMessages::empty_cell_finder).collect()
     }
 
-    /// A finder per variant for the branches that messages take, if it has conditions.
+    /// One finder for each variant, which finds the branches that a message takes. `None` for a variant without
+    /// conditions.
     pub(super) fn branch_finders(&self) -> Vec<Option<BranchFinder<'_>>> {
         self.arms.iter().map(CompiledMessages::branch_finder).collect()
     }
@@ -442,10 +444,11 @@ impl Recipe {
 }
 
 impl Composer<'_> {
-    /// The message of a record.
+    /// Composes the message for a record.
     ///
     /// # Errors
-    /// The reason why it has none. Records that are not selected are not checked further.
+    /// The reason why the record has no message. If the `where` condition does not select a record, nothing else is
+    /// checked.
     pub fn compose(&mut self, record: RecordRef<'_>) -> Result<ComposedMessage<'_>, ComposeFailure> {
         let recipe = self.recipe;
         let cell = |column| recipe.cell_text(record.fields, column);

@@ -25,7 +25,8 @@ pub struct Consents {
 }
 
 impl Consents {
-    /// Consents under these rules. `register` holds the entries of the source's file.
+    /// Creates consents from `source`, judged by `rules`. `register` holds the entries of the consent file, if the
+    /// consents are in a file.
     #[must_use]
     pub fn new(
         source: ConsentSource,
@@ -42,10 +43,10 @@ impl Consents {
         self.is_required
     }
 
-    /// Finds the columns of the consents in a list.
+    /// Finds the consent columns of a list.
     ///
     /// # Errors
-    /// If the list lacks one of them.
+    /// If the list lacks a column that the campaign names.
     pub fn find_columns(&self, header: &ListHeader) -> Result<ConsentFinder, Finding> {
         let mut columns = [None; 4];
         if self.register.is_none() {
@@ -75,7 +76,7 @@ impl ConsentFinder {
         self.columns.into_iter().flatten()
     }
 
-    /// The cells of a row's consent. `None` if its number is not in the file.
+    /// The consent cells for a row. `None` if the consents are in a file that does not contain the row's number.
     #[must_use]
     pub fn find_cells<'f>(&'f self, fields: RecordFields<'f>, phone: Phone) -> Option<ConsentCells<'f>> {
         match &self.consents.register {
@@ -88,7 +89,7 @@ impl ConsentFinder {
         }
     }
 
-    /// Judges a number by the file of consents. `None` if the consents are in the list.
+    /// Judges the consent of a number by the consent file. `None` if the consents are in the list.
     #[must_use]
     pub fn judge_number(&self, phone: Phone) -> Option<ConsentVerdict> {
         let register = self.consents.register.as_ref()?;
@@ -126,10 +127,11 @@ struct RegisteredConsent {
 }
 
 impl ConsentRegister {
-    /// Adds a row of the file. If the file has no answer column, `is_listed` says that each row is a consent.
+    /// Adds a row of the consent file. `is_listed` means that the file has no answer column, so each row is a consent.
     ///
-    /// The latest entry of a number counts, and a refusal counts before a consent of the same day. A refusal without a
-    /// readable date always counts; a consent without one counts only if it is the only entry.
+    /// The latest entry for a number counts; of two entries on the same day, a refusal takes precedence over a consent.
+    /// A refusal without a readable date always counts; a consent without a readable date counts only if it is the
+    /// number's only entry.
     pub fn add_row(&mut self, phone: Phone, cells: ConsentCells<'_>, is_listed: bool, rules: &ConsentRules) {
         let is_yes = is_listed || rules.is_yes(cells.value);
         let day = rules.parse_day(cells.at).unwrap_or(if is_yes { Date::MIN } else { Date::MAX });
@@ -177,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// The verdict about a number with these entries, each `ANSWER DATE`.
+    /// The verdict on a number with the given entries, each written as `ANSWER DATE`.
     fn verdict(entries: &[&str], is_dated: bool) -> ConsentVerdict {
         let rules = ConsentRules::new(&[], is_dated, "24 months".parse().ok(), date(2026, 11, 27));
         let (phone, mut register) = (Phone::new(380_501_234_567).unwrap(), ConsentRegister::default());

@@ -43,13 +43,13 @@ pub struct SurveyExclusions {
 }
 
 impl SurveyExclusions {
-    /// Whether messages may reach a country. An unknown country is allowed only if all are.
+    /// Whether messages may reach a country. An unknown country is allowed only if all countries are allowed.
     #[must_use]
     pub fn allows_country(&self, country: Option<Region>) -> bool {
         self.countries.as_ref().is_none_or(|countries| countries.contains(country))
     }
 
-    /// The first reason that applies to a row with this number of this country, and with this consent.
+    /// The first reason to skip a row, given its phone number, its country and its consent.
     #[must_use]
     pub fn find_reason(
         &self,
@@ -136,13 +136,13 @@ pub struct SentRows {
 }
 
 impl SentRows {
-    /// The rows of the list with this SHA-256, before any comparison.
+    /// Creates an empty comparison for the list with this SHA-256.
     #[must_use]
     pub fn for_list(sha256: String) -> Self {
         Self { sha256, ..Self::default() }
     }
 
-    /// The reason to skip a row whose number has a message. `None` if the row itself has no message.
+    /// The reason to skip a row whose phone number already has a message. `None` if the message was not for this row.
     pub(super) fn find_reason(&self, row: Row) -> Option<&'static str> {
         let row = row.get();
         match () {
@@ -152,12 +152,12 @@ impl SentRows {
         }
     }
 
-    /// Whether a row is cancelled because `stop --for-good` cancelled its number, or because it was never compared.
+    /// Whether a row counts as cancelled: `stop --for-good` cancelled it, or it was never compared with an earlier run.
     pub(super) fn is_cancelled(&self, row: Row) -> bool {
         self.cancelled.contains(row.get()) || !self.judged.contains(row.get())
     }
 
-    /// Compares the rows of a list with an earlier run. Sorts both.
+    /// Compares the rows of a list with the rows of an earlier run. Sorts both sets of rows.
     pub fn compare_run(&mut self, mut run: EarlierRun, listed: &mut [CurrentRow]) {
         listed.sort_unstable_by_key(|listed| (listed.phone, listed.text));
         run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
@@ -174,7 +174,7 @@ impl SentRows {
         }
     }
 
-    /// Compares the rows of a number.
+    /// Compares the listed rows of one phone number with an earlier run's rows of this number.
     fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], lost: UnlistedMessages) {
         let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
@@ -214,7 +214,7 @@ struct UnlistedMessages {
     cancelled: bool,
 }
 
-/// The range of equal elements in a sorted slice.
+/// The range of the elements in a sorted slice for which `compare` returns `Equal`.
 pub fn find_equal_range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
     let start = sorted.partition_point(|element| compare(element).is_lt());
     start..start + sorted[start..].partition_point(|element| compare(element).is_eq())
@@ -232,7 +232,8 @@ mod tests {
         [letter as u8; 8]
     }
 
-    /// A run with these rows of one number, an upper-case letter for a row that was sent, `-` before one that was cancelled.
+    /// An earlier run with rows of one number: an upper-case letter is a row that was sent, and `-` precedes a
+    /// cancelled row.
     fn run(rows: &str) -> EarlierRun {
         let (mut earlier, mut cancelled) = (EarlierRun::default(), false);
         for letter in rows.chars() {
@@ -255,7 +256,7 @@ mod tests {
         earlier
     }
 
-    /// The results for a list of one number: sent, might be sent (`?`), cancelled, or to be sent (`+`).
+    /// The verdict on each row of one number: sent (`s`), might be sent (`?`), cancelled (`c`) or to be sent (`+`).
     fn verdicts(runs: Vec<EarlierRun>, list: &str) -> String {
         let mut sent = SentRows::default();
         for run in runs {

@@ -75,13 +75,13 @@ pub(super) struct MadeUpRow {
 }
 
 impl MadeUpRecipient {
-    /// Compiles the texts of a campaign for a row with these cells, by name or header.
+    /// Compiles the texts of a campaign for a row with the given cells, each identified by name or header.
     ///
     /// `header` is the header of the list, if it is known. `today` is the date that texts see. `load` loads a text by
     /// the name in `include` or `extends`.
     ///
     /// # Errors
-    /// If a cell or a text is wrong.
+    /// If a cell is invalid or a text cannot be compiled.
     pub fn compile(
         campaign: &Campaign,
         header: Option<&ListHeader>,
@@ -116,7 +116,7 @@ impl MadeUpRecipient {
     }
 
     /// The rows of the recipient: one, or one for each variant if neither the number nor the variant is given. A
-    /// supplied number is in the holdout group only if `held_out` asks for it.
+    /// generated number is in the holdout group only if `held_out` is true.
     pub(super) fn rows(&self, held_out: bool) -> Vec<MadeUpRow> {
         if let Some(phone) = &self.cells[self.phone_column] {
             return vec![MadeUpRow { arm: None, phone: phone.clone() }];
@@ -159,7 +159,7 @@ impl MadeUpRecipient {
         }
     }
 
-    /// The message of the recipient for each of its rows. Columns that are not given are empty.
+    /// Composes the recipient's message for each of the recipient's rows. Columns without a given cell are empty.
     ///
     /// # Errors
     /// If the row cannot be read.
@@ -191,7 +191,7 @@ impl MadeUpRecipient {
         rows.iter().map(compose).collect()
     }
 
-    /// The names of those of these columns that are not given.
+    /// The names of the columns in `used` that have no given cell.
     pub(super) fn missing_columns(&self, used: &BTreeSet<usize>) -> Vec<&str> {
         let is_missing = |column: &&usize| {
             !self.recipe.phones.contains(**column) && self.cells.get(**column).is_none_or(Option::is_none)
@@ -199,7 +199,7 @@ impl MadeUpRecipient {
         used.iter().filter(is_missing).filter_map(|column| self.names.get(*column).map(String::as_str)).collect()
     }
 
-    /// The column of this name.
+    /// The index of the column with this name or header.
     pub(super) fn find_column(&self, name: &str) -> Option<usize> {
         let find = |names: &[String]| names.iter().position(|known| known == name);
         find(&self.names).or_else(|| find(&self.headers))
@@ -213,7 +213,7 @@ struct GivenCells {
 }
 
 impl GivenCells {
-    /// Separates the variant from the cells, if the campaign has variants.
+    /// Separates the variant from the cells, if the campaign has variants and a variant is given.
     fn from_given(brief: &CampaignBrief, given: &[(String, String)]) -> Result<Self, MadeUpError> {
         let is_variant = |(name, _): &&(String, String)| name == VARIANT && !brief.variants.is_empty();
         let cells = given.iter().filter(|cell| !is_variant(cell)).cloned().collect();
@@ -237,7 +237,7 @@ struct RowColumns {
 }
 
 impl RowColumns {
-    /// The columns of the list, or, if they are unknown, those of the campaign and of the given cells.
+    /// Creates the columns from the list's header or, if the header is unknown, from the campaign and the given cells.
     fn new(
         brief: &CampaignBrief,
         header: Option<&ListHeader>,
@@ -286,8 +286,8 @@ impl RowColumns {
         self.headers.len() - 1
     }
 
-    /// Adds the unknown names in findings as columns. Returns whether all findings are of this kind and a column was
-    /// added.
+    /// Adds the unknown names in findings as columns. Returns whether all findings are about unknown names and a column
+    /// was added.
     fn add_unknown_columns(&mut self, findings: &[Finding]) -> bool {
         let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         let mut added = false;
@@ -303,7 +303,7 @@ impl RowColumns {
         added
     }
 
-    /// The campaign with the phone column of this row, and with an empty list allowed.
+    /// A copy of the campaign that uses this row's phone column and allows an empty list.
     fn adapt_brief(&self, brief: &CampaignBrief) -> CampaignBrief {
         let mut brief = CampaignBrief { may_be_empty: true, ..brief.clone() };
         let header = &self.headers[self.phone_column];
@@ -313,7 +313,7 @@ impl RowColumns {
         brief
     }
 
-    /// The list with this one row.
+    /// A CSV list that contains only this row, with `phone` in the phone column.
     fn to_csv(&self, phone: &str) -> String {
         let cells = self.cells.iter().enumerate().map(|(column, cell)| match column {
             column if column == self.phone_column => phone,

@@ -83,7 +83,7 @@ impl MessagePrices {
         if missing.is_empty() { Ok(Self(prices)) } else { Err(missing) }
     }
 
-    /// The cost of a message to a number on its most expensive channel.
+    /// The cost of a message to `phone` on the message's most expensive channel.
     #[must_use]
     pub fn message_cost(&self, size: MessageSize, phone: Phone) -> Amount {
         let Some(variant) = self.0.get(size.arm) else { return Amount::default() };
@@ -105,7 +105,7 @@ impl MessagePrices {
         self.sum_costs(sized, rows, ChannelPrices::likely_cost)
     }
 
-    /// The sum of the costs of messages to these rows, each by its size and country.
+    /// The total cost of the messages for `rows`, based on each message's size and country.
     fn sum_costs(
         &self,
         SizedRows { by_size, countries }: SizedRows<'_>,
@@ -142,7 +142,7 @@ impl<'s> From<&'s Survey> for SizedRows<'s> {
 }
 
 impl VariantPrices {
-    /// The prices of a variant with these channels, in the order in which they are tried.
+    /// The prices of a variant; `priced` lists the channels in the order in which they are tried.
     fn from_channels(priced: &[(Channel, &MessagePrice)]) -> Self {
         let own = priced.iter().flat_map(|(_, price)| &price.by_country).map(|(country, _)| *country);
         let countries: BTreeSet<Region> = own.collect();
@@ -184,7 +184,7 @@ impl ChannelPrices {
 }
 
 impl Cost {
-    /// The maximum cost of messages to these rows of a survey.
+    /// The maximum cost of the messages for `rows`, or the channels whose price is unknown.
     #[must_use]
     pub fn estimate(profile: &Profile, brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Self {
         match MessagePrices::for_campaign(profile, brief) {
@@ -196,7 +196,7 @@ impl Cost {
 
 /// The constant sender names of a campaign.
 ///
-/// `today` is the date that texts see. Names that depend on the row are not checked here.
+/// `today` is the date that texts see. Sender names that depend on the row are left out.
 #[must_use]
 pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -> Vec<Signature> {
     let names = TemplateNames {
@@ -229,7 +229,7 @@ pub struct AccountTerms<'a> {
     pub senders: &'a str,
 }
 
-/// The findings about the account that can prevent sending.
+/// Checks the account's sender names and balance, and returns findings about anything that might prevent sending.
 #[must_use]
 pub fn check_account(
     answer: &AccountAnswer,
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The findings if the status `Checked` marks a sender name as verified.
+    /// The findings for an account in which the status `Checked` marks a sender name as verified.
     fn check(answer: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
         check_account(answer, signatures, account(&["Checked".to_owned()]), cost)
     }

@@ -9,11 +9,11 @@ use std::thread::{Builder, scope};
 /// How many pieces of work are queued or in progress, per core.
 const PIECES_PER_CORE: usize = 3;
 
-/// Processes pieces from `produce` on `workers` threads, and passes the results to `consume` on this thread, in the
-/// order of the pieces. Holds a few pieces, never all of them.
+/// Processes pieces from `produce` on `workers` threads, and passes the results to `consume` on the calling thread, in
+/// the order of the pieces. Only a few pieces are in memory at any time.
 ///
-/// Each worker creates its tool with `tool`. After `consume` breaks, no further piece is taken. If the system cannot
-/// start threads, all work is done on this one.
+/// Each worker creates its own tool by calling `tool`. After `consume` breaks, no more pieces are taken from `produce`.
+/// If the system cannot start threads, all work is done on the calling thread.
 pub fn process_in_order<T: Send, U: Send, W>(
     workers: usize,
     mut produce: impl FnMut() -> Option<T> + Send,

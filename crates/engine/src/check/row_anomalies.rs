@@ -138,7 +138,7 @@ pub(super) struct AnomalyDetector {
 pub(super) type FoundAnomaly = (usize, RowAnomaly, Box<str>);
 
 impl AnomalyDetector {
-    /// A detector for a campaign with these texts.
+    /// Creates a detector for the texts of a campaign.
     pub(super) fn for_texts<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t NamedTemplate>) -> Self {
         let (mut whether, mut comparisons) = (Vec::new(), Vec::new());
         let texts: Vec<&NamedTemplate> = texts.collect();
@@ -165,7 +165,7 @@ impl AnomalyDetector {
         }
     }
 
-    /// The anomalies of a row with a message; `shows_empty` is whether the message uses an empty cell.
+    /// Finds the anomalies of a row that has a message; `shows_empty` says whether the message uses an empty cell.
     pub(super) fn find_anomalies(
         &self,
         fields: RecordFields<'_>,
@@ -218,7 +218,7 @@ impl AnomalyDetector {
         odd
     }
 
-    /// The comparisons that matched no row, with their index.
+    /// The comparisons that matched no row, each with its index.
     pub(super) fn into_unmatched(self) -> Vec<(usize, Comparison)> {
         let Self { comparisons, matched: passed, .. } = self;
         let each = comparisons.into_iter().zip(passed).enumerate();
@@ -228,7 +228,7 @@ impl AnomalyDetector {
     }
 }
 
-/// The anomaly of a cell, and the affected word.
+/// The anomaly in a cell, if there is one, and the affected word.
 fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     let (mut foreign, mut brace) = (0, false);
     for &byte in cell.as_bytes() {
@@ -280,7 +280,7 @@ fn message_texts(message: FilledMessage<'_>) -> impl Iterator<Item = &str> {
     message.texts().filter(|(field, _)| field.key == "message").map(|(_, text)| text)
 }
 
-/// Whether two texts differ only in case and surrounding spaces.
+/// Whether a cell that is not empty equals a text, ignoring case and surrounding spaces.
 fn is_near_match(cell: &str, text: &str) -> bool {
     let (cell, text) = (cell.trim(), text.trim());
     !cell.is_empty()
@@ -315,7 +315,7 @@ struct MessageShape {
 pub struct MessageShapes(BTreeMap<MessageShape, RoaringBitmap>);
 
 impl MessageShapes {
-    /// Adds a row.
+    /// Adds a row with its variant and the branches that its message takes.
     pub(super) fn add_row(&mut self, row: Row, arm: usize, branches: u64) {
         let shape = MessageShape { arm, branches };
         if self.0.len() < MAX_SHAPES || self.0.contains_key(&shape) {
@@ -329,9 +329,10 @@ impl MessageShapes {
         self.0.iter().find(|(_, rows)| rows.contains(row.get())).map(|(shape, _)| shape.arm)
     }
 
-    /// A few of these rows whose messages show every variant and both outcomes of every condition, in the order of the list.
+    /// Picks a few of `rows`, in the order of the list, whose messages show every variant and both outcomes of every
+    /// condition.
     ///
-    /// If they cannot show all of that, they show as much as `most` rows can.
+    /// If `most` rows cannot show all of these, the picked rows show as many as possible.
     #[must_use]
     pub fn pick_samples(&self, rows: &RoaringBitmap, most: usize) -> Vec<Row> {
         let firsts = self.0.iter().filter_map(|(shape, shaped)| Some((*shape, (shaped & rows).min()?)));
@@ -385,14 +386,14 @@ pub(super) struct RepeatedNumbers {
 }
 
 impl RepeatedNumbers {
-    /// Adds the message of a number.
+    /// Records the hash of the message to a number.
     pub(super) fn add_sent(&mut self, phone: Phone, hash: u64) {
         if self.hashes.len() < MAX_REMEMBERED {
             self.hashes.insert(phone.to_u64(), hash);
         }
     }
 
-    /// Adds a later, skipped row of a number.
+    /// Records a later, skipped row of a number, if its message differs from the first row's message.
     pub(super) fn add_skipped(&mut self, row: Row, phone: Phone, hash: u64) {
         if self.hashes.get(&phone.to_u64()).is_some_and(|earlier| *earlier != hash) {
             self.differing.insert(row.get());

@@ -108,7 +108,7 @@ pub struct MessageSize {
 }
 
 impl MessageSize {
-    /// The billed parts: those of its SMS, or one if there is no SMS.
+    /// How many parts are billed: the parts of the message's SMS, or one if the message has no SMS.
     #[must_use]
     pub fn billed_parts(self) -> u64 {
         self.sms_parts.max(1).into()
@@ -151,7 +151,7 @@ pub struct ExampleMessage {
 }
 
 impl Survey {
-    /// The rows by state before the first message is sent.
+    /// Counts the rows by state, before the first message is sent.
     #[must_use]
     pub fn count_by_state(&self) -> StateCounts {
         let mut counts = StateCounts::default();
@@ -163,7 +163,7 @@ impl Survey {
         counts
     }
 
-    /// The rows by state, among those for which `is_selected` is true.
+    /// Counts by state the rows for which `is_selected` returns true.
     #[must_use]
     pub fn count_matching(&self, is_selected: impl Fn(Row) -> bool) -> StateCounts {
         let rows: RoaringBitmap = self.rows.iter().filter(|row| is_selected(Row::new(*row))).collect();
@@ -181,23 +181,23 @@ impl Survey {
         &self.rows - self.left_out.rows()
     }
 
-    /// The number of planned messages.
+    /// How many messages are planned.
     #[must_use]
     pub fn count_planned(&self) -> u64 {
         self.count_by_state().get(RowState::Planned)
     }
 
-    /// The parts of the messages to these rows.
+    /// How many parts are billed for the messages for `rows`.
     #[must_use]
     pub fn count_parts(&self, rows: &RoaringBitmap) -> u64 {
         self.by_size.iter().map(|(size, sized)| size.billed_parts() * sized.intersection_len(rows)).sum()
     }
 }
 
-/// Examines every recipient.
+/// Reads the list to its end and examines every recipient.
 ///
 /// # Errors
-/// If the file is damaged, or its rows exceed a limit of the campaign.
+/// If the list is damaged or lacks a required column, or if its rows break a rule of the campaign.
 pub fn survey_recipients<R: Read + Send>(
     prepared: &mut CompiledCampaign<R>,
     terms: &SurveyInputs<'_>,
@@ -373,7 +373,7 @@ struct SurveyTally {
 }
 
 impl SurveyTally {
-    /// Adds a record. Returns its number if it gets a message.
+    /// Adds an examined record. Returns the record's phone number if the record gets a message.
     fn add_record(&mut self, terms: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
@@ -496,7 +496,7 @@ impl SurveyTally {
     }
 }
 
-/// The parts of a message's SMS; 0 without SMS.
+/// How many parts the message's SMS has; 0 if the message has no SMS.
 pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
     message.billed_text().map_or(0, |text| u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX))
 }
@@ -517,7 +517,7 @@ impl<R: Read, W: Write> Tee<R, W> {
         Self { input, copy, copy_failure: None, hash: Sha256::new() }
     }
 
-    /// Takes the error of the copy, if one stopped the reading.
+    /// Takes the error that occurred while writing the copy, if there was one.
     pub fn take_copy_failure(&mut self) -> Option<io::Error> {
         self.copy_failure.take()
     }
@@ -533,7 +533,7 @@ impl<R: Read, W: Write> Tee<R, W> {
         Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Runs an operation on the copy, if there is one, and keeps its error.
+    /// Runs an operation on the copy, if there is a copy, and stores any error of this operation.
     fn write_copy(&mut self, copy: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
         let Some(Err(error)) = self.copy.as_mut().map(copy) else { return Ok(()) };
         let read_error = io::Error::new(error.kind(), "the copy cannot be written");

@@ -28,7 +28,7 @@ pub enum RunStart {
 }
 
 impl RunStart {
-    /// The start of a campaign that is checked at a moment: the dates of its schedule, else that moment.
+    /// The start of a campaign that is checked at `now`: the dates of its schedule or, without a schedule, `now`.
     #[must_use]
     pub fn for_campaign(campaign: &Campaign, now: Timestamp) -> Self {
         if campaign.schedule.is_some() { Self::Scheduled(now) } else { Self::At(now) }
@@ -54,8 +54,8 @@ pub(super) struct TimedCampaign<'c> {
 }
 
 impl<'c> TimedCampaign<'c> {
-    /// A campaign with its list and the number of rows that the run sends. Without a list, only the windows that hold for every
-    /// recipient are known.
+    /// Combines a campaign with the survey of its list and the count of messages that the run sends. Without a list,
+    /// only the windows that apply to every recipient are known.
     pub(super) fn new(campaign: &'c Campaign, profile: Option<&Profile>, list: Option<(&Survey, u64)>) -> Self {
         let end = campaign.until.and_then(|until| match until {
             SendingDeadline::At(_) => campaign.deadline().map(RunDeadline::At),
@@ -92,8 +92,9 @@ impl<'c> TimedCampaign<'c> {
     }
 }
 
-/// Findings about messages that cannot leave in time, for a run with that start: an error if it can never send, a warning if
-/// messages are skipped or wait for hours. The list comes with the number of rows that the run sends.
+/// Findings about messages that a run with this start cannot send in time. An error means that the run can never send,
+/// a warning that messages are skipped or wait for hours. `list` contains the survey and the count of messages that the
+/// run sends.
 #[must_use]
 pub fn check_timing(
     campaign: &Campaign,
@@ -135,8 +136,8 @@ fn check_schedule(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp
     findings
 }
 
-/// The time zone of a number of a country: that of the country if it has only one, or of the area code after +1.
-/// `None` if the number does not show it.
+/// The time zone of a phone number: the country's only time zone, or the time zone of the area code after +1. `None` if
+/// the number does not indicate a time zone.
 #[must_use]
 pub fn zone_of_number(phone: Phone, country: Option<Region>) -> Option<&'static str> {
     zone_of_country(&country?.to_string()).or_else(|| zone_of_area_code(area_code(phone)?))
@@ -157,7 +158,7 @@ pub struct LocalZones {
 }
 
 impl LocalZones {
-    /// Adds a row with its number and country. Returns the zone.
+    /// Adds a row to the time zone that its phone number indicates. Returns this time zone.
     pub(super) fn add_row(&mut self, row: Row, phone: Phone, country: Option<Region>) -> Option<&'static str> {
         let known = self.known.entry((country, area_code(phone)));
         let zone = *known.or_insert_with(|| zone_of_number(phone, country));
@@ -167,13 +168,13 @@ impl LocalZones {
         zone
     }
 
-    /// All rows whose number shows the zone.
+    /// All rows whose phone number indicates a time zone.
     #[must_use]
     pub fn rows_with_zone(&self) -> RoaringBitmap {
         self.rows.values().fold(RoaringBitmap::new(), |all, rows| all | rows)
     }
 
-    /// How many of these rows are in each zone, highest count first.
+    /// How many of `rows` are in each time zone, highest count first.
     #[must_use]
     pub fn count_by_zone(&self, rows: &RoaringBitmap) -> Vec<(&'static str, u64)> {
         let mut zones: Vec<_> =
@@ -221,13 +222,13 @@ struct KnownZone {
 }
 
 impl RecipientZones {
-    /// Counts a row by its time zones: that of its number and that in its cell.
+    /// Counts a row by two time zones: the zone of its phone number and the zone in its cell.
     pub(super) fn count_row(&mut self, country: Option<&'static str>, cell: Option<&str>) {
         let cell = cell.and_then(|cell| self.known.get(cell)).map(|zone| zone.name.clone());
         *self.clocks.entry(RowClocks { country, cell }).or_default() += 1;
     }
 
-    /// Adds the cell of a row.
+    /// Records a row's cell, and whether its time zone is unknown or inverted.
     pub(super) fn add_cell(&mut self, row: Row, cell: &str) {
         if !self.known.contains_key(cell) {
             let Ok(zone) = TimeZone::get(cell) else {

@@ -29,7 +29,8 @@ pub struct BreakerLimits {
 }
 
 impl BreakerLimits {
-    /// A stop if too many recipients opted out because of the run. A run with few messages is not judged by its share.
+    /// A stop if too many recipients opted out because of the run. A run that has sent only a few messages is never
+    /// stopped for this reason.
     pub(super) fn check_opt_outs(&self, opted_out: u64, sent: u64) -> Option<Stop> {
         let share = self.opted_out?;
         (sent >= MIN_ANSWERS && opted_out > 0 && opted_out as f64 >= share * sent as f64).then(|| {
@@ -58,8 +59,8 @@ pub(super) struct Breaker {
 }
 
 impl Breaker {
-    /// Creates a breaker. With `proven`, a first rejection says nothing about later messages: the gateway has already
-    /// accepted one, or these are resends.
+    /// Creates a breaker. With `proven`, a first rejection says nothing about later messages, because the gateway has
+    /// already accepted a message, or because all messages are resends.
     pub(super) fn new(limits: BreakerLimits, proven: bool) -> Self {
         Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, proven }
     }

@@ -30,7 +30,7 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 /// How long a second signal waits for pending records.
 const EXIT_LIMIT: Duration = Duration::from_millis(250);
 
-/// Sends all operations of `feed`. `counts` are the counts of the run so far.
+/// Sends all operations of `feed`. `counts` are the run's current row counts by state.
 pub async fn send_operations(
     options: SendOptions,
     context: SendContext,
@@ -132,7 +132,7 @@ impl Engine {
         self.tally.into_ending(stopped, self.is_expired)
     }
 
-    /// Whether other workers send the run too.
+    /// Whether other workers also send messages of this run.
     fn is_shared(&self) -> bool {
         self.options.sharing.is_some()
     }
@@ -155,7 +155,8 @@ impl Engine {
         }
     }
 
-    /// Ends an expired pause, and stops the run if requested: an envelope can wait for a long time.
+    /// Ends an expired pause, and stops the run if requested. Called regularly, because an envelope can wait for a long
+    /// time.
     async fn check_stop_request(&mut self) {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
@@ -165,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Stops the run if too many recipients opted out because of it.
+    /// Stops the run if too many recipients opted out because of the run's messages.
     async fn check_opt_outs(&mut self) {
         if self.options.limits.opted_out.is_none() {
             return;
@@ -187,7 +188,7 @@ impl Engine {
         Ok(limits.check_opt_outs(opted_out, ledger.load_sent_rows(self.options.lease.run).await?.len()))
     }
 
-    /// Handles a returned envelope.
+    /// Records the reply to a returned envelope. Without a reply, skips rows, puts operations back, or stops the run.
     fn handle_return(&mut self, ReturnedEnvelope { envelope, is_piece: piece, submission }: ReturnedEnvelope) {
         self.silent_until = None;
         let stop = match submission {
@@ -232,7 +233,7 @@ impl Engine {
         self.stop_sending(stop);
     }
 
-    /// Puts back an envelope without these rows, which are skipped.
+    /// Skips `rows` of an envelope, and puts back the other operations.
     fn skip_rows(&mut self, envelope: Envelope, piece: bool, rows: &[Row]) {
         let mut operations = envelope.into_operations();
         let count = operations.len();
@@ -245,8 +246,8 @@ impl Engine {
         self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
-    /// Puts back the operations within the bound, and the others separately. If none is within it, the run can pause or
-    /// stop.
+    /// Puts back the operations within the bound, and separately the operations beyond it. If no operation is within
+    /// the bound, the run can pause or stop.
     fn split_at_bound(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
@@ -292,7 +293,7 @@ impl Engine {
         self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
-    /// Applies a follow-up to an answer.
+    /// Carries out a follow-up to an answer.
     async fn apply_follow_up(&mut self, step: FollowUp, number: u32) {
         match step {
             FollowUp::Warn(what) => self.submitter.emit(DeliveryEvent::Warning(what)),
@@ -388,7 +389,7 @@ impl Engine {
     }
 }
 
-/// Waits until this instant, or forever.
+/// Waits until `instant`, or forever if it is `None`.
 async fn wait_for_instant(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
@@ -396,7 +397,7 @@ async fn wait_for_instant(instant: Option<Instant>) {
     }
 }
 
-/// The next interrupt.
+/// Waits for the next interrupt.
 async fn next_interrupt(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
     match interrupt.changed().await {
         Ok(()) => *interrupt.borrow_and_update(),
@@ -451,7 +452,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Puts back the operations that may still leave at this time. The others stay planned for the next pass.
+    /// Puts back the operations that can still be sent at this time. The other operations stay planned for the next
+    /// pass.
     fn put_back_unexpired(&mut self, envelope: Envelope, piece: bool, at: Timestamp) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
@@ -465,7 +467,8 @@ impl Engine {
         }
     }
 
-    /// Waits until skipped rows may leave, and starts another pass. Returns false if there is none or the run stops.
+    /// Waits until skipped rows can be sent, and starts another pass. Returns false if no rows are left for another
+    /// pass, or if `until` has passed.
     async fn begin_next_pass(&mut self) -> bool {
         let Some(passes) = self.submitter.context.passes.clone() else { return false };
         let left = self.tally.counts().get(RowState::Planned);
@@ -516,7 +519,7 @@ impl Engine {
         true
     }
 
-    /// Waits until a time of the wall clock, or until the run stops.
+    /// Waits until the wall clock reaches `at`, or until the run stops.
     async fn wait_until(&mut self, passes: &SendingPasses, at: Timestamp) {
         while self.control.stop_reason().is_none() && passes.hours.now() < at {
             tokio::select! {

@@ -35,7 +35,7 @@ type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
 pub struct Feed(mpsc::Receiver<OperationGroup>);
 
 impl Feed {
-    /// The next group. `None` after the last row.
+    /// Waits for the next group of operations. `None` after the last row.
     pub async fn next_group(&mut self) -> Option<OperationGroup> {
         self.0.recv().await
     }
@@ -53,7 +53,7 @@ impl Feed {
 
 #[cfg(test)]
 impl Feed {
-    /// A feed of the drawn operations, one shard after another, like [`start_shard_feed`].
+    /// A feed of the operations in the drawn shards, one shard after another, as in [`start_shard_feed`].
     pub(super) fn from_shares(shares: ShardSource, mut operations: Vec<EncodedOperation>) -> Self {
         let (sender, receiver) = mpsc::channel(SHARE_READ_AHEAD);
         tokio::spawn(async move {
@@ -102,7 +102,7 @@ pub struct SendSelection {
 }
 
 impl SendSelection {
-    /// All rows of a run in this state that remain to be sent.
+    /// Selects all rows that are not settled in `snapshot`.
     #[must_use]
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         let Snapshot { settled, digests, renumbered, .. } = snapshot;
@@ -110,13 +110,14 @@ impl SendSelection {
         Self { settled, digests, renumbered, ..Self::default() }
     }
 
-    /// The identifiers for a row: those of its retry order, or else those of the run.
+    /// The message identifiers for a row: the range of the row's retry order if there is one, otherwise the range of
+    /// the run.
     fn ids_for(&self, row: Row, own: IdRange) -> IdRange {
         let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
         order.map_or(own, |(_, ids)| *ids)
     }
 
-    /// Whether a row had an earlier message, under these or other identifiers.
+    /// Whether there is an earlier message for a row, with any identifier.
     fn had_message(&self, row: Row) -> bool {
         self.digests.contains_key(&row) || self.renumbered.iter().any(|(rows, _)| rows.contains(row.get()))
     }
@@ -136,7 +137,7 @@ impl SendSelection {
     }
 }
 
-/// Starts a thread that reads, renders and encodes.
+/// Starts a thread that reads the list, and renders and encodes the messages.
 pub fn start_feed<R: Read + Send + 'static>(
     prepared: CompiledCampaign<R>,
     ids: IdRange,
@@ -226,7 +227,8 @@ impl<R: Read + Send> Producer<R> {
         Self { prepared, ids, selection, left, ahead: None, sender }
     }
 
-    /// Sends these rows, which follow the previous ones, or all rows. Breaks if the engine accepts no more.
+    /// Renders `rows`, which must follow the rows of the previous call, or all rows, and passes them to the engine in
+    /// groups. Breaks if the engine accepts no more operations.
     fn render_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
         let Self { prepared, ids, selection, left, ahead, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
@@ -329,7 +331,7 @@ fn encode_record(
     Ok(EncodedOperation::from_form(row, id, phone, &forms[arm], |place| message.text(place)).with_cost(cost))
 }
 
-/// Checks that each resent message equals the one that its first intent recorded.
+/// Checks that each resent message is equal to the message that was recorded in its first intent.
 fn check_unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
     let changed = operations
         .iter()

@@ -94,7 +94,8 @@ impl FlowControl {
         }
     }
 
-    /// Whether another envelope may begin with this many in flight and being recorded.
+    /// Whether another envelope may begin while `flying` envelopes are in flight and `settling` envelopes are being
+    /// recorded.
     pub(super) fn may_begin(&self, flying: usize, settling: usize) -> bool {
         // After an outage, a single envelope probes the gateway, as at the start.
         let alone = self.warm_up.is_warming_up() || self.retries.has_outage() || self.bounded;
@@ -113,17 +114,17 @@ impl FlowControl {
         self.paused_until.is_some()
     }
 
-    /// Ends the pause when its time is over.
+    /// Ends the pause if it is over at `now`.
     pub(super) fn expire_pause(&mut self, now: Duration) {
         self.paused_until = self.paused_until.filter(|until| *until > now);
     }
 
-    /// The stop, if any.
+    /// The recorded stop, if there is one.
     pub(super) fn stop_reason(&self) -> Option<&Stop> {
         self.stop.as_ref()
     }
 
-    /// Records a stop. The most severe reason counts; of equal ones, the first.
+    /// Records a stop. The most severe stop is kept; of equally severe stops, the first.
     pub(super) fn record_stop(&mut self, stop: Stop) -> Halt {
         let (reason, first) = (stop.reason.clone(), self.stop.is_none());
         if self.stop.as_ref().is_none_or(|known| stop.kind.severity() > known.kind.severity()) {
@@ -133,7 +134,7 @@ impl FlowControl {
     }
 
     /// Applies a bound that has room for only the first `fits` operations of an envelope. `alone` means that no other
-    /// envelope in flight can make room.
+    /// envelope is in flight, so none can make room.
     pub(super) fn apply_bound(&mut self, fits: usize, alone: bool, bound: &Bound, now: Duration) -> BoundEffect {
         self.bounded = true;
         if fits > 0 || !alone {
@@ -153,7 +154,7 @@ impl FlowControl {
         }
     }
 
-    /// Records an answer before it is stored, so that nothing begins after an answer that stops the run.
+    /// Records an answer before it is stored, so that no envelope begins after an answer that stops the run.
     pub(super) fn observe_answer(
         &mut self,
         envelope: &Envelope,
@@ -240,7 +241,7 @@ impl FlowControl {
     }
 }
 
-/// A warning about an answer for the user.
+/// The warning about an answer that the user must see, if there is one.
 fn warning_for(reply: &GatewayReply) -> Option<String> {
     match &reply.signal {
         Signal::Warn(what) | Signal::Broken(what) | Signal::Strange(what) => Some(what.clone()),
@@ -283,7 +284,7 @@ pub(super) fn exhausted_stop(bound: &Bound) -> Stop {
     Stop::new(kind, describe_bound(bound))
 }
 
-/// Why the bound allows no further message.
+/// Describes why a bound allows no more messages.
 pub(super) fn describe_bound(bound: &Bound) -> String {
     match bound {
         Bound::Recipients { limit } => {
@@ -315,7 +316,7 @@ pub(super) struct WarmUp {
 }
 
 impl WarmUp {
-    /// A warm-up to envelopes of `largest` operations.
+    /// A warm-up that ends with envelopes of `largest` operations.
     pub(super) fn new(largest: usize) -> Self {
         Self { largest: largest.max(1), step: 0, further: MAX_SINGLES }
     }
@@ -330,14 +331,16 @@ impl WarmUp {
         self.step < STEPS.len()
     }
 
-    /// Allows another single operation after a rejected one, or takes the next step after enough of them.
+    /// Allows another single operation after a rejected operation, or takes the next step if enough single operations
+    /// were rejected.
     pub(super) fn allow_single(&mut self) {
         if self.step > 0 || !self.return_to_singles() {
             self.next_step();
         }
     }
 
-    /// Returns to single operations, because a queued one was rejected. Returns whether one may follow.
+    /// Returns to single operations, because a queued operation was rejected. Returns whether another single operation
+    /// is allowed.
     pub(super) fn return_to_singles(&mut self) -> bool {
         let more = self.further > 0;
         if more {
@@ -347,7 +350,7 @@ impl WarmUp {
         more
     }
 
-    /// Takes the next step after an answer, skipping steps that would not grow.
+    /// Takes the next step after an answer, skipping steps that would not enlarge the envelopes.
     pub(super) fn next_step(&mut self) {
         let size = self.batch_size();
         while self.is_warming_up() {

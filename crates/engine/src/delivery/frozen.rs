@@ -44,7 +44,7 @@ pub struct FrozenInputs {
 }
 
 impl FrozenInputs {
-    /// The frozen inputs in the copies of a run.
+    /// Reads the frozen inputs from the copies of a run.
     ///
     /// # Errors
     /// If the frozen inputs are damaged.
@@ -54,7 +54,7 @@ impl FrozenInputs {
         Ok(frozen)
     }
 
-    /// The frozen inputs of a run.
+    /// Loads the frozen inputs of a run.
     ///
     /// # Errors
     /// If the frozen inputs are missing or damaged, or the ledger cannot be read.
@@ -62,7 +62,7 @@ impl FrozenInputs {
         Self::from_copies(&ledger.load_copies(run).await?)
     }
 
-    /// Frozen inputs from their stored form.
+    /// Parses frozen inputs in the stored form.
     ///
     /// # Errors
     /// If the bytes are not frozen inputs.
@@ -84,16 +84,16 @@ impl FrozenInputs {
         self.today.parse().map_or(CampaignDay::Coming(Date::ZERO), CampaignDay::Is)
     }
 
-    /// Whether the run and the present campaign have the same messages: channels, texts, constants and variants.
+    /// Whether a run and the current campaign have the same messages: channels, texts, constants and variants.
     #[must_use]
     pub fn has_same_messages(&self, now: &CampaignBrief, includes: &[(String, String)]) -> bool {
         let CampaignBrief { content, vars, variants, .. } = &self.brief;
         *content == now.content && *vars == now.vars && *variants == now.variants && self.includes == includes
     }
 
-    /// The differences between the run and the present campaign, in words. Empty if there are none.
+    /// Describes the differences between the run and the current campaign. Empty if there are no differences.
     ///
-    /// `recipients` describes the changes of the list.
+    /// `recipients` describes how the list has changed, if it has.
     #[must_use]
     pub fn describe_differences(
         &self,
@@ -157,7 +157,7 @@ impl FrozenInputs {
     }
 }
 
-/// The tables among the texts of a campaign, or the other texts.
+/// The lookup tables among the included texts if `tables` is true, otherwise the texts that are not tables.
 fn filter_includes(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {
     includes.iter().filter(|(name, _)| LookupTable::is_source_name(name) == tables).collect()
 }
@@ -170,11 +170,11 @@ pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Resul
     compile_brief(&frozen.brief, frozen, list)
 }
 
-/// Like [`compile_frozen`], but for all rows of the list: without `where`, which selects recipients and does not change
+/// Like [`compile_frozen`], but for all rows of the list: the `where` condition is ignored, because it does not change
 /// texts.
 ///
 /// # Errors
-/// Those of [`compile_frozen`].
+/// Fails in the same cases as [`compile_frozen`].
 pub fn compile_without_condition<R: Read>(
     frozen: &FrozenInputs,
     list: (R, &Path),
@@ -223,7 +223,7 @@ impl FrozenRun {
         Ok(Self { inputs: FrozenInputs::from_copies(&copies)?, copies, texts: TextCache::default() })
     }
 
-    /// Whether the copy of the list has the frozen hash. Blocks.
+    /// Whether the hash of the copied list equals the hash in the frozen inputs. Blocks while it reads the list.
     #[must_use]
     pub fn is_list_intact(&self) -> bool {
         let hashed = self.copies.open_list().and_then(|list| Tee::new(list, None::<Sink>).finish());
@@ -233,7 +233,7 @@ impl FrozenRun {
     /// Opens the list from its beginning, with the compiled texts. Blocks.
     ///
     /// # Errors
-    /// If the list cannot be read, or the texts do not fit it.
+    /// If the list cannot be read, or the texts do not fit the list.
     pub fn open_list(&self) -> Result<CompiledCampaign<BufReader<ListReader>>, LedgerError> {
         let Self { inputs, copies, texts } = self;
         let list = copies.open_list().map_err(|error| copies.unreadable_error(error))?;
@@ -248,7 +248,7 @@ impl FrozenRun {
     }
 }
 
-/// Passes the phone number of each row to `take`, in order, with the hash of its text if it has a message.
+/// Passes each row and its phone number to `take`, in list order, with the hash of the text if the row has a message.
 ///
 /// # Errors
 /// If the list cannot be read to its end.

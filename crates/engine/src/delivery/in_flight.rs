@@ -98,7 +98,8 @@ impl InFlight {
         self.is_empty() && self.feed.is_none() && self.ready.is_empty() && self.resends.is_empty()
     }
 
-    /// Begins an envelope of at most `size` operations. Returns their number, or `None` if there are none yet.
+    /// Begins an envelope of at most `size` operations. Returns the count of operations in the envelope, or `None` if
+    /// no operations are ready.
     pub(super) fn begin_envelope(&mut self, size: usize) -> Option<usize> {
         let ResendBatch { operations, is_piece: piece } = self.next_operations(size)?;
         let envelope = Envelope::new(operations)?;
@@ -157,7 +158,8 @@ impl InFlight {
         });
     }
 
-    /// Waits for the next event. Waits for more operations only if `wants_more`, and forever if nothing is pending.
+    /// Waits for the next event. Reads more operations only if `wants_more` is true. If nothing is pending, waits
+    /// forever.
     pub(super) async fn next_event(&mut self, wants_more: bool) -> FlightEvent {
         let wants_more = wants_more && self.feed.is_some() && self.ready.len() < self.submitter.options.batch;
         tokio::select! {
@@ -184,7 +186,7 @@ impl InFlight {
         FlightEvent::Fed
     }
 
-    /// Aborts everything in flight.
+    /// Aborts all envelopes that are in flight or being recorded.
     pub(super) fn abandon(&mut self) {
         self.flying.abort_all();
         self.settling.abort_all();

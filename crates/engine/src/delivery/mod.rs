@@ -243,7 +243,7 @@ mod fixtures {
         }
     }
 
-    /// An envelope of these rows, counted from the first.
+    /// An envelope for `rows`, counted from the first row of the list.
     pub(super) fn envelope(rows: Range<u32>) -> Envelope {
         let operation = |n: u32| {
             let (row, id) = (Row::new(n + 2), MessageId::new(u64::from(n)).unwrap());

@@ -65,7 +65,7 @@ impl RateGate {
         Self { rate, credit: tokio::sync::Mutex::new(RateCredit::with_credit(0)), slowed: Mutex::new(slowed) }
     }
 
-    /// Waits for the turn of an envelope of `count` operations. Later envelopes wait until it has left.
+    /// Waits for the turn of an envelope of `count` operations. Later envelopes wait until this envelope has left.
     pub(super) async fn wait_for_turn(&self, count: usize) -> GateTurn<'_> {
         let Some(rate) = self.rate else { return GateTurn(None) };
         let mut credit = self.credit.lock().await;
@@ -89,7 +89,7 @@ impl RateGate {
 }
 
 impl GateTurn<'_> {
-    /// Marks that the first byte leaves now.
+    /// Records that the first byte of the envelope leaves now.
     pub(super) fn mark_left(self) {
         if let Some((mut credit, price)) = self.0 {
             credit.use_up(price);
@@ -98,7 +98,7 @@ impl GateTurn<'_> {
 }
 
 impl RateCredit {
-    /// A credit of this many microseconds, with room for more than an hour.
+    /// A credit of `micros` microseconds, which can grow to more than an hour.
     fn with_credit(micros: u32) -> Self {
         let quota = Quota::with_period(Duration::from_micros(1)).expect("not nothing").allow_burst(NonZeroU32::MAX);
         // A limiter starts full.
@@ -108,7 +108,8 @@ impl RateCredit {
         Self { limiter, paid: 0 }
     }
 
-    /// Pays what is available, up to the price. Returns the time until the next payment, at most a minute.
+    /// Pays what is available, up to the price. Returns the time until the next payment is possible, at most a minute.
+    /// `None` if the price is paid.
     fn charge_part(&mut self, price: u64) -> Option<Duration> {
         while let Some(part) = to_cells(price.saturating_sub(self.paid)) {
             match self.limiter.check_n(part).expect("the limiter has room for a minute") {
@@ -119,7 +120,7 @@ impl RateCredit {
         None
     }
 
-    /// Uses the credit for an envelope that left. The rest is reduced to the maximum catch-up.
+    /// Uses the credit for an envelope that has left. The remaining credit is limited to the maximum catch-up.
     fn use_up(&mut self, price: u64) {
         self.paid = self.paid.saturating_sub(price);
         let more = to_cells(u64::from(MAX_CATCH_UP).saturating_sub(self.paid));
@@ -137,7 +138,7 @@ impl Clock for RuntimeClock {
     }
 }
 
-/// Microseconds as limiter cells, at most a minute. `None` for zero.
+/// Converts microseconds to limiter cells, at most a minute's worth. `None` for zero.
 fn to_cells(micros: u64) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(micros).unwrap_or(MINUTE).min(MINUTE))
 }
@@ -146,7 +147,7 @@ fn to_cells(micros: u64) -> Option<NonZeroU32> {
 mod tests {
     use super::*;
 
-    /// The seconds for sending `count` operations in envelopes of `size`.
+    /// How many seconds it takes to send `count` operations in envelopes of `size`.
     async fn measure_seconds(gate: &RateGate, count: usize, size: usize) -> f64 {
         let start = Instant::now();
         for _ in 0..count / size {

@@ -67,7 +67,8 @@ pub struct Reconciliation {
 }
 
 impl MessagesInDoubt {
-    /// The rows of a run in one of these states, and the latest message that the gateway certainly accepted.
+    /// Loads the rows of a run in one of the `wanted` states, and the latest message that the gateway certainly
+    /// accepted.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -109,7 +110,7 @@ impl MessagesInDoubt {
     }
 }
 
-/// The last message of an envelope that the gateway accepted, which it must therefore know.
+/// The last message of an envelope that the gateway accepted or queued, so the gateway must know it.
 fn find_reference(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> Option<MessageId> {
     let (_, outcomes) = envelope.settled.as_ref()?;
     let took = |outcome: &OperationOutcome| {
@@ -122,7 +123,7 @@ fn find_reference(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> O
 impl Reconciler<'_> {
     /// Asks about every row once and stores the results. Settled rows are removed from `doubts`.
     ///
-    /// Rows that cannot be asked about before `deadline` are left.
+    /// Rows that cannot be asked about before `deadline` stay in `doubts`.
     ///
     /// # Errors
     /// If the ledger cannot be read or written.
@@ -165,7 +166,7 @@ impl Reconciler<'_> {
         most.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
     }
 
-    /// Stores the answers about a group. Settled rows are removed from it.
+    /// Stores the answers about a group. Settled rows are removed from the group.
     async fn store_answers(
         &self,
         group: &mut Vec<MessageInDoubt>,
@@ -203,7 +204,8 @@ impl Reconciler<'_> {
         if self.ledger.update_rows(self.lease, RowUpdate::Events(events)).await? == Ownership::Lost {
             reconciliation.lost = true;
         }
-        // The event proves that the message was sent. Its delivery status counts like that of any receipt.
+        // The event proves that the message was sent. The delivery status in the answer is treated like that of any
+        // other receipt.
         self.ledger.store_receipts(receipts).await?;
         failpoint::pass("events.kept");
         Ok(())
@@ -220,7 +222,7 @@ impl Reconciler<'_> {
 }
 
 impl Reconciliation {
-    /// Counts a change of a row whose state is now `state`. Returns whether the row is settled.
+    /// Counts a change to a row whose state is now `state`. Returns whether the row is settled.
     fn count_change(&mut self, change: &RowChange, state: Option<RowState>) -> bool {
         match (change, state) {
             (RowChange::Found { .. }, Some(RowState::Failed)) => self.failed += 1,
@@ -236,7 +238,7 @@ impl Reconciliation {
         true
     }
 
-    /// The sum of both results.
+    /// The sum of this result and `other`.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -298,8 +300,8 @@ pub(super) enum StatusTrust {
 }
 
 impl StatusTrust {
-    /// The trust that follows from both answers. `reference` is about a message that was certainly accepted, if there
-    /// is one.
+    /// The trust in the gateway's answers that follows from the answers about the probe and the reference. `reference`
+    /// is the answer about a message that the gateway certainly accepted, if there is such a message.
     #[must_use]
     pub(super) fn from_answers(probe: &StatusAnswer, reference: Option<&StatusAnswer>) -> Self {
         match (probe, reference) {
@@ -311,9 +313,9 @@ impl StatusTrust {
     }
 }
 
-/// How long a denial must wait before it counts: after sending, and after the previous denial.
+/// How much time must pass after sending, and after the previous denial, before a denial counts.
 ///
-/// `lag` is the observed delay until the gateway knew a message.
+/// `lag` is the longest observed time until the gateway knew a message.
 #[must_use]
 pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
     let least = match endpoint {
@@ -323,7 +325,7 @@ pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
     least.max(lag.unwrap_or_default() * 10)
 }
 
-/// The result of an answer: the updated inquiry, and the change of the row if there is one.
+/// Evaluates an answer, and returns the updated inquiry and the change to the row, if there is one.
 #[must_use]
 pub(super) fn evaluate_answer(
     doubt: &MessageInDoubt,
@@ -364,7 +366,7 @@ pub(super) fn evaluate_answer(
     (inquiry, change)
 }
 
-/// The record of inquiries, updated with another answer.
+/// Updates the record of inquiries about a message with another answer.
 fn next_inquiry(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
         StatusAnswer::Known { status, .. } => format!("status {status}"),
@@ -436,7 +438,7 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
     }
 
-    /// Asks at each of these seconds. Returns the changes.
+    /// Evaluates each answer at its second. Returns the updated message and the changes.
     fn ask_repeatedly(
         mut doubt: MessageInDoubt,
         trust: StatusTrust,

@@ -37,8 +37,8 @@ pub(super) struct ResendBatch {
     pub(super) is_piece: bool,
 }
 
-/// The operations of an envelope to resend: those proven unsent. An envelope that must be split is returned as two
-/// halves.
+/// The operations of an envelope that were proven unsent, in batches to resend. If the envelope must be split, there
+/// are two batches, each with half of the operations.
 pub(super) fn split_into_resend_batches(envelope: Envelope, piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
     let split = matches!(reply.signal, Signal::Split(_));
     let mut operations: Vec<EncodedOperation> = envelope
@@ -154,10 +154,10 @@ fn backoff_delay(attempt: u32, chance: f64) -> Duration {
     doubled.min(MAX_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
 }
 
-/// The random share after an envelope, from 0 to 1.
+/// A pseudo-random fraction from 0 to 1, which determines how long to wait after an envelope.
 ///
-/// It is derived from the epoch, which is drawn at each start, so that no two processes wait alike. With the same
-/// epoch, the waits can be reproduced exactly.
+/// It is derived from the epoch, which is drawn at each start, so different processes wait for different times. With
+/// the same epoch, the waits can be reproduced exactly.
 pub(super) fn random_share(epoch: Epoch, envelope: u32) -> f64 {
     let mut hasher = FxHasher::default();
     (epoch.0, envelope).hash(&mut hasher);

@@ -41,7 +41,7 @@ pub struct SendingPasses {
 }
 
 impl SendingPasses {
-    /// The passes of a single message: it leaves within the window, or the run stops.
+    /// The passes for a single message: the message is sent within the window, or the run stops.
     #[must_use]
     pub fn for_one_message(hours: Arc<SendingHours>) -> Self {
         let anew = |_| -> FeedFuture { Box::pin(async { Ok(Feed::from_groups(Vec::new())) }) };
@@ -125,13 +125,13 @@ enum WindowState {
     Closed(Option<Timestamp>),
 }
 
-/// A time with the name of its zone: `2026-11-27 09:00 (Europe/Kyiv)`.
+/// Formats a time with the name of its zone: `2026-11-27 09:00 (Europe/Kyiv)`.
 pub(super) fn format_with_zone(time: &Zoned) -> String {
     format!("{} ({})", time.strftime("%Y-%m-%d %H:%M"), time.time_zone().iana_name().unwrap_or("UTC"))
 }
 
 impl SendingHours {
-    /// Sending hours by this clock.
+    /// Creates sending hours from rules and a clock.
     #[must_use]
     pub fn new(keeping: SendingRules, clock: WallClock) -> Self {
         Self { rules: keeping, clock, known: Mutex::default(), passed: Mutex::default() }
@@ -143,13 +143,14 @@ impl SendingHours {
         (self.clock)()
     }
 
-    /// Whether the end of all sending has passed.
+    /// Whether `until`, the end of all sending, has passed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.rules.until.is_some_and(|until| self.now() >= until)
     }
 
-    /// The time before which a row must leave, if it may leave now. `None` if it must be checked again later.
+    /// The time before which the message to a row must leave, if it may leave now. `None` if the row must be checked
+    /// again later; `Some(None)` if the message may leave at any later time.
     pub(super) fn departure_deadline(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
         let (now, until) = (self.now(), self.rules.until);
         if until.is_some_and(|until| now >= until) {
@@ -168,7 +169,7 @@ impl SendingHours {
         }
     }
 
-    /// Whether a message to a number may leave at this time. A number alone has no time zone columns.
+    /// Whether a message to `phone` may leave at this time. Time zone columns are not used, because there is no row.
     #[must_use]
     pub fn check_departure(&self, phone: Phone, at: Timestamp) -> Departure {
         let zones = (self.find_country_zone(phone), Vec::new());
@@ -179,13 +180,13 @@ impl SendingHours {
         }
     }
 
-    /// Records when the window closes for rows that would leave too late.
+    /// Records when the window closes for rows whose messages would leave too late.
     pub(super) fn note_closing(&self, at: Timestamp) {
         let mut passed = self.passed_rows();
         passed.closes = Some(passed.closes.map_or(at, |known| known.min(at)));
     }
 
-    /// Whether skipped rows may leave now.
+    /// Whether the messages to skipped rows may leave now.
     pub(super) fn is_due(&self) -> bool {
         let opens = self.passed_rows().opens;
         opens.is_some_and(|at| self.now() >= at)
@@ -214,12 +215,12 @@ impl SendingHours {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time until a moment.
+    /// The time until `at`, or zero if it has passed.
     pub(super) fn time_until(&self, at: Timestamp) -> Duration {
         Duration::try_from(at.duration_since(self.now())).unwrap_or_default()
     }
 
-    /// A time in the campaign's zone.
+    /// Formats a time in the campaign's time zone.
     pub(super) fn format_time(&self, at: Timestamp) -> String {
         format!("at {}", format_with_zone(&at.to_zoned(self.rules.home.clone())))
     }
@@ -232,7 +233,7 @@ impl SendingHours {
         (self.find_country_zone(phone), columns.collect())
     }
 
-    /// The zone of a number, if a window needs it and the number shows it.
+    /// The time zone of a phone number, if a window needs it and the number indicates it.
     fn find_country_zone(&self, phone: Phone) -> Option<&'static str> {
         let is_wanted = self.rules.windows.iter().any(|(_, zone)| *zone == ZoneSource::Country);
         if is_wanted { zone_of_number(phone, find_country(phone)) } else { None }

@@ -42,10 +42,11 @@ pub trait ShardSender: Sync {
         shares: ShardSource,
     ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
 
-    /// Called when shards of a dead worker are taken over, with the number of envelopes that are in doubt from now on.
+    /// Called when the shards of a dead worker are taken over; `doubtful` is how many envelopes are in doubt from then
+    /// on.
     fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize);
 
-    /// Waits a moment for other workers. Returns a stop if the wait must end.
+    /// Waits briefly for other workers. Returns a stop if the wait must end.
     fn wait_for_others(&self, run: &Run) -> impl Future<Output = Result<Option<Stop>, Self::Error>> + Send;
 }
 
@@ -81,8 +82,8 @@ impl<S: ShardSender> Participant<'_, S> {
         Ok((ending, drawn))
     }
 
-    /// Divides a run into shards on these terms, sends some of them, and waits until no worker holds any; after a stop,
-    /// at most `longest`. `None` if another process has the run. `proven` means that a first rejection says nothing
+    /// Divides a run into shards, sends some of them, and waits until no worker holds a shard. After a stop, waits at
+    /// most `longest`. `None` if another process holds the run. `proven` means that a first rejection says nothing
     /// about later messages.
     ///
     /// # Errors
@@ -130,8 +131,8 @@ impl<S: ShardSender> Participant<'_, S> {
         Ok(Some(ending))
     }
 
-    /// Draws and sends shards of a run, and waits for those of other workers, because some of those might be left
-    /// unfinished. `leads` is the lease of the leader.
+    /// Draws and sends shards of a run, and waits for other workers, because they might leave shards unfinished.
+    /// `leads` is the lease of the leader.
     async fn send_shards(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
         let Self { ledger, by, size, sender } = self;
         let Some(worker) = ledger.register_worker(run, by.clone()).await? else {
@@ -199,13 +200,13 @@ impl<S: ShardSender> Participant<'_, S> {
         Ok(now.stop_requested.then(|| Stop::new(now.stop.unwrap_or(StopKind::StopRequested), why)))
     }
 
-    /// The run in its present state.
+    /// Loads the current state of a run.
     async fn reload_run(&self, run: &Run) -> Result<Run, S::Error> {
         let known = self.ledger.list_runs(RunFilter::with_key(run.key)).await?.pop();
         known.ok_or_else(|| LedgerError::Unreadable(format!("the run {} no longer exists", run.name())).into())
     }
 
-    /// Waits until no worker holds a shard of a stopped run, at most `longest`.
+    /// Waits, for at most `longest`, until no worker holds a shard of a stopped run.
     async fn wait_until_released(&self, run: &Run, longest: Duration) -> Result<(), S::Error> {
         let began = Instant::now();
         while began.elapsed() < longest && !self.ledger.load_claimed_rows(run.key).await?.is_empty() {
@@ -215,8 +216,8 @@ impl<S: ShardSender> Participant<'_, S> {
     }
 }
 
-/// Whether a stop of one worker stops all of them. Others can continue if one is interrupted, has another key or no
-/// connection.
+/// Whether a stop of one worker must stop all workers. If a worker is interrupted, or has a rejected key or no
+/// connection, other workers can continue.
 fn is_stop_for_all(kind: StopKind) -> bool {
     matches!(
         kind,
@@ -224,7 +225,7 @@ fn is_stop_for_all(kind: StopKind) -> bool {
     )
 }
 
-/// Whether the others can no longer be informed.
+/// Whether a stopped worker can no longer inform the other workers.
 fn is_ledger_lost(kind: StopKind) -> bool {
     matches!(kind, StopKind::Ledger | StopKind::LeaseLost)
 }
@@ -256,13 +257,13 @@ struct DrawState {
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 impl ShardSource {
-    /// These rows first, then rows that were never drawn, `size` at a time.
+    /// A source of `rows`, and then of rows that were never drawn, `size` at a time.
     #[must_use]
     pub fn from_first_rows(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
         Self::new(ledger, worker, vec![rows], Some(size))
     }
 
-    /// Only these rows, in order.
+    /// A source of only `rows`, in order.
     #[must_use]
     pub fn from_fixed_rows(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>) -> Self {
         Self::new(ledger, worker, rows, None)
@@ -274,7 +275,7 @@ impl ShardSource {
         Self(Arc::new(ShareDrawInner { ledger, worker, size, state: Mutex::new(state) }))
     }
 
-    /// The same rows again, and no others.
+    /// A source of the same rows again, and no other rows.
     #[must_use]
     pub fn repeat(&self) -> Self {
         let ShareDrawInner { ledger, worker, .. } = &*self.0;
@@ -283,7 +284,7 @@ impl ShardSource {
         Self::from_fixed_rows(Arc::clone(ledger), Arc::clone(worker), rows)
     }
 
-    /// The next rows. `None` if there are none now.
+    /// Draws the next rows. `None` if no rows can be drawn now.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -311,14 +312,14 @@ impl ShardSource {
         self.state().last.take()
     }
 
-    /// Whether its shards have the maximum size, because they are finished quickly without a rate limit or with a high
-    /// one.
+    /// Whether the shards have the maximum size, because workers without a rate limit, or with a high limit, finish
+    /// them quickly.
     #[must_use]
     pub fn has_largest_shards(&self) -> bool {
         self.0.size.is_some_and(|size| size >= MAX_SHARE)
     }
 
-    /// Whether it is time to look for dead workers. If it is, starts the next interval.
+    /// Whether it is time to look for dead workers. If so, starts the next interval.
     fn is_check_due(&self) -> bool {
         let mut state = self.state();
         let is_time = state.checked_at.is_none_or(|looked| looked.elapsed() >= CHECK_INTERVAL);
@@ -352,7 +353,7 @@ pub(super) const MAX_SHARE: u32 = 5_000;
 /// The duration of a shard in seconds, so that no worker has much left when the others are finished.
 const SHARE_SECONDS: f64 = 2.0;
 
-/// The number of rows per draw for a worker with this rate and envelope size.
+/// How many rows a worker with this rate and envelope size draws at a time.
 #[must_use]
 pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
     let least = u32::try_from(batch).unwrap_or(MAX_SHARE).clamp(1, MAX_SHARE);
@@ -363,7 +364,7 @@ pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
 /// The number of envelopes before and after one that are checked for consecutive doubt: as many as can be in flight.
 pub(super) const DOUBT_WINDOW: u32 = 256;
 
-/// The number of consecutive settled envelopes of all workers that are in doubt, counted back from the latest.
+/// How many consecutive settled envelopes of all workers are in doubt, counted back from the latest.
 pub(super) fn count_trailing_doubtful(envelopes: &[EnvelopeRecord]) -> u32 {
     let mut settled: Vec<_> = envelopes
         .iter()

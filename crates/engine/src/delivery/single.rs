@@ -30,15 +30,15 @@ pub struct SingleEnding {
     pub skipped: Option<&'static str>,
 }
 
-/// Sends one operation. Only what is proven unsent is retried.
+/// Sends one operation. The operation is retried only if it was proven unsent.
 pub async fn send_single(options: SendOptions, context: SendContext, operation: EncodedOperation) -> SingleEnding {
     let mut counts = StateCounts::default();
     counts.add(RowState::Planned, 1);
     to_single_ending(send_operations(options, context, Feed::from_groups(vec![vec![operation]]), counts).await)
 }
 
-/// The ending of a single operation. If the operation might have been sent, only a stop of this process, such as an
-/// interrupt, is kept.
+/// Converts the ending of a run to the ending of a single operation. If the operation might have been sent, only a stop
+/// of this process, such as an interrupt, is kept.
 fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: SendEnding) -> SingleEnding {
     let unsent = || OperationOutcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
     // Without an intent, or after a withdrawal, nothing was sent.
@@ -114,7 +114,7 @@ impl SingleKind {
     /// All of them.
     pub const ALL: [SingleKind; 4] = [SingleKind::Lookup, SingleKind::CodeCall, SingleKind::Message, SingleKind::Test];
 
-    /// The name in place of a campaign's name. Campaign names cannot contain a dot.
+    /// The name that a run of single operations has instead of a campaign name. Campaign names cannot contain a dot.
     #[must_use]
     pub fn campaign_name(self) -> &'static str {
         match self {
@@ -146,8 +146,8 @@ impl SingleKind {
         }
     }
 
-    /// The default endpoint. The asynchronous endpoint would answer a lookup with a `request_id` only; a message uses
-    /// it, so that its sender does not wait (contract 4.4). A test uses that of its campaign.
+    /// The default endpoint. The asynchronous endpoint would answer a lookup with only a `request_id`. Messages use
+    /// this endpoint, so that the sender does not wait (contract 4.4). A test uses its campaign's endpoint.
     #[must_use]
     pub fn endpoint(self) -> Endpoint {
         match self {
@@ -156,8 +156,8 @@ impl SingleKind {
         }
     }
 
-    /// The default purpose. A service is requested by the recipient, so opt-outs do not apply. A test has that of its
-    /// campaign.
+    /// The default purpose. The recipient requests a service, so opt-outs do not apply to it. A test has its campaign's
+    /// purpose.
     #[must_use]
     pub fn purpose(self) -> Purpose {
         match self {
@@ -166,20 +166,21 @@ impl SingleKind {
         }
     }
 
-    /// The single operation of a run. `None` for runs of campaigns.
+    /// The kind of single operation that a run contains. `None` for runs of campaigns.
     #[must_use]
     pub fn from_run(run: &Run) -> Option<Self> {
         Self::ALL.into_iter().find(|single| single.campaign_name() == run.campaign)
     }
 
-    /// The single operation with this name of a run: `gateway.lookup`, `gateway.lookup@3`.
+    /// The kind of single operation that the name of a run stands for: `gateway.lookup`, `gateway.lookup@3`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let campaign = name.split_once('@').map_or(name, |(campaign, _)| campaign);
         Self::ALL.into_iter().find(|single| single.campaign_name() == campaign)
     }
 
-    /// The frozen inputs of its run. `recipients_sha256` is the hash of its list, and `today` a date.
+    /// The frozen inputs of a run of this single operation. `recipients_sha256` is the hash of the run's list, and
+    /// `today` is a date.
     #[must_use]
     pub fn frozen_inputs(self, gateway: &str, today: String, recipients_sha256: String) -> FrozenInputs {
         FrozenInputs {
@@ -222,7 +223,7 @@ impl SingleKind {
         }
     }
 
-    /// The content. Empty for messages, because each has its own.
+    /// The content of the operation. Empty for messages, because each message has its own content.
     #[must_use]
     pub fn content<T>(self) -> MessageContent<T> {
         let fields = ExtraProperties::new();

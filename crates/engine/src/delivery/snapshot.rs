@@ -32,7 +32,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the state of `run`. `owned` means that a process is sending it.
+    /// Reads the state of `run`. `owned` means that a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read, or the run was purged.
@@ -94,7 +94,8 @@ impl Snapshot {
     }
 }
 
-/// The rows with other identifiers than the run's. New messages have no hash to compare.
+/// The rows whose message identifiers are not in the run's own range. Removes the digests of rows that get a new
+/// message, because there is nothing to compare the message with.
 fn find_renumbered(
     run: &Run,
     states: &RowStates,

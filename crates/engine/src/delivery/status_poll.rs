@@ -105,7 +105,7 @@ pub async fn load_pending(
 }
 
 impl PendingMessage {
-    /// A message on these channels that was sent at this time.
+    /// A message on the channels of `chain` that was sent at `sent_at`.
     #[must_use]
     pub fn new(
         (row, order, id): (Row, Option<u32>, MessageId),
@@ -116,7 +116,7 @@ impl PendingMessage {
         Self { row, order, id, chain, expires_at: over_at }
     }
 
-    /// Whether the lifetimes of all its channels have passed, so that an answer is final.
+    /// Whether the lifetimes of all the message's channels have passed, so an answer is final.
     #[must_use]
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.expires_at <= now
@@ -130,9 +130,9 @@ impl StatusPoller<'_> {
         MAX_INQUIRIES.min(self.most).saturating_sub(1).max(1)
     }
 
-    /// Asks about a group of messages once, at the speed that this share of the account's rate allows. Returns the
-    /// gateway's report of each message, in order: `None` if it does not know the message or its answer proves nothing.
-    /// The whole result is `None` if the time ran out.
+    /// Asks about a group of messages once, at the speed that `share` of the account's rate allows. Returns the
+    /// gateway's report on each message, in order; a report is `None` if the message is unknown or the answer proves
+    /// nothing. The whole result is `None` if the time ran out.
     ///
     /// # Errors
     /// If the ledger cannot be read or written.
@@ -216,9 +216,9 @@ pub(super) struct StatusInquiry<'a> {
 }
 
 impl StatusInquiry<'_> {
-    /// The answers about messages, in order, and how far to trust them. `None` if the time ran out.
+    /// Asks about messages, and returns the answers in order, and how far to trust them. `None` if the time ran out.
     ///
-    /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which certainly was.
+    /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which was certainly sent.
     pub(super) async fn ask_with_probe(
         &self,
         messages: impl Iterator<Item = MessageId>,
@@ -279,8 +279,8 @@ impl ConfirmedStatus {
 }
 
 impl StatusPoller<'_> {
-    /// Asks the gateway about messages before their retry, and stores its answers as receipts. Returns one status per
-    /// message, in order; messages that were not asked about before the deadline are [`ConfirmedStatus::Unknown`].
+    /// Asks the gateway about messages before they are retried, and stores the answers as receipts. Returns one status
+    /// per message, in order; messages that were not asked about before the deadline are [`ConfirmedStatus::Unknown`].
     ///
     /// # Errors
     /// If the ledger cannot be read or written.
@@ -374,7 +374,8 @@ const MAX_CHANNELS: u32 = 6;
 pub struct ChainLifetimes(HashMap<Chain, Duration>);
 
 impl ChainLifetimes {
-    /// The lifetimes of a frozen run. If its copies cannot be read, those of the gateway.
+    /// Loads the lifetimes of a run's messages from the frozen inputs. If the run's copies cannot be read, the
+    /// gateway's default lifetimes apply.
     pub async fn load_for_run(ledger: &dyn Ledger, run: &Run) -> Self {
         let frozen = FrozenInputs::load_for_run(ledger, run).await;
         frozen.map(|frozen| Self::from_brief(&frozen.brief)).unwrap_or_default()

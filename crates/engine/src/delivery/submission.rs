@@ -244,7 +244,7 @@ impl Submitter {
     }
 }
 
-/// Logs a reply in numbers only, without texts, phone numbers and keys.
+/// Logs only counts from a reply, without texts, phone numbers or keys.
 fn log_reply(reply: &GatewayReply, began: Instant) {
     let count = |is: fn(&OperationOutcome) -> bool| reply.outcomes.iter().filter(|outcome| is(outcome)).count();
     tracing::info!(
@@ -349,7 +349,8 @@ struct WatchState {
 }
 
 impl WatchState {
-    /// Advances and returns the time awake. A gap since the last check counts as at most two check intervals.
+    /// Advances and returns the time for which the process has been awake. A gap since the last check counts as at most
+    /// two check intervals.
     fn advance_clock(&mut self) -> Duration {
         let now = Instant::now();
         self.awake += (now - self.looked_at).min(2 * CHECK_INTERVAL);
@@ -365,7 +366,7 @@ impl Watchdog {
         Self { patience: timeout.saturating_mul(3).max(MIN_PATIENCE), steps: Mutex::new(steps) }
     }
 
-    /// Registers an envelope whose intent is being recorded, which gives it its number.
+    /// Registers an envelope whose intent is being recorded; recording the intent gives the envelope a number.
     pub(super) fn register(&self) -> WatchedEnvelope {
         let new = {
             let mut steps = self.steps();
@@ -444,7 +445,7 @@ mod slow_answers_tests {
 
     use super::*;
 
-    /// The times, in seconds from the start, at which slow answers are announced if answers take this long.
+    /// The seconds from the start at which slow answers are announced, if each answer takes as long as in `answers`.
     async fn announcement_times(at_most: u64, answers: &[u64]) -> Vec<u64> {
         let (began, announced) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
         let times = Arc::clone(&announced);
@@ -480,7 +481,8 @@ mod slow_answers_tests {
 mod watchdog_tests {
     use super::*;
 
-    /// The time until something is overdue, and its description. `None` if nothing is overdue within a day.
+    /// The seconds until an envelope is overdue, and the description of the waiting envelopes. `None` if nothing is
+    /// overdue within a day.
     async fn measure_overdue(watchdog: &Watchdog) -> Option<(u64, String)> {
         let start = Instant::now();
         let overdue = tokio::time::timeout(Duration::from_secs(86_400), watchdog.wait_until_overdue()).await.ok()?;

@@ -24,7 +24,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// A stop of that kind.
+    /// Creates a stop with a kind and a reason.
     pub fn new(kind: StopKind, reason: impl Into<String>) -> Self {
         Self { kind, reason: reason.into() }
     }
@@ -62,7 +62,7 @@ pub struct SendEnding {
 }
 
 impl SendEnding {
-    /// The sum of this ending and the next one.
+    /// Combines this ending with a later ending of the same run.
     #[must_use]
     pub fn merge(self, next: Self) -> Self {
         let mut errors = self.errors;
@@ -101,7 +101,7 @@ impl RunTally {
         self.figures.outcome = None;
     }
 
-    /// Counts rows whose recipients opted out meanwhile.
+    /// Counts rows that are skipped because the recipients have opted out since the run was planned.
     pub(super) fn count_opted_out(&mut self, rows: usize) {
         self.figures.opted_out += rows as u64;
     }
@@ -121,7 +121,7 @@ impl RunTally {
         self.shift_state(RowState::Sending, RowState::InDoubt, self.count_sending());
     }
 
-    /// Records the delay until the gateway knew a message.
+    /// Records how long it took until the gateway knew a message, if this is the longest time so far.
     pub(super) fn record_lag(&mut self, lag: Option<Duration>) {
         self.figures.lag = self.figures.lag.max(lag);
     }
@@ -143,7 +143,8 @@ impl RunTally {
         self.figures.oddities.observe(reply);
     }
 
-    /// The ending with these figures. `expired` means that the remaining rows can no longer leave in time.
+    /// Converts the tally to the ending of the run. `expired` means that the remaining rows can no longer be sent in
+    /// time.
     pub(super) fn into_ending(self, stopped: Option<Stop>, expired: bool) -> SendEnding {
         SendEnding { stopped, expired, ..self.figures }
     }
@@ -168,7 +169,7 @@ struct ErrorGroup {
 }
 
 impl ErrorCounts {
-    /// Counts an error of a message to this number.
+    /// Counts an error for a message to `phone`.
     pub(super) fn count_error(&mut self, phone: Phone, error: &str) {
         let kind = phone.hide_in_text(error, HIDDEN_NUMBER);
         if let Some(known) = self.kinds.get_mut(kind.as_ref()) {
@@ -179,7 +180,7 @@ impl ErrorCounts {
         }
     }
 
-    /// Adds the counts of another start.
+    /// Adds the counts from another start of the run.
     pub(super) fn merge(&mut self, others: Self) {
         for (text, kind) in others.kinds {
             let room = self.kinds.len() < MAX_KINDS;
@@ -191,7 +192,7 @@ impl ErrorCounts {
         }
     }
 
-    /// The most frequent errors, with their counts.
+    /// The most frequent errors, each with its count.
     pub fn most_frequent(&self, most: usize) -> impl Iterator<Item = (&str, u64)> {
         let mut kinds: Vec<&ErrorGroup> = self.kinds.values().collect();
         kinds.sort_by_key(|kind| Reverse(kind.count));
@@ -237,7 +238,7 @@ impl DeviationCounts {
         }
     }
 
-    /// The sum of both counts.
+    /// The sum of these counts and `next`.
     #[must_use]
     pub(super) fn merge(mut self, next: Self) -> Self {
         for (oddity, count) in next.counts {

@@ -110,7 +110,7 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
     // The channel that reported the message as read.
     ResultColumn { name: "read_by", value: |cells| ColumnValue::Text(cells.read_by) },
     // The run whose message has these identifiers, and the state of that message. If the row was skipped because its
-    // recipient already has the message, both are those of the earlier run.
+    // recipient already has the message, these are the earlier run and the state of its message.
     ResultColumn { name: "message_run", value: |cells| ColumnValue::Text(cells.message_run) },
     ResultColumn { name: "message_state", value: |cells| ColumnValue::Text(cells.message_state) },
 ];
@@ -144,7 +144,7 @@ struct RecipientColumn {
 }
 
 impl RecipientColumns {
-    /// Adds the columns of a list that are missing.
+    /// Adds the columns of a list that are not included yet.
     pub(super) fn add_header(&mut self, header: &ListHeader) {
         let keys: Vec<String> = self.columns.iter().map(|own| own.key.clone()).collect();
         let new = header_columns(header).filter(|own| !keys.contains(&own.key));
@@ -155,7 +155,7 @@ impl RecipientColumns {
         self.columns.is_empty()
     }
 
-    /// The headers as the lists have them; several can be empty.
+    /// The headers as written in the lists; several headers can be empty.
     pub(super) fn headers(&self) -> impl Iterator<Item = &String> {
         self.columns.iter().map(|own| &own.header)
     }
@@ -165,7 +165,7 @@ impl RecipientColumns {
         self.columns.iter().map(|own| &own.key)
     }
 
-    /// The position of each of these columns in a list, if it has them.
+    /// The position of each column in a list, or `None` if the list lacks the column.
     pub(super) fn find_positions(&self, header: &ListHeader) -> Vec<Option<usize>> {
         let theirs: Vec<RecipientColumn> = header_columns(header).collect();
         self.columns.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
@@ -217,12 +217,12 @@ impl VariantLookup {
         Self { allotment: brief.variant_allocation(), arms, shown }
     }
 
-    /// The name of a recipient's variant. `None` without a number, or if the campaign has no variants.
+    /// The name of a recipient's variant. `None` if the number is unknown, or if the campaign has no variants.
     pub(super) fn find_name(&self, phone: Option<Phone>) -> Option<&str> {
         self.find_variant(phone).map(|(name, _)| name.as_str())
     }
 
-    /// The variant of a recipient. `None` without a number, or if the campaign has no variants.
+    /// The variant of a recipient. `None` if the number is unknown, or if the campaign has no variants.
     fn find_variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
         self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.assign_variant(phone))?)
     }
@@ -252,7 +252,7 @@ impl RowFacts {
         }
     }
 
-    /// The number to which it was sent, or else a valid number in the list.
+    /// The phone number to which the row's message was sent or, if none was sent, a valid number in the list.
     pub(super) fn phone(&self, own: RecordFields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
         self.record.as_ref().map_or_else(|| columns.choose_phone(own, region).ok(), |record| record.phone)
     }
@@ -292,7 +292,7 @@ impl RowFormatter {
             })
     }
 
-    /// Our identifier of a row's message, from the run itself or from a retry order.
+    /// The identifier that the run or a retry order assigned to a row's message.
     fn message_id(&self, row: Row, order: Option<u32>) -> Option<u64> {
         let (run, _) = self.run.as_ref()?;
         Some(run.message_id(row, order)?.get())
@@ -394,13 +394,13 @@ impl RowFormatter {
     }
 }
 
-/// The gateway's error in a receipt. `None` if only one channel failed, not the message.
+/// The gateway's error in a receipt. `None` if only one channel failed, but the message did not.
 pub(super) fn reported_error(receipt: Option<&Receipt>, state: RowState) -> Option<&str> {
     let receipt = receipt.filter(|receipt| state == RowState::Failed || !receipt.status.is_failure())?;
     receipt.error.as_deref()
 }
 
-/// A time as RFC 3339 in UTC with milliseconds.
+/// Formats a time as RFC 3339 in UTC, with milliseconds.
 fn format_instant(at: Timestamp) -> String {
     format!("{at:.3}")
 }
@@ -415,8 +415,8 @@ struct OutcomeTexts<'a> {
 }
 
 impl OutcomeTexts<'_> {
-    /// Removes texts that later proof of the state replaced: why the row was in doubt or not sent, and an earlier
-    /// error.
+    /// Removes texts that do not apply once a later state is proven: why the row was in doubt or not sent, and an
+    /// earlier error.
     fn for_state(self, state: RowState) -> Self {
         let reason = if state.is_proven() { "" } else { self.reason };
         let error = if state.is_with_gateway() { "" } else { self.error };
@@ -439,8 +439,8 @@ fn outcome_texts<'a>(outcome: Option<&'a OperationOutcome>, exclusion: Option<&'
     }
 }
 
-/// The reason for a row's state after receipts, answers and decisions; `before` is why it was in doubt or rejected. Proof of
-/// the state replaces all decisions and all inquiries without a result.
+/// Describes why a row has its state after receipts, answers and decisions; `before` is why the row was in doubt or
+/// rejected. Proof of the state replaces all decisions and all inquiries without a result.
 fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> String {
     let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();

@@ -55,7 +55,8 @@ pub struct EarlierRuns<'a> {
 }
 
 impl<'a> EarlierRuns<'a> {
-    /// The earlier messages of a run. `None` if no row refers to a message.
+    /// Loads the earlier runs that sent the messages to which rows of `run` refer. `None` if no row refers to an
+    /// earlier message.
     pub(super) async fn load(
         ledger: &'a dyn Ledger,
         run: &Run,
@@ -75,7 +76,7 @@ impl<'a> EarlierRuns<'a> {
         Ok((!runs.is_empty()).then_some(Self { ledger, runs, rows, copies, brief }))
     }
 
-    /// The messages, looked up while the list is read.
+    /// Opens the run's list, so that the earlier messages can be looked up while the list is read.
     pub(super) fn open_messages(self) -> Result<EarlierMessages<'a>, ResultsError> {
         let list = FrozenList::open(ListSource::Copies(self.copies))?;
         let reader = RecipientReader::open(list, self.copies.place().as_ref(), &reader_settings(self.brief))?;
@@ -84,7 +85,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(EarlierMessages { runs: self, list, columns, through: 0, found: VecDeque::new() })
     }
 
-    /// Looks these rows up in each run, the newest first.
+    /// Looks up the earlier messages for `wanted` in each run, newest run first.
     async fn look_up(&self, mut wanted: Vec<WantedRow>) -> Result<Vec<(u32, EarlierMessage)>, ResultsError> {
         let mut found = Vec::new();
         for run in &self.runs {
@@ -119,7 +120,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(())
     }
 
-    /// Adds the messages of a run that these rows refer to.
+    /// Adds the messages of a run that the `wanted` rows refer to.
     async fn add_run_messages(
         &self,
         run: &Run,
@@ -166,7 +167,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(())
     }
 
-    /// The rows of a run that have a message, with the rows of the same number that refer to it.
+    /// Pairs the rows of a run that have a message with the `wanted` rows that have the same phone number.
     async fn match_by_number(
         &self,
         run: &Run,
@@ -185,8 +186,8 @@ impl<'a> EarlierRuns<'a> {
         Ok(pairs)
     }
 
-    /// The rows of a run that have a message, with the rows of the same number and text that refer to it. Several rows with
-    /// the same text refer to one message each, as long as there are enough.
+    /// Pairs the rows of a run that have a message with the `wanted` rows that have the same phone number and text.
+    /// Several rows with the same text are paired with different messages, as long as there are enough messages.
     async fn match_by_text(
         &self,
         run: &Run,
@@ -214,7 +215,7 @@ impl<'a> EarlierRuns<'a> {
     }
 }
 
-/// The rows that are skipped because their recipients have a message. `None` if there are none.
+/// The rows that are skipped because their recipients have a message. `None` if there are no such rows.
 fn find_sent_rows(left_out: &ExcludedRows) -> Option<RoaringBitmap> {
     let mut sets = left_out.sets().filter(|(state, reason, _)| *state == RowState::Skipped && *reason == ALREADY_SENT);
     sets.next().map(|(.., rows)| rows.clone())
@@ -239,7 +240,7 @@ type WantedRow = (Phone, u32);
 type RowPair = (u32, u32);
 
 impl EarlierMessages<'_> {
-    /// Looks up the messages of the rows up to this one. Rows must ascend.
+    /// Looks up the earlier messages for all rows up to `last`. Rows must be passed in ascending order.
     pub(super) async fn look_up_through(&mut self, last: Row) -> Result<(), ResultsError> {
         while self.through < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.through) {
             let wanted = self.next_batch().await;
@@ -252,7 +253,7 @@ impl EarlierMessages<'_> {
         Ok(())
     }
 
-    /// The message that a row refers to, if it is known. Rows must ascend.
+    /// Takes the earlier message that a row refers to, if it is known. Rows must be passed in ascending order.
     pub(super) fn take_message(&mut self, row: Row) -> Option<EarlierMessage> {
         while self.found.front().is_some_and(|(before, _)| *before < row.get()) {
             self.found.pop_front();
@@ -260,7 +261,7 @@ impl EarlierMessages<'_> {
         self.found.pop_front_if(|(of, _)| *of == row.get()).map(|(_, message)| message)
     }
 
-    /// The next rows that refer to messages.
+    /// Reads the next rows that refer to earlier messages.
     async fn next_batch(&mut self) -> Vec<WantedRow> {
         let region: Option<Region> = self.runs.brief.region;
         let mut wanted = Vec::new();
@@ -283,7 +284,8 @@ impl EarlierMessages<'_> {
 /// A row with its number and its text.
 type RowText = ((Phone, TextHash), u32);
 
-/// A run's texts for these rows of a list, sorted by number and text. `None` if the texts do not fit the list.
+/// Loads the hashes of a run's texts for `rows` of a list, sorted by phone number and text. `None` if the texts do not
+/// fit the list.
 fn load_texts(
     frozen: &FrozenInputs,
     list: &Copies,
@@ -301,7 +303,7 @@ fn load_texts(
     Ok(Some(texts))
 }
 
-/// The rows of the same number and text in two lists.
+/// Pairs the rows of two lists that have the same phone number and text.
 fn match_rows(there: &[RowText], here: &[RowText]) -> Vec<RowPair> {
     let mut pairs = Vec::new();
     for same in here.chunk_by(|(one, _), (other, _)| one == other) {

@@ -94,14 +94,14 @@ impl EffectVerdict {
 }
 
 impl CampaignEffect {
-    /// Counts purchases within a time after the message, over the runs of an edition, oldest first. For the holdout
-    /// group, the time starts with the run.
+    /// Counts purchases within a period after the message, over the runs of an edition, oldest run first. For the
+    /// holdout group, the period starts with the run.
     ///
-    /// A recipient counts as soon as a message was sent, delivered or not: for the holdout group, it is unknown whose
-    /// messages would have arrived.
+    /// A recipient counts as soon as a message was sent, whether or not it was delivered. For the holdout group, it is
+    /// unknown whose messages would have arrived.
     ///
     /// # Errors
-    /// If the ledger or what the runs froze cannot be read.
+    /// If the ledger or the frozen inputs of a run cannot be read.
     pub async fn measure(
         ledger: &dyn Ledger,
         runs: &[Run],
@@ -162,7 +162,7 @@ async fn for_each_recipient(
     let (allotment, arms) = (listing.brief.variant_allocation(), listing.brief.list_arms());
     let reader = listing.open_reader()?;
     let columns = reader.header().phones().clone();
-    // Messages of earlier runs do not belong to this run.
+    // The effect counts only this run's messages.
     let mut rows = Listing { earlier: None, ..listing }.into_rows(reader)?;
     while let Some((chunk, facts)) = rows.next_chunk().await? {
         for (recipient, facts) in chunk.iter().zip(&facts) {
@@ -227,7 +227,8 @@ impl Proportion {
         Interval { low: (middle - half).max(0.0).min(p), high: (middle + half).min(1.0).max(p) }
     }
 
-    /// The interval of this share minus the other (R. G. Newcombe 1998, method 10), from both Wilson intervals.
+    /// The confidence interval of this share minus the other share (R. G. Newcombe 1998, method 10), computed from both
+    /// Wilson intervals.
     #[must_use]
     pub fn difference_interval(self, other: Self) -> Interval {
         let (own, its) = (self.wilson_interval(), other.wilson_interval());
@@ -239,7 +240,7 @@ impl Proportion {
 }
 
 impl Interval {
-    /// Whether the interval contains zero, so that no difference is proven.
+    /// Whether the interval contains zero, which means that no difference is proven.
     #[must_use]
     pub fn contains_zero(self) -> bool {
         self.low <= 0.0 && self.high >= 0.0
@@ -281,10 +282,10 @@ pub(super) struct Purchase {
 }
 
 impl Purchases {
-    /// Reads a file.
+    /// Reads a file of purchases.
     ///
     /// # Errors
-    /// If it cannot be read, lacks a column, or none of its rows can be used.
+    /// If the file cannot be read or lacks a column, or if none of its rows can be used.
     pub fn read_file(file: &PurchaseFile) -> Result<Self, Vec<Finding>> {
         let path = file.path.as_path();
         let opened = || open_table(path, file.region);
@@ -397,7 +398,7 @@ pub(super) struct PurchaseTime {
 }
 
 impl PurchaseTime {
-    /// Parses RFC 3339, or a local date with or without a time in that zone: `2026-12-01 10:00`, `01.12.2026`.
+    /// Parses RFC 3339, or a local date in `zone`, with or without a time: `2026-12-01 10:00`, `01.12.2026`.
     pub(super) fn parse(cell: &str, zone: &TimeZone) -> Option<Self> {
         let cell = cell.trim();
         if let Ok(at) = cell.parse::<Timestamp>() {
@@ -417,7 +418,7 @@ impl PurchaseTime {
         Some(Self { first: start(day)?, last: start(day.checked_add(1.day()).ok()?)? - 1.nanosecond() })
     }
 
-    /// Whether the purchase is, or can be, within that time after a message.
+    /// Whether the purchase was, or might have been, at most `within` after a message that was sent at `at`.
     pub(super) fn may_follow(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
         self.last >= at && at.checked_add(within).is_ok_and(|end| self.first < end)
     }

@@ -78,7 +78,7 @@ pub struct ChannelForecast {
 }
 
 impl Forecast {
-    /// The forecast for these rows of the list, in a run that begins when the campaign is due.
+    /// The forecast for sending to `rows`, in a run that begins when the campaign is due.
     #[must_use]
     pub fn for_rows(
         campaign: &Campaign,
@@ -144,7 +144,7 @@ impl Forecast {
         json!(self)
     }
 
-    /// The duration of the run in words. `None` if the rate does not limit it.
+    /// Describes how long the run takes. `None` if neither the rate, a sending window nor `per_day` delays the run.
     #[must_use]
     pub fn describe_duration(&self) -> Option<String> {
         let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
@@ -157,7 +157,7 @@ impl Forecast {
     }
 }
 
-/// Adds messages with the same channels and number of parts.
+/// Adds messages that have the same channels and the same count of SMS parts.
 fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
     for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
         let channel = stage.channel();

@@ -27,27 +27,28 @@ pub fn counts_json(counts: &StateCounts) -> serde_json::Value {
         .into()
 }
 
-/// The counts in display order: delivered messages include read ones, which follow.
+/// The counts in display order; the count of delivered messages includes read messages, which are also counted
+/// separately.
 pub fn displayed_counts(counts: &StateCounts) -> impl Iterator<Item = (RowState, u64)> {
     let shown =
         |state: RowState| if state == RowState::Delivered { counts.count_delivered() } else { counts.get(state) };
     RowState::ALL.into_iter().map(move |state| (state, shown(state))).filter(|(_, count)| *count > 0)
 }
 
-/// The counts on one line, in the order of the states.
+/// Formats the counts on one line, in the order of the states.
 #[must_use]
 pub fn format_counts(counts: &StateCounts) -> String {
     format_counts_with_partial(counts, 0)
 }
 
-/// The counts on one line, with the number of messages that were delivered only in part.
+/// Formats the counts on one line, with the count of messages that were delivered only in part.
 #[must_use]
 pub fn format_counts_with_partial(counts: &StateCounts, in_part: u64) -> String {
     let parts: Vec<String> = describe_counts(counts, in_part).into_iter().map(|(_, words)| words).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
 }
 
-/// The counts as texts, state by state. Delivered messages include those that were read.
+/// Describes the counts, state by state. Delivered messages include messages that were read.
 #[must_use]
 pub fn describe_counts(counts: &StateCounts, in_part: u64) -> Vec<(RowState, String)> {
     let part = |(state, count): (RowState, u64)| match state {
@@ -58,7 +59,7 @@ pub fn describe_counts(counts: &StateCounts, in_part: u64) -> Vec<(RowState, Str
     displayed_counts(counts).filter_map(part).collect()
 }
 
-/// Delivered messages, with the number of read and of partly delivered ones: `20 delivered (5 read)`.
+/// Describes delivered messages, with the counts of read and of partly delivered messages: `20 delivered (5 read)`.
 fn describe_delivered(delivered: u64, read: u64, in_part: u64) -> String {
     let among = [(read, "read"), (in_part, "only in part")].into_iter().filter(|(count, _)| *count > 0);
     let among: Vec<String> = among.map(|(count, what)| format!("{} {what}", format_thousands(count))).collect();
@@ -89,7 +90,7 @@ pub fn format_duration(time: Duration) -> String {
     }
 }
 
-/// The cost of messages, to follow "this": `costs at most 8.00 UAH`.
+/// Describes the cost of messages, in words that follow “this”: `costs at most 8.00 UAH`.
 #[must_use]
 pub fn describe_cost(cost: &Cost, currency: Option<&str>) -> String {
     match cost {
@@ -134,7 +135,7 @@ pub fn viber_template_json(template: &ViberTemplate) -> Value {
     json!({ "id": id_json(id.as_ref()), "signature": signature, "template": text, "status": status })
 }
 
-/// The gateway's record of a message with the requested identifier, or the reason why there is none.
+/// Formats as JSON the gateway's record of a message, or the reason why there is no record.
 #[must_use]
 pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> Value {
     let (ours, theirs) = (asked.own_id(), asked.gateway_id());
@@ -176,7 +177,7 @@ const KNOWN_MEMBERS: [(&str, &str); 11] = [
     ("imsi", "imsi"),
 ];
 
-/// The members of an answer with their values. Known members come first, under our names.
+/// Parses the members of an answer, each with its value. Known members come first, under the names that campaign uses.
 #[must_use]
 pub fn parse_answer_members(answer: &str) -> Vec<(String, String)> {
     let mut members = Vec::new();
@@ -187,7 +188,8 @@ pub fn parse_answer_members(answer: &str) -> Vec<(String, String)> {
     members.into_iter().map(|(path, value)| (called(path), value)).collect()
 }
 
-/// Adds the values below `path`, each under its full path; a list is one value. Empty and null values are skipped.
+/// Adds the values below `path`, each under its full path; a list counts as one value. Empty and null values are
+/// skipped.
 fn collect_members(path: &str, json: &str, members: &mut Vec<(String, String)>) {
     if let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {
         for (name, value) in object {
@@ -208,7 +210,7 @@ fn collect_members(path: &str, json: &str, members: &mut Vec<(String, String)>) 
     }
 }
 
-/// The counts of a rehearsal: messages by channel, and money. Delivered messages include those that were read or
+/// The counts of a rehearsal: messages by channel, and money. Delivered messages include messages that were read or
 /// answered.
 #[must_use]
 pub fn rehearsal_json(counts: &Counts) -> Value {

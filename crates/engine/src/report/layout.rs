@@ -47,7 +47,7 @@ pub(super) enum CellEscaping {
 impl Layout {
     pub(super) const COMMA: u8 = b',';
 
-    /// The layout for these columns. `delimiter` is the one that Excel expects.
+    /// The layout of a results format with the list columns `own`. `delimiter` is the delimiter that Excel expects.
     pub(super) fn for_format(style: ResultsFormat, own: &RecipientColumns, delimiter: u8) -> Self {
         match style {
             ResultsFormat::Csv => Self::Csv { delimiter: Self::COMMA, cells: CellEscaping::NoFormulas },
@@ -61,7 +61,7 @@ impl Layout {
         }
     }
 
-    /// The bytes before the rows: the header of a CSV.
+    /// The bytes before the rows: the header in CSV, nothing in JSON.
     pub(super) fn encode_header(&self, own: &RecipientColumns) -> Vec<u8> {
         let Self::Csv { cells, .. } = *self else { return Vec::new() };
         let mut line = RowBuffer::new(self, 0);
@@ -81,8 +81,8 @@ impl Layout {
     }
 }
 
-/// The names of the result columns, with or without the variant column, and of the list's columns. Duplicate names get
-/// a suffix.
+/// The names of the result columns, with or without the variant column, followed by the names of the list's columns.
+/// Duplicate names get a suffix.
 fn column_names<'h>(own: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
     let mut columns = COLUMN_NAMES.map(str::to_owned).to_vec();
     columns.extend(variants.then(|| VARIANT.to_owned()));
@@ -122,7 +122,7 @@ pub(super) enum RowBuffer<'l> {
 }
 
 impl<'l> RowBuffer<'l> {
-    /// An empty buffer with room for about this many rows.
+    /// An empty buffer with room for about `rows` rows.
     pub(super) fn new(layout: &'l Layout, rows: usize) -> Self {
         let text = Vec::with_capacity(rows * 256);
         match layout {
@@ -175,7 +175,7 @@ impl<'l> RowBuffer<'l> {
         }
     }
 
-    /// Starts a row, with the separator from the previous one.
+    /// Starts a row, after a separator if there is an earlier row.
     pub(super) fn begin_row(&mut self) {
         if let Self::Json { text, .. } = self
             && !text.is_empty()
@@ -223,7 +223,7 @@ pub(super) fn escape_formula(cell: &str) -> Cow<'_, str> {
 /// The cell as a formula that yields the same text, if a spreadsheet would take it for a number and change its digits.
 ///
 /// Excel shows 12 or more digits in exponent form and saves what it shows. It also drops leading zeros and plus signs.
-/// LibreOffice keeps the formula, or its value. Other readers of lists ignore these signs.
+/// LibreOffice keeps the formula, or its value. When campaign reads a list, it replaces such a formula with the text.
 pub(super) fn preserve_digits(cell: &str) -> Option<String> {
     let digits = cell.strip_prefix('+').unwrap_or(cell);
     let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -254,9 +254,9 @@ const COMMA_ZONES: [&str; 8] = [
     "Europe/Isle_of_Man",
 ];
 
-/// The separator for Excel, from the list's separator, its region, and the campaign's time zone.
+/// Chooses the separator for Excel from the list's separator and region, and the campaign's time zone.
 ///
-/// A list with semicolons or tabs keeps them, because a spreadsheet wrote them. Workbooks count as lists with commas.
+/// Semicolons and tabs are kept, because a spreadsheet wrote the list. Workbooks count as lists with commas.
 pub(super) fn choose_excel_separator(list: u8, region: Option<Region>, timezone: Option<&str>) -> u8 {
     let (semicolon, comma) = (Delimiter::SEMICOLON.to_byte(), Delimiter::COMMA.to_byte());
     if list == semicolon || list == Delimiter::TAB.to_byte() {

@@ -49,7 +49,7 @@ impl fmt::Display for LossSign {
     }
 }
 
-/// The runs of these copies, without rehearsals.
+/// Finds the runs that stray copies belong to, except rehearsals.
 #[must_use]
 pub fn find_stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     let rehearsed = |inputs: &[u8]| FrozenInputs::from_bytes(inputs).is_ok_and(|frozen| frozen.brief.is_rehearsal());
@@ -106,7 +106,7 @@ async fn find_unknown_within(
     Ok((identifiers > 0).then(|| LossSign::Results { path: path.path().to_owned(), identifiers }))
 }
 
-/// Removes the identifiers that a run assigned to its messages.
+/// Removes from `unknown` the identifiers that a run assigned to messages.
 async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap) -> Result<(), LedgerError> {
     let ranges: Vec<IdRange> = run.id_ranges().collect();
     let range = |ids: &IdRange| ids.first..ids.first + ids.len;
@@ -129,8 +129,8 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
     Ok(())
 }
 
-/// The identifiers in the first rows of a results file, written by us or saved by a spreadsheet; empty for other files.
-/// Other encodings, compressed files and workbooks are also read.
+/// The identifiers in the first rows of a results file, written by campaign or saved by a spreadsheet. Empty for other
+/// files. Other encodings, compressed files and workbooks are also read.
 fn read_identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, open_text(path)?);
     let Some(delimiter) = detect_delimiter(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };

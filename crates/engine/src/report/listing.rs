@@ -57,7 +57,7 @@ impl<'a> Listing<'a> {
         self.records.as_ref().map_or(RunActivity::Idle, RowRecords::activity)
     }
 
-    /// The formatter of its rows.
+    /// Creates the formatter for the rows of this listing.
     pub(super) fn row_formatter(&self, layout: Layout, own: &RecipientColumns, header: &ListHeader) -> RowFormatter {
         RowFormatter {
             layout,
@@ -73,7 +73,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The rows of the listing with their outcomes.
+    /// The rows of the listing, each with its outcome.
     pub(super) fn into_rows(
         self,
         reader: RecipientReader<FrozenList>,
@@ -101,7 +101,7 @@ pub(super) struct ListingRows<'a, I: Iterator> {
 }
 
 impl<'a, I: Iterator<Item = ExcludedRow<'a>>> ListingRows<'a, I> {
-    /// The next group with the facts about each row. `None` at the end, or if the list cannot be read further:
+    /// Reads the next group, with the facts about each row. `None` at the end, or if the list cannot be read further:
     /// [`ListingRows::finish`] returns that error.
     pub(super) async fn next_chunk(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
         let Some(chunk) = self.list.next_chunk().await else { return Ok(None) };
@@ -123,7 +123,7 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>> ListingRows<'a, I> {
         Ok(Some((chunk, facts)))
     }
 
-    /// Verifies that the list was read to the end and is the frozen one. Returns the record reader.
+    /// Verifies that the list was read to the end and is the frozen list. Returns the record reader.
     pub(super) async fn finish(self) -> Result<Option<RowRecords<'a>>, ResultsError> {
         self.list.verify_hash(self.sha256).await?;
         Ok(self.records)
@@ -148,7 +148,7 @@ pub enum ListSource<'a> {
 }
 
 impl<'a> ListSource<'a> {
-    /// The path to show.
+    /// The path of the list, for display.
     pub(super) fn path(self) -> &'a Path {
         match self {
             Self::Outside { path: place, .. } => place,
@@ -178,7 +178,7 @@ impl FrozenList {
         Ok(Self { path: source.path().to_owned(), tee: Tee::new(BufReader::with_capacity(BUFFER_BYTES, list), None) })
     }
 
-    /// Reads the rest, and verifies that the list has this SHA-256 in hexadecimal.
+    /// Reads the rest of the list, and verifies that the whole list has this SHA-256 in hexadecimal.
     pub(super) fn verify_hash(mut self, sha256: &str) -> Result<(), ResultsError> {
         let read = self.tee.finish().map_err(list_read_error)?;
         if read == sha256 { Ok(()) } else { Err(ResultsError::ListChanged(self.path)) }
@@ -205,7 +205,7 @@ pub(super) struct ReadAheadList {
 }
 
 impl ReadAheadList {
-    /// Continues reading at the position of this reader.
+    /// Starts a task that continues to read at the reader's position.
     pub(super) fn spawn(mut reader: RecipientReader<FrozenList>) -> Self {
         let (given, groups) = channel(CHUNKS_AHEAD);
         let reading = tokio::task::spawn_blocking(move || {
@@ -220,13 +220,13 @@ impl ReadAheadList {
         Self { groups, reading }
     }
 
-    /// The next group. `None` at the end, or if the list cannot be read further: [`ReadAheadList::verify_hash`] returns
-    /// that error.
+    /// Waits for the next group. `None` at the end, or if the list cannot be read further:
+    /// [`ReadAheadList::verify_hash`] returns that error.
     pub(super) async fn next_chunk(&mut self) -> Option<Chunk> {
         self.groups.recv().await
     }
 
-    /// Reads the rest, and verifies that the list has this SHA-256 in hexadecimal.
+    /// Reads the rest of the list, and verifies that the whole list has this SHA-256 in hexadecimal.
     pub(super) async fn verify_hash(self, sha256: &str) -> Result<(), ResultsError> {
         drop(self.groups);
         let reading = self.reading.await.map_err(|error| match error.try_into_panic() {
@@ -253,7 +253,7 @@ pub struct RowSelection {
 }
 
 impl RowSelection {
-    /// Only rows in one of these states; all if there are none.
+    /// Selects only rows in one of `states`, or all rows if `states` is empty.
     #[must_use]
     pub fn for_states(states: Vec<RowState>) -> Self {
         Self { states, ..Self::default() }
@@ -266,7 +266,7 @@ impl RowSelection {
         rows.is_none() && phone.is_none() && states.is_empty() && errors.is_empty() && channels.is_empty()
     }
 
-    /// Whether the conditions that need no cells match.
+    /// Whether a row meets the conditions that can be checked without cells.
     pub(super) fn matches(&self, row: Row, state: RowState, record: Option<&RowRecord>) -> bool {
         let channel = || record.and_then(RowRecord::channel);
         self.rows.as_ref().is_none_or(|rows| rows.contains(row))
@@ -274,14 +274,15 @@ impl RowSelection {
             && (self.channels.is_empty() || channel().is_some_and(|channel| self.channels.contains(&channel)))
     }
 
-    /// Whether the conditions about number and error match. Without an error text, the gateway status is searched.
+    /// Whether a row meets the conditions on the phone number and the error. If there is no error text, the gateway
+    /// status is searched instead.
     pub(super) fn matches_cells(&self, phone: Option<Phone>, error: &str, status: &str) -> bool {
         let error = if error.is_empty() { status } else { error }.to_lowercase();
         (self.phone.is_none() || self.phone == phone)
             && (self.errors.is_empty() || self.errors.iter().any(|text| error.contains(&text.to_lowercase())))
     }
 
-    /// Whether conditions need the cells of a row.
+    /// Whether a condition needs the cells of a row.
     pub(super) fn needs_cells(&self) -> bool {
         self.phone.is_some() || !self.errors.is_empty()
     }
@@ -299,7 +300,7 @@ mod tests {
     use campaign_content::audience::ListSettings;
     use campaign_ledger::ListReader;
 
-    /// A list of this many rows that is read ahead, and its SHA-256.
+    /// A list of `rows` rows that is read ahead, and the list's SHA-256.
     fn read_ahead(rows: u64) -> (ReadAheadList, String) {
         let rows: String = (0..rows).map(|row| format!("{}\n", 380_501_000_000 + row)).collect();
         let text = format!("phone\n{rows}");

@@ -79,9 +79,10 @@ pub enum HistoryEvent {
 }
 
 impl MessageHistory {
-    /// The history of the message to one of these recipients: the first to whom a message was sent, or else the first.
+    /// Loads the history of the message to the first of `recipients` to whom a message was sent, or else to the first
+    /// recipient.
     ///
-    /// `None` without recipients. `owned` is whether a process is sending the run.
+    /// `None` if `recipients` is empty. `owned` means that a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -100,7 +101,7 @@ impl MessageHistory {
         }
     }
 
-    /// The histories of the messages to all of these recipients. `owned` is whether a process is sending the run.
+    /// Loads the histories of the messages to all `recipients`. `owned` means that a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -132,8 +133,8 @@ impl MessageHistory {
         Ok(Self { row, phone, state, left_out, entries })
     }
 
-    /// The history of a row's message, read without the rest of the run. The phone number is known only if the message
-    /// was sent.
+    /// Loads the history of a row's message without reading the rest of the run. The phone number is known only if the
+    /// message was sent.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -148,13 +149,13 @@ impl MessageHistory {
         Ok(Some(Self { row, phone, state, left_out, entries }))
     }
 
-    /// The number of attempts.
+    /// How many attempts there were to send the message.
     #[must_use]
     pub fn count_attempts(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.event, HistoryEvent::Attempt { .. })).count()
     }
 
-    /// The gateway's latest answer to a lookup or a code call, as JSON. `None` if there is none.
+    /// The gateway's latest answer to a lookup or a code call, as JSON. `None` if there is no answer.
     #[must_use]
     pub fn find_answer(&self) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match &entry.event {
@@ -163,7 +164,7 @@ impl MessageHistory {
         })
     }
 
-    /// The status requests about it, if any.
+    /// The status inquiries about the message, if there were any.
     #[must_use]
     pub fn find_inquiries(&self) -> Option<&AskedRow> {
         self.entries.iter().find_map(|entry| match &entry.event {
@@ -173,7 +174,7 @@ impl MessageHistory {
     }
 }
 
-/// The events of a row's message, oldest first.
+/// Loads the events of a row's message, oldest first.
 async fn load_entries(
     ledger: &dyn Ledger,
     run: &Run,
@@ -195,7 +196,7 @@ async fn load_entries(
     Ok(entries)
 }
 
-/// The attempts of a row, with their outcomes.
+/// Loads the attempts to send a row's message, each with its outcome.
 async fn load_attempts(
     ledger: &dyn Ledger,
     run: &Run,
@@ -214,7 +215,7 @@ async fn load_attempts(
     Ok(entries)
 }
 
-/// The attempt at this index of a request, and its outcome.
+/// The history entries for the message at `index` of a request: the attempt and, if it is known, the outcome.
 fn attempt_entries(record: &EnvelopeRecord, index: usize, id: Option<MessageId>) -> impl Iterator<Item = HistoryEntry> {
     let (envelope, others) = (record.envelope, record.rows.len() as u64 - 1);
     let begun = HistoryEntry { at: record.begun_at, event: HistoryEvent::Attempt { envelope, id, others } };
@@ -274,7 +275,8 @@ impl GatewayClock {
         if run.live { Self::Real } else { Self::Simulated }
     }
 
-    /// Whether a receipt that arrived at `received` can report this time for a message that was first sent at `sent`.
+    /// Whether a receipt that arrived at `received` can report the time `reported` for a message that was first sent at
+    /// `sent`.
     fn accepts_time(self, reported: Timestamp, sent: Timestamp, received: Timestamp) -> bool {
         let after = |at: Timestamp, time: SignedDuration| at.checked_add(time).unwrap_or(Timestamp::MAX);
         let latest = match self {
@@ -305,7 +307,8 @@ impl<'r> Evidence<'r> {
         Some(Self { receipt, arrival, certainty })
     }
 
-    /// A sort key that puts better evidence first: times that can be right before others, then earlier times.
+    /// A sort key that puts better evidence first: plausible times before uncertain times, then earlier times before
+    /// later times.
     fn rank(&self) -> (bool, Timestamp, TimeCertainty) {
         let uncertain = self.certainty == TimeCertainty::Uncertain;
         (uncertain, if uncertain { self.receipt.at } else { self.receipt.reported_at() }, self.certainty)
@@ -317,8 +320,8 @@ impl<'r> Evidence<'r> {
 }
 
 impl MessageDelivery {
-    /// The delivery that these receipts of one message prove, if any. `sent` are the times at which the
-    /// message was sent, the earliest first: it was repeated if an earlier request had no answer.
+    /// The delivery that the receipts of one message prove, if there is one. `sent` are the times at which the message
+    /// was sent, earliest first; a message is sent again if an earlier request had no answer.
     pub(super) fn from_receipts<'r>(
         receipts: impl Iterator<Item = &'r StoredReceipt>,
         sent: &[Timestamp],
@@ -345,7 +348,8 @@ impl MessageDelivery {
         })
     }
 
-    /// The delivery's time in charts: the reported time, or if that is uncertain, the arrival of the receipt.
+    /// The time of the delivery in charts: the reported time or, if it is uncertain, the time at which the receipt
+    /// arrived.
     pub(super) fn chart_time(&self) -> Timestamp {
         if self.certainty == TimeCertainty::Uncertain { self.received } else { self.at }
     }
@@ -363,7 +367,7 @@ impl TimeCertainty {
     }
 }
 
-/// The time from the last request before a delivery; zero if the gateway's clock is behind.
+/// The time from the last request before a delivery to the delivery; zero if the gateway's clock is behind.
 fn time_since(sent: &[Timestamp], delivered: Timestamp) -> Duration {
     let latest = delivered.checked_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX);
     let request = sent.iter().rfind(|sent| **sent <= latest).or(sent.first());
@@ -379,7 +383,7 @@ mod tests {
     const SENT: i64 = 1_000_000;
     const DAY: i64 = 86_400;
 
-    /// A receipt of a channel: its status, the seconds from the request to the reported time, and to its arrival.
+    /// A receipt for a channel with a status; `reported` and `arrived` are seconds after the request.
     fn receipt(channel: &str, status: Status, reported: Option<i64>, arrived: i64) -> StoredReceipt {
         let at = |second: i64| Timestamp::from_second(SENT + second).unwrap();
         let receipt = Receipt {

@@ -17,13 +17,13 @@ use campaign_core::finding::{Finding, escape_to_one_line};
 use campaign_gateway::encode_operation;
 use campaign_ledger::{ExcludedRows, RowState};
 
-/// The message of a row as its recipient sees it.
+/// Renders the message for a row as the recipient sees it.
 #[must_use]
 pub fn render_preview(row: Row, phone: Phone, content: &MessageContent<Cow<'_, str>>) -> String {
     format!("row {row} · {}", render_message_preview(phone, content))
 }
 
-/// The message as its recipient sees it, without a row.
+/// Renders a message as the recipient sees it, without a row number.
 #[must_use]
 pub fn render_message_preview(phone: Phone, content: &MessageContent<Cow<'_, str>>) -> String {
     let channels: Vec<&str> = content.stages.iter().map(|stage| stage.channel().name()).collect();
@@ -38,8 +38,7 @@ pub fn render_message_preview(phone: Phone, content: &MessageContent<Cow<'_, str
     text
 }
 
-/// The row as JSON: its operation as it would be sent, with 0 instead of its future identifier, or the reason why it is
-/// never sent.
+/// A row as JSON: the operation as it would be sent, with 0 as the identifier, or the reason why there is no message.
 #[must_use]
 pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
     match preview {
@@ -98,7 +97,8 @@ fn render_stage(text: &mut String, stage: &Stage<Cow<'_, str>>) {
     }
 }
 
-/// The number of parts in an SMS, and how much of their room is used: `1 part: 41 of 70 characters (Unicode)`.
+/// Describes how many parts an SMS has, and how much of the room in the parts is used:
+/// `1 part: 41 of 70 characters (Unicode)`.
 #[must_use]
 pub fn describe_sms_size(message: &str) -> String {
     let size = measure_sms(message);
@@ -182,9 +182,10 @@ pub struct MarkedMessage {
     pub content: MessageContent<MarkedText>,
 }
 
-/// Shows at most this many rows of a list, or of the named rows. `left_out` are the rows without a message.
+/// Shows at most `most` rows of a list, or of `rows` if the operator named rows. `left_out` are the rows without a
+/// message.
 ///
-/// Returns how many were shown.
+/// Returns how many rows were shown.
 ///
 /// # Errors
 /// If the list is damaged.
@@ -204,7 +205,7 @@ pub fn preview_rows<R: Read>(
     })
 }
 
-/// Shows messages in which the parts that come from the row's cells are marked.
+/// Like [`preview_rows`], but marks the parts of each message that come from the row's cells.
 ///
 /// # Errors
 /// If the list is damaged.

@@ -17,7 +17,7 @@ pub struct SendingProgress {
 }
 
 impl SendingProgress {
-    /// The progress at the start of a run with this many rows; this command leaves `later` of them planned.
+    /// The progress at the start of a run with `rows` rows; this command leaves `later` of these rows planned.
     #[must_use]
     pub fn new(rows: u64, later: u64) -> Self {
         Self { rows, later, counts: StateCounts::default(), speed: Speed::default() }
@@ -34,7 +34,8 @@ impl SendingProgress {
         self.speed.pause();
     }
 
-    /// The messages of the run: its rows without skipped and invalid ones, and without those that this command leaves planned.
+    /// How many messages the run has: all rows except skipped rows, invalid rows and rows that this command leaves
+    /// planned.
     #[must_use]
     pub fn total(&self) -> u64 {
         let never = self.counts.get(RowState::Skipped) + self.counts.get(RowState::Invalid);
@@ -47,7 +48,7 @@ impl SendingProgress {
         &self.counts
     }
 
-    /// The messages that are done; 0 before the first update.
+    /// How many messages are done; 0 before the first update.
     #[must_use]
     pub fn count_done(&self) -> u64 {
         if self.counts.total() == 0 {
@@ -72,7 +73,7 @@ impl SendingProgress {
         })
     }
 
-    /// The speed and the time left. `None` if it is unknown.
+    /// The speed and the time left. `None` if the speed is unknown.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         self.speed.estimate(self.total().saturating_sub(self.count_done()))
@@ -100,7 +101,7 @@ pub struct Estimate {
 }
 
 impl Speed {
-    /// Updates the number of rows that are done, including rows of earlier starts.
+    /// Updates how many rows are done, including rows of earlier starts.
     pub(super) fn update(&mut self, now: Instant, rows: u64) {
         self.first.get_or_insert((now, rows));
         self.last = Some((now, rows));
@@ -111,7 +112,7 @@ impl Speed {
         *self = Self::default();
     }
 
-    /// The speed, and the time for `rows` more. `None` if it is unknown.
+    /// The speed, and the time that `rows` more rows will take. `None` if the speed is unknown.
     pub(super) fn estimate(&self, rows: u64) -> Option<Estimate> {
         let ((began, before), (now, through)) = (self.first?, self.last?);
         let (time, sent) = (now.saturating_duration_since(began), through.saturating_sub(before));

@@ -75,7 +75,7 @@ pub struct ListColumn {
     pub cells: BTreeMap<Row, String>,
 }
 
-/// The headers of a run's list, without those of phone columns.
+/// Reads the headers of a run's list, except the headers of phone columns.
 ///
 /// # Errors
 /// If the list cannot be read.
@@ -88,7 +88,7 @@ pub fn read_list_headers(copies: &Copies, frozen: &FrozenInputs) -> Result<Vec<S
 }
 
 impl ListColumn {
-    /// Reads the column with this header, in these rows. The list is read up to the last of them.
+    /// Reads the cells of the column with this header in `rows`. The list is read only up to the last of these rows.
     ///
     /// # Errors
     /// If the list cannot be read.
@@ -119,7 +119,7 @@ impl ListColumn {
     }
 }
 
-/// The numbers in a run's list that match.
+/// Finds the phone numbers in a run's list for which `is_meant` returns true.
 ///
 /// # Errors
 /// If the list cannot be read, or is not the list with which the run began.
@@ -213,7 +213,7 @@ pub async fn load_run_numbers(
     Ok((numbers, undecided))
 }
 
-/// The numbers of the recipients that `stop --for-good` cancelled.
+/// Loads the phone numbers of the recipients that `stop --for-good` cancelled.
 ///
 /// # Errors
 /// If the ledger or the list cannot be read.
@@ -250,7 +250,7 @@ async fn for_each_matching_recipient(
     Ok(open.into_iter().map(|state| snapshot.counts.get(state)).sum())
 }
 
-/// Visits the wanted rows of a run's list that have a number: first the header, then each row.
+/// Visits the wanted rows of a run's list that have a valid phone number: first the header, then each row.
 async fn for_each_recipient(
     ledger: &dyn Ledger,
     run: &Run,
@@ -309,10 +309,11 @@ pub struct UnreadableRun {
 }
 
 impl RecipientRecord {
-    /// Searches all runs, including rehearsals and single messages, for rows with a number that match this selection.
+    /// Searches all runs, including rehearsals and single messages, for rows that have this phone number and match the
+    /// selection.
     ///
     /// # Errors
-    /// If the ledger cannot be read. A run whose own records or copies cannot be read is returned among the unread
+    /// If the ledger cannot be read. A run whose own records or copies cannot be read is returned among the unreadable
     /// runs.
     pub async fn find(ledger: &dyn Ledger, phone: Phone, selection: &RowSelection) -> Result<Self, LedgerError> {
         let mut person = Self::default();
@@ -330,14 +331,14 @@ impl RecipientRecord {
         Ok(person)
     }
 
-    /// The number of rows with this number.
+    /// How many rows have this phone number.
     #[must_use]
     pub fn count_rows(&self) -> u64 {
         self.runs.iter().map(|run| run.rows.len()).sum()
     }
 }
 
-/// The rows of a run with a number that match this selection. `None` if there are no such rows.
+/// Loads the rows of a run that have this phone number and match the selection. `None` if there are no such rows.
 async fn load_run(
     ledger: &dyn Ledger,
     run: Run,
@@ -364,7 +365,7 @@ async fn load_run(
     Ok(Some(RecipientInRun { run, rows, results }))
 }
 
-/// The rows of a run's list with a number.
+/// Finds the rows of a run's list that have this phone number.
 async fn find_rows(ledger: &dyn Ledger, run: &Run, phone: Phone) -> Result<RoaringBitmap, ResultsError> {
     let copies = load_copies(ledger, run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
@@ -372,10 +373,11 @@ async fn find_rows(ledger: &dyn Ledger, run: &Run, phone: Phone) -> Result<Roari
     Ok(found.into_iter().map(|recipient| recipient.row.get()).collect())
 }
 
-/// The copies of a run. For a shared run, a list of the recipients of sent messages, each in its row.
+/// Loads the copies of a run. For a shared run, builds a list of the recipients to whom messages were sent, each in the
+/// row of the message.
 ///
 /// # Errors
-/// If the ledger cannot be read, or has no copies of it.
+/// If the ledger cannot be read, or has no copies of the run.
 pub async fn load_copies(ledger: &dyn Ledger, run: &Run) -> Result<Copies, LedgerError> {
     let Some(kind) = SingleKind::from_run(run).filter(|_| run.shared) else { return ledger.load_copies(run).await };
     let list = build_list(&load_addressees(ledger, run).await?);
@@ -387,19 +389,19 @@ pub async fn load_copies(ledger: &dyn Ledger, run: &Run) -> Result<Copies, Ledge
     Ok(Copies::in_memory(place, frozen.map_err(|error| unreadable(error.to_string()))?, list))
 }
 
-/// The time zone in which a run's times are shown: the campaign's, or this machine's if the campaign has none or is
-/// gone.
+/// The time zone for displaying a run's times: the campaign's zone, or this machine's zone if the campaign has none or
+/// cannot be read.
 pub async fn load_display_zone(ledger: &dyn Ledger, run: &Run) -> TimeZone {
     load_campaign_zone(ledger, run).await.unwrap_or_else(TimeZone::system)
 }
 
-/// The zone of a run's campaign. `None` for a shared run, and if its copies cannot be read.
+/// The time zone of a run's campaign. `None` for a shared run, or if the run's copies cannot be read.
 async fn load_campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
     let frozen = if run.shared { None } else { FrozenInputs::load_for_run(ledger, run).await.ok() };
     frozen.map(|frozen| frozen.brief.home_zone())
 }
 
-/// The recipients to whom a run sent messages.
+/// Loads the recipients to whom a run sent messages.
 async fn load_addressees(ledger: &dyn Ledger, run: &Run) -> Result<BTreeMap<Row, Addressee>, LedgerError> {
     let mut numbers = BTreeMap::new();
     let mut envelopes = EnvelopeReader::new(ledger, run.key);
@@ -409,7 +411,7 @@ async fn load_addressees(ledger: &dyn Ledger, run: &Run) -> Result<BTreeMap<Row,
     Ok(numbers)
 }
 
-/// A list with each number in its row; other rows are blank.
+/// Builds a list with each phone number in its row; all other rows are blank.
 fn build_list(numbers: &BTreeMap<Row, Addressee>) -> Vec<u8> {
     let mut list = b"phone\n".to_vec();
     let mut row = Row::FIRST.get();
@@ -438,7 +440,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence about a number with these messages.
+    /// Combines messages and opt-outs into the evidence about a phone number.
     #[must_use]
     pub fn from_messages(
         phone: Phone,
@@ -456,7 +458,7 @@ impl Evidence {
         }))
     }
 
-    /// The evidence with its digest.
+    /// Creates evidence from facts, and computes its digest.
     fn from_facts(facts: Value) -> Self {
         // Maps of this type are sorted by key, so the same facts always give the same text.
         let text = facts.to_string();
@@ -466,7 +468,7 @@ impl Evidence {
     }
 }
 
-/// The messages to a number, each with its consent and approvals.
+/// Loads the messages to a phone number, each with its consent and approvals.
 ///
 /// # Errors
 /// If the ledger cannot be read, or a record of consent is damaged.
@@ -482,7 +484,7 @@ pub async fn load_evidence(ledger: &dyn Ledger, person: &RecipientRecord) -> Res
     Ok(messages)
 }
 
-/// The evidence of consent of a row of the results.
+/// Loads the evidence of consent for a row of the results.
 async fn load_consent(ledger: &dyn Ledger, run: &Run, row: &Value) -> Result<Option<ConsentEvidence>, LedgerError> {
     let Some(row) = row["row"].as_u64().and_then(|row| u32::try_from(row).ok()).map(Row::new) else {
         return Ok(None);

@@ -15,7 +15,7 @@ use campaign_ledger::{
 /// The columns.
 const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
 
-/// Writes the replies to a run's messages in row order. Returns their number.
+/// Writes the replies to a run's messages in row order. Returns how many replies were written.
 ///
 /// # Errors
 /// If the ledger cannot be read, or `out` cannot be written.
@@ -118,9 +118,9 @@ pub struct UnclearReply {
     pub text: String,
 }
 
-/// The replies to a run that look like an opt-out, of recipients who are not on the suppression list, in row order.
+/// Finds replies to a run that look like opt-outs, from recipients who are not on the suppression list, in row order.
 ///
-/// They include clear opt-outs that an earlier version did not understand. Replies to rehearsals never count.
+/// The replies include clear opt-outs that an earlier version did not understand. Replies to rehearsals never count.
 ///
 /// # Errors
 /// If the ledger cannot be read, or the run was purged.
@@ -173,7 +173,7 @@ fn reply_time(kept: &StoredReceipt, reply: &RecipientReply) -> Timestamp {
     reply.at.unwrap_or_else(|| kept.reported_at())
 }
 
-/// The number to which a row was sent, unless it is erased or on the suppression list.
+/// The phone number to which a row's message was sent, unless the number is erased or on the suppression list.
 async fn find_reachable_phone(ledger: &dyn Ledger, run: &Run, row: Row) -> Result<Option<Phone>, LedgerError> {
     let Some(phone) = ledger.find_addressee(run.key, row).await?.and_then(|addressee| addressee.phone()) else {
         return Ok(None);
@@ -201,10 +201,11 @@ pub enum OptOutExportError {
     Write(#[from] io::Error),
 }
 
-/// Visits the opt-outs in the order of their arrival: all, or those of one campaign. Returns their number.
+/// Visits all opt-outs, or the opt-outs of one campaign, in the order in which they arrived. Returns how many opt-outs
+/// were visited.
 ///
 /// # Errors
-/// If the ledger cannot be read, or the first error of `each`.
+/// If the ledger cannot be read, or if `each` returns an error.
 pub async fn for_each_opt_out(
     ledger: &dyn Ledger,
     campaign: Option<&str>,
@@ -225,7 +226,7 @@ pub async fn for_each_opt_out(
     }
 }
 
-/// Writes the opt-outs as CSV, without those whose numbers were erased. Returns their number.
+/// Writes the opt-outs as CSV, except opt-outs whose phone numbers were erased. Returns how many opt-outs were written.
 ///
 /// # Errors
 /// If the ledger cannot be read, or `out` cannot be written.
@@ -259,7 +260,7 @@ pub struct OptOutHistory {
 }
 
 impl OptOutHistory {
-    /// Loads the opt-outs of a number.
+    /// Loads the current and the ended opt-outs of a phone number.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -268,13 +269,13 @@ impl OptOutHistory {
         Ok(Self { listed, ended })
     }
 
-    /// Those on the suppression list, as JSON.
+    /// The opt-outs on the suppression list, as JSON.
     #[must_use]
     pub fn listed_json(&self) -> Vec<Value> {
         self.listed.iter().map(opt_out_json).collect()
     }
 
-    /// Those that ended, as JSON.
+    /// The opt-outs that have ended, as JSON.
     #[must_use]
     pub fn ended_json(&self) -> Vec<Value> {
         let to_json = |EndedOptOut { opt_out, end: OptOutEnd { at, by, why } }: &EndedOptOut| {

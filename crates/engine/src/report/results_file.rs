@@ -65,8 +65,8 @@ pub enum ResultsError {
     },
 }
 
-/// Writes the results to a temporary file, then renames it to its place. Only the owner can read the file. Returns the
-/// figures of the runs whose records have a fold.
+/// Writes the results to a temporary file, which then replaces the target file. Only the owner can read the file.
+/// Returns the figures of the runs whose figures are calculated in the same pass.
 ///
 /// # Errors
 /// If the ledger or the recipients cannot be read, the file cannot be written, or the existing file is not a results file.
@@ -109,7 +109,7 @@ pub async fn write_results_file(
     written
 }
 
-/// Verifies that results can be written to their place, without writing any.
+/// Verifies that results can be written to `target`, without writing any results.
 ///
 /// # Errors
 /// If the folder or a file in it cannot be created, or the existing file is not a results file.
@@ -119,7 +119,8 @@ pub fn check_target(target: &ResultsTarget) -> Result<(), ResultsError> {
     tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
 }
 
-/// The path of the results, in an existing folder. A folder that an assistant can name is held open.
+/// Resolves the path of the results, and creates the folder if it does not exist. A folder that an assistant can name
+/// is held open.
 pub(super) fn resolve_target(target: &ResultsTarget) -> Result<(PathBuf, Option<HeldFolder>), ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
     let path = target.resolve_path().map_err(ResultsError::PathBlocked)?;
@@ -135,7 +136,7 @@ pub(super) fn resolve_target(target: &ResultsTarget) -> Result<(PathBuf, Option<
     })
 }
 
-/// Replaces the CSV in a file with a workbook of its rows, and a sheet with these figures if there are any.
+/// Replaces a CSV file with a workbook of the same rows, and adds a sheet with `figures` if there are any.
 fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
     let csv = File::open(file)?;
     // An open file can be read to its end after its name is removed.
@@ -156,8 +157,8 @@ fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     Ok((temporary, file))
 }
 
-/// Writes the rows of these lists, one list after another, and verifies that the lists are the frozen ones. Returns the
-/// figures of the runs whose records have a fold.
+/// Writes the rows of `listings`, one list after another, and verifies that each list is the frozen list. Returns the
+/// figures of the runs whose figures are calculated in the same pass.
 ///
 /// # Errors
 /// If the ledger or the recipients cannot be read, or `out` cannot be written.
@@ -198,7 +199,7 @@ struct ResultsWriter<W> {
 }
 
 impl<W: Write> ResultsWriter<W> {
-    /// Reads rows and their outcomes in groups, and formats them on all cores.
+    /// Writes the rows of a list: reads rows and outcomes in groups, and formats the groups on all cores.
     async fn write_list(
         &mut self,
         layout: &Layout,
@@ -261,7 +262,8 @@ pub struct ResultsBackup {
     pub path: PathBuf,
 }
 
-/// The run of the first row of a results file. `None` if it has no rows or names no run.
+/// Reads the name of the run from the first row of a results file. `None` if the file has no rows, or the first row
+/// names no run.
 pub(super) fn read_run_name(file: &CampaignPath) -> Option<String> {
     let mut head = Vec::new();
     // The header can be long, and the first row follows it.
@@ -279,8 +281,8 @@ fn parse_run_number(run: &str) -> Option<u32> {
     run.rsplit_once('@')?.1.parse().ok()
 }
 
-/// Keeps the results of a run as `NAME@N` in the same folder. N is the number of the run, or a higher number if that file
-/// exists. The original file stays until its successor replaces it.
+/// Backs up the results of a run as `NAME@N` in the same folder. N is the number of the run, or a higher number if a
+/// file with this name exists. The original file stays until the new results replace it.
 ///
 /// # Errors
 /// If the file cannot be linked or copied.
@@ -315,7 +317,7 @@ fn numbered_path(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Gives a file a second name, or copies it if the file system has no links. It never overwrites a file.
+/// Gives a file a second name, or copies it if the file system has no links. Never overwrites an existing file.
 fn link_or_copy(path: &Path, kept: &Path) -> io::Result<()> {
     match fs::hard_link(path, kept) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}

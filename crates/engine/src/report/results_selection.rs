@@ -45,20 +45,20 @@ struct ListedRun<'a> {
 }
 
 impl<'a> RunResults<'a> {
-    /// The results of a run; `owned` is whether a process is sending it.
+    /// Opens the results of a run; `owned` says whether a process is sending the run.
     ///
     /// # Errors
-    /// If the ledger or what the run froze cannot be read.
+    /// If the ledger or the frozen inputs of the run cannot be read.
     pub async fn open(ledger: &'a dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
         let parts = vec![ListedRun::open(ledger, run, owned).await?];
         Ok(Self { ledger, parts, selection: RowSelection::default(), excel: false })
     }
 
-    /// One row per recipient of these runs, from the run that decides the recipient's result; `runs` starts with the
-    /// oldest.
+    /// Opens results with one row per recipient of `runs`, from the run that decides the recipient's result. The oldest
+    /// run comes first in `runs`.
     ///
     /// # Errors
-    /// If the ledger or what the runs froze cannot be read.
+    /// If the ledger or the frozen inputs of a run cannot be read.
     pub async fn open_for_recipients(ledger: &'a dyn Ledger, runs: &'a [Run]) -> Result<Self, ResultsError> {
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
@@ -80,13 +80,13 @@ impl<'a> RunResults<'a> {
         Ok(Self { ledger, parts, selection: RowSelection::default(), excel: false })
     }
 
-    /// Only the rows that match this selection.
+    /// Lists only the rows that match `selection`.
     #[must_use]
     pub fn with_selection(self, selection: RowSelection) -> Self {
         Self { selection, ..self }
     }
 
-    /// Only these rows of the newest run.
+    /// Lists only `rows` of the newest run.
     #[must_use]
     pub fn with_rows(mut self, rows: RoaringBitmap) -> Self {
         if let Some(newest) = self.parts.last_mut() {
@@ -95,7 +95,7 @@ impl<'a> RunResults<'a> {
         self
     }
 
-    /// Chooses CSV for spreadsheets or for programs.
+    /// Chooses CSV for spreadsheets if `excel` is true, otherwise CSV for programs.
     #[must_use]
     pub fn with_excel(self, excel: bool) -> Self {
         Self { excel, ..self }
@@ -107,11 +107,12 @@ impl<'a> RunResults<'a> {
         &self.newest_run().frozen
     }
 
-    /// Writes the results to a CSV file, unless that file contains messages that the ledger does not know. The results
-    /// of another run in that file are kept, and their new path is returned.
+    /// Writes the results to a CSV file or a workbook, unless the existing file contains messages that the ledger does
+    /// not know. If the existing file contains the results of another run, it is backed up, and the path of the backup
+    /// is returned.
     ///
     /// # Errors
-    /// If the ledger or the recipients cannot be read, or the file cannot be written, kept or replaced.
+    /// If the ledger or the recipients cannot be read, or the file cannot be written, backed up or replaced.
     pub async fn write_file(&self, target: &ResultsTarget) -> Result<Option<ResultsBackup>, ResultsError> {
         let mut listings = self.open_listings().await?;
         // A workbook has a sheet of figures, unless it lists only some rows.
@@ -121,10 +122,10 @@ impl<'a> RunResults<'a> {
         Ok(self.write_listings(target, listings).await?.1)
     }
 
-    /// Writes the results, and returns the figures of the newest run from the same pass.
+    /// Writes the results, and returns the figures of the newest run, calculated in the same pass.
     ///
     /// # Errors
-    /// As for [`RunResults::write_file`].
+    /// Fails in the same cases as [`RunResults::write_file`].
     pub async fn write_file_with_figures(
         &self,
         target: &ResultsTarget,
@@ -140,7 +141,7 @@ impl<'a> RunResults<'a> {
         self.parts.len() == 1 && self.selection.is_unfiltered() && self.newest_run().only.is_none()
     }
 
-    /// Calculates the figures of the newest run while its rows are written.
+    /// Makes the newest listing calculate the figures of its run while the rows are written.
     fn attach_figures<'l>(&'l self, listings: &mut [Listing<'l>]) {
         if let Some(newest) = listings.last_mut() {
             let ListedRun { run, left_out, .. } = self.newest_run();
@@ -163,9 +164,9 @@ impl<'a> RunResults<'a> {
         Ok((write_results_file(target, self.text_format(), listings).await?, kept))
     }
 
-    /// Keeps the results of another run at this place, and records their new path in the ledger.
+    /// Backs up the results of another run at this path, and records the path of the backup in the ledger.
     ///
-    /// The results of a rehearsal are replaced by those of another rehearsal.
+    /// If both results are from rehearsals, the earlier results are replaced without a backup.
     async fn back_up_other_results(&self, target: &ResultsTarget) -> Result<Option<ResultsBackup>, ResultsError> {
         let file = target.file().clone();
         let read = tokio::task::spawn_blocking(move || read_run_name(&file)).await;
@@ -206,7 +207,7 @@ impl<'a> RunResults<'a> {
         write_results(out, self.text_format(), self.open_listings().await?).await.map(drop)
     }
 
-    /// Writes the results as JSON objects with commas between them.
+    /// Writes the results as JSON objects, separated by commas.
     ///
     /// # Errors
     /// If the ledger or the recipients cannot be read, or `out` cannot be written.
@@ -214,7 +215,7 @@ impl<'a> RunResults<'a> {
         write_results(out, ResultsFormat::Json, self.open_listings().await?).await.map(drop)
     }
 
-    /// The listed rows of the newest run.
+    /// Loads the rows of the newest run that are listed.
     ///
     /// # Errors
     /// If the ledger or the recipients cannot be read.
@@ -250,8 +251,8 @@ impl<'a> RunResults<'a> {
 }
 
 impl<'a> ListedRun<'a> {
-    /// The hashes of the newest run's texts for the rows of this run's list. If those texts do not fit the list, its
-    /// own. `None` without `newest`.
+    /// Hashes the newest run's texts for the rows of this run's list. If the newest run's texts do not fit the list,
+    /// this run's own texts are used. `None` if `newest` is `None`.
     async fn choose_texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTextHashes, ResultsError> {
         let Some(newest) = newest.cloned() else { return Ok(None) };
         let (copies, own) = (self.copies.clone(), self.frozen.clone());
@@ -300,10 +301,11 @@ impl<'a> ListedRun<'a> {
 /// The texts of a list's rows, in their order. `None` if all rows of a number count as one recipient.
 pub(super) type RowTextHashes = Option<Vec<(Row, TextHash)>>;
 
-/// The rows of each listing that represent a recipient, oldest run first.
+/// Chooses the rows of each listing that represent a recipient, oldest run first.
 ///
-/// The newest run that sent something to a recipient, or is going to, decides. A run that skipped the recipient decides
-/// only if there is no such run. A row without a phone number has no recipient, and appears once, for the newest list.
+/// The newest run that has sent, or is going to send, a message to a recipient decides. A run that skipped the
+/// recipient decides only if there is no such run. Rows without a phone number have no recipient, and appear only in
+/// the newest list.
 pub(super) async fn choose_rows(
     listings: Vec<(Listing<'_>, RowTextHashes)>,
 ) -> Result<Vec<RoaringBitmap>, ResultsError> {
@@ -344,7 +346,7 @@ struct ListedRecipients {
 }
 
 impl ListedRecipients {
-    /// Adds the rows of recipients that do not have one yet.
+    /// Adds the rows whose recipients have no row yet.
     fn take_rows(&mut self, rows: &mut RoaringBitmap, words: &[(Row, RecipientIdentity)]) {
         for (row, recipient) in words {
             let is_new = match recipient {
@@ -370,7 +372,7 @@ impl RowIdentifier {
         Self { texts: texts.map(|texts| texts.into_iter().peekable()), same: HashMap::new() }
     }
 
-    /// The recipient of a row. Rows must ascend.
+    /// Identifies the recipient of a row. Rows must be passed in ascending order.
     fn identify(&mut self, row: Row, phone: Phone) -> RecipientIdentity {
         let Some(texts) = &mut self.texts else { return RecipientIdentity::Number(phone) };
         while texts.next_if(|(before, _)| *before < row).is_some() {}

@@ -49,7 +49,8 @@ pub struct RowRecord {
 }
 
 impl RowRecord {
-    /// Whether it failed only because the gateway never reported the channels after the one that failed.
+    /// Whether the message counts as failed only because the gateway never reported the channels after the failed
+    /// channel.
     #[must_use]
     pub fn lacks_fallback(&self) -> bool {
         let last = self.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
@@ -72,7 +73,7 @@ impl RowRecord {
         msg_id.or(self.receipt_summary.as_ref().and_then(|summary| summary.msg_id.as_ref()))
     }
 
-    /// The gateway's identifier of the request, if it queued the message.
+    /// The gateway's identifier of the request, if the gateway queued the message.
     #[must_use]
     pub fn request_id(&self) -> Option<&Arc<str>> {
         match &self.settled {
@@ -81,7 +82,7 @@ impl RowRecord {
         }
     }
 
-    /// The retry order whose identifiers the message has. `None` for those of the run itself.
+    /// The retry order that assigned the message's identifier. `None` if the identifier is from the run itself.
     #[must_use]
     pub fn order(&self) -> Option<u32> {
         self.amendment.as_ref().and_then(|amendment| amendment.order)
@@ -93,8 +94,8 @@ impl RowRecord {
         self.receipt_summary.as_ref().and_then(|summary| summary.delivery.as_ref())
     }
 
-    /// The channel that its message counts for: the one that delivered it, else the one that was reported last, else
-    /// the only one.
+    /// The channel for which the message counts: the channel that delivered it, otherwise the channel that was reported
+    /// last, otherwise the only channel.
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {
         let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
@@ -105,7 +106,8 @@ impl RowRecord {
         reported.or(only)
     }
 
-    /// The channel for which a reading of the message counts: the one that reported it, or else [`Self::channel`].
+    /// The channel for which a read message counts: the channel that reported the reading, or otherwise
+    /// [`Self::channel`].
     #[must_use]
     pub fn reading_channel(&self) -> Option<Channel> {
         self.delivery().and_then(|delivery| delivery.read_by).or_else(|| self.channel())
@@ -150,7 +152,7 @@ impl SentAttempt {
         activities.build_row_attempt(row, self.envelope, self.chain, self.outcome())
     }
 
-    /// Whether the gateway accepted it.
+    /// Whether the gateway accepted or queued the message of this attempt.
     fn is_accepted(&self) -> bool {
         matches!(self.outcome(), Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }))
     }
@@ -164,7 +166,7 @@ impl RowAttempts {
         self.earlier.push(attempt);
     }
 
-    /// The attempt with the identifiers of an order, or else the last attempt.
+    /// Selects the latest attempt with the identifiers of the wanted retry order, or else the last attempt.
     fn select_attempt(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
         let place = (0..self.earlier.len())
             .filter(|place| order(self.earlier[*place].envelope))
@@ -214,7 +216,7 @@ pub struct RowRecords<'a> {
 }
 
 impl<'a> RowRecords<'a> {
-    /// A reader at the first row of the run; `owned` is whether a process is sending it.
+    /// Opens a reader at the first row of a run; `owned` says whether a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read, or the run was purged.
@@ -222,10 +224,10 @@ impl<'a> RowRecords<'a> {
         Self::open_selected(ledger, run, owned, None).await
     }
 
-    /// A reader of a few rows of the run. Requests without these rows are not read.
+    /// Opens a reader of a few rows of a run. Requests without these rows are not read.
     ///
     /// # Errors
-    /// As for [`RowRecords::open`].
+    /// Fails in the same cases as [`RowRecords::open`].
     pub async fn open_for_rows(
         ledger: &'a dyn Ledger,
         run: &Run,
@@ -281,7 +283,7 @@ impl<'a> RowRecords<'a> {
         })
     }
 
-    /// Calculates the run's figures while records are read.
+    /// Makes the reader calculate the run's figures while records are read.
     pub(super) fn with_fold(self, fold: Fold<'a>) -> Self {
         Self { fold: Some(Box::new(fold)), ..self }
     }
@@ -292,7 +294,8 @@ impl<'a> RowRecords<'a> {
         self.last
     }
 
-    /// The figures of the run with this many recipients, after all rows were read. `None` without a fold.
+    /// Returns the run's figures after all rows were read; `recipients` is how many recipients the run has. `None` if
+    /// there is no fold.
     pub(super) fn into_figures(self, recipients: u64) -> Option<RunFigures> {
         let activity = self.activity();
         Some(RunFigures { requests: self.requests, ..self.fold?.finish(activity, recipients) })
@@ -304,7 +307,7 @@ impl<'a> RowRecords<'a> {
         self.activities.run_activity()
     }
 
-    /// The record of `row`, if it has a request. Rows must ascend.
+    /// Takes the record of `row`, if the row is part of a request. Rows must be passed in ascending order.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -313,7 +316,7 @@ impl<'a> RowRecords<'a> {
         Ok(self.take_loaded(row))
     }
 
-    /// Reads the records of the rows from `first` to `last`. Rows must ascend.
+    /// Reads the records of the rows from `first` to `last`. Rows must be passed in ascending order.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -334,7 +337,8 @@ impl<'a> RowRecords<'a> {
         Ok(())
     }
 
-    /// The record of a row that was read, if it has a request. Each record is returned once.
+    /// Takes the record of a row that was already read, if the row is part of a request. Each record is returned only
+    /// once.
     pub(super) fn take_loaded(&mut self, row: Row) -> Option<RowRecord> {
         let record = self.attempts.remove(&row).map(|last| self.build_record(row, last));
         if let (Some(fold), Some(record)) = (&mut self.fold, &record) {
@@ -375,7 +379,7 @@ impl<'a> RowRecords<'a> {
         activity.judge_row(row, &attempts, &self.events, receipts)
     }
 
-    /// The conclusion from the receipts of the decisive attempt.
+    /// Summarizes the receipts of the attempt that decides the row's state.
     fn summarize_receipts(
         &self,
         row: Row,
@@ -434,7 +438,7 @@ impl<'a> RowRecords<'a> {
 }
 
 impl ReceiptSummary {
-    /// Whether receipts name more than one message of the gateway for the same identifier.
+    /// Whether the receipts contain more than one `msg_id` for the same message identifier.
     fn names_other_message(&self, sent: &SentAttempt, receipts: &[StoredReceipt]) -> bool {
         let accepted = match &sent.settled {
             Some((_, OperationOutcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
@@ -466,7 +470,7 @@ fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged:
     }
 }
 
-/// A time as RFC 3339 in UTC with milliseconds.
+/// Formats a time as RFC 3339 in UTC, with milliseconds.
 fn format_instant(at: Timestamp) -> Arc<str> {
     format!("{at:.3}").into()
 }

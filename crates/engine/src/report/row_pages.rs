@@ -20,7 +20,7 @@ pub struct RowIndex {
 }
 
 impl RowIndex {
-    /// Builds the index from all requests of a run; `owned` is whether a process is sending it.
+    /// Builds the index from all requests of a run; `owned` says whether a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read, or the run was purged.
@@ -51,21 +51,21 @@ impl RowIndex {
         Ok(Self { sets })
     }
 
-    /// The index, restricted to the rows in this set.
+    /// Restricts the index to `rows`.
     #[must_use]
     pub fn restrict(mut self, rows: &RoaringBitmap) -> Self {
         self.sets.values_mut().for_each(|set| *set &= rows);
         self
     }
 
-    /// All rows in a state, or in any.
+    /// All rows in `state`, or in any state if `state` is `None`.
     #[must_use]
     pub fn rows(&self, state: Option<RowState>) -> RoaringBitmap {
         self.matching_sets(state).fold(RoaringBitmap::new(), |all, set| all | set)
     }
 
-    /// At most `most` rows in a state (or in any), starting with this row. Ask for one more row than a page holds to
-    /// learn whether another page follows.
+    /// At most `most` rows in a state (or in any state), starting at row `from`. Ask for one more row than a page holds
+    /// to learn whether another page follows.
     #[must_use]
     pub fn rows_from(&self, state: Option<RowState>, from: Row, most: usize) -> Vec<Row> {
         let within = |set: &RoaringBitmap| set.range(from.get()..).take(most).collect::<Vec<u32>>();
@@ -75,7 +75,8 @@ impl RowIndex {
         rows.into_iter().map(Row::new).collect()
     }
 
-    /// The first of at most `most` rows in a state (or in any) before this row. `None` if there are none.
+    /// The first of at most `most` rows in a state (or in any state) that precede row `before`. `None` if there are no
+    /// such rows.
     #[must_use]
     pub fn find_page_start(&self, state: Option<RowState>, before: Row, most: usize) -> Option<Row> {
         let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(most).collect::<Vec<u32>>();
@@ -85,20 +86,20 @@ impl RowIndex {
         rows.last().copied().map(Row::new)
     }
 
-    /// The number of rows in a state (or in any) before this row, and their total.
+    /// How many rows in a state (or in any state) precede row `from`, and how many there are in total.
     #[must_use]
     pub fn count_before(&self, state: Option<RowState>, from: Row) -> (u64, u64) {
         let sets = self.matching_sets(state);
         sets.fold((0, 0), |(before, all), set| (before + set.range_cardinality(..from.get()), all + set.len()))
     }
 
-    /// The number of rows in a state.
+    /// How many rows are in a state.
     #[must_use]
     pub fn count(&self, state: RowState) -> u64 {
         self.matching_sets(Some(state)).map(RoaringBitmap::len).sum()
     }
 
-    /// The row sets that a state covers, or all.
+    /// The row sets that `state` covers, or all row sets if `state` is `None`.
     fn matching_sets(&self, state: Option<RowState>) -> impl Iterator<Item = &RoaringBitmap> {
         let wanted = move |of: RowState| state.is_none_or(|state| state.includes_state(of));
         self.sets.iter().filter(move |(of, _)| wanted(**of)).map(|(_, set)| set)
@@ -123,7 +124,7 @@ impl RowFilter {
         *self == Self::default()
     }
 
-    /// The rows of a run that match; `owned` is whether a process is sending it.
+    /// Finds the rows of a run that match the filter; `owned` says whether a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read, or the run was purged.
@@ -176,7 +177,7 @@ pub struct RowSummary {
 /// The states whose reasons figures count.
 const UNDELIVERED_STATES: [RowState; 3] = [RowState::Rejected, RowState::Failed, RowState::NotSent];
 
-/// These rows of a run, in ascending order.
+/// Loads summaries of `rows`, which must be in ascending order.
 ///
 /// # Errors
 /// If the ledger cannot be read, or the run was purged.
@@ -212,7 +213,8 @@ pub async fn load_row_summaries(
     Ok(listed)
 }
 
-/// The last reported reason why a message did not arrive. Later proof of its state replaces an earlier reason.
+/// The last reported reason why a message did not arrive. Later proof of the message's state replaces an earlier
+/// reason.
 fn find_reason(record: &RowRecord) -> Option<String> {
     let state = record.state;
     let receipt = record.receipt_summary.as_ref().map(|summary| &summary.last.receipt);

@@ -37,7 +37,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// The status of `run`; `owned` is whether a process is sending it.
+    /// The status of `run`; `owned` says whether a process is sending the run.
     #[must_use]
     pub fn from_run(run: &Run, owned: bool) -> Self {
         match (owned, run.progress, &run.stop_reason) {
@@ -74,7 +74,7 @@ impl RunStatus {
         }
     }
 
-    /// The recorded reason for the end or stop. `None` for statuses without one.
+    /// The recorded reason for the end or stop. `None` if the status has no reason.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -118,8 +118,8 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// Loads the current view; `owned` is whether a process is sending it. Recorded counts are used if they are
-    /// current, or else the requests are read.
+    /// Loads the current view of a run; `owned` says whether a process is sending the run. Recorded counts are used if
+    /// they are current; otherwise the requests are read.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -132,7 +132,7 @@ impl RunView {
         Ok(Self::from_counts(run, owned, counts, parts.billed))
     }
 
-    /// A view with counts that were just calculated; `owned` is whether a process is sending it.
+    /// A view with counts that were just calculated; `owned` says whether a process is sending the run.
     pub(super) fn from_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
         // Rows of a shared run can be in progress or wait for a retry, and its size is the number of sent rows.
         let under_way = run.shared && counts.get(RowState::Planned) > 0;
@@ -141,7 +141,8 @@ impl RunView {
         Self { status: RunStatus::from_run(&run, sending), run, counts, parts }
     }
 
-    /// Whether updates can follow: a process sends it, or messages have no final status and receipts are wanted.
+    /// Whether updates can follow: a process is sending the run, or receipts are wanted for messages without a final
+    /// status.
     #[must_use]
     pub fn expects_updates(&self, wants_receipts: bool, now: Timestamp) -> bool {
         let Self { run, status, counts, .. } = self;
@@ -244,7 +245,7 @@ pub struct RunInDoubt {
     pub step: NextStep,
 }
 
-/// The live runs with rows in doubt, except this one.
+/// The live runs with rows in doubt, except `besides`.
 #[must_use]
 pub fn find_runs_in_doubt(runs: &[Run], besides: Option<RunId>) -> Vec<RunInDoubt> {
     let others = runs.iter().filter(|run| Some(run.key) != besides && run.live);
@@ -326,7 +327,7 @@ pub struct RunReport {
 
 impl RunReport {
     /// Loads the run with its stored figures if they are current; otherwise, calculates the figures from its requests.
-    /// For an ended run without receipts, its counts are enough.
+    /// The figures of an ended run without receipts are not calculated, because its counts are enough.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -334,7 +335,7 @@ impl RunReport {
         Self::load_report(ledger, run, false).await
     }
 
-    /// Loads the run with its figures. Only a run that was purged without figures has none.
+    /// Loads the run with its figures. Only a purged run whose figures were not stored has no figures.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -426,7 +427,8 @@ impl RunReport {
     }
 }
 
-/// The remaining budget of the runs that share it, if this run is the latest of them.
+/// What is left of the budget that this run shares with other runs. `None` if the run has no budget, is not the latest
+/// of these runs, or the spending of a purged run is unknown.
 async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) -> Result<Option<Amount>, LedgerError> {
     let limit = figures.terms.as_ref().and_then(|terms| terms.budget.cost);
     let Some(limit) = limit else { return Ok(None) };
@@ -466,7 +468,7 @@ pub fn add_approvals(object: &mut Value, approvals: &[Approval]) {
     }
 }
 
-/// A run in a list of runs, as JSON.
+/// A run as JSON, for an entry in a list of runs.
 #[must_use]
 pub fn run_entry_json(view: &RunView) -> Value {
     let RunView { run, status, counts, .. } = view;
@@ -483,7 +485,7 @@ pub fn run_entry_json(view: &RunView) -> Value {
     })
 }
 
-/// A single run, as JSON.
+/// A run as JSON, with more details than in a list of runs.
 #[must_use]
 pub fn run_json(view: &RunView) -> Value {
     let run = &view.run;

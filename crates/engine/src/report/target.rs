@@ -52,13 +52,13 @@ pub struct ProtectedPath {
 }
 
 impl ResultsTarget {
-    /// A target at that path.
+    /// A target for results at the path of `file`. Results must not overwrite `protected` files or folders.
     #[must_use]
     pub fn new(file: CampaignPath, protected: Vec<ProtectedPath>) -> Self {
         Self { file, protected }
     }
 
-    /// The path and the folder to which it is confined.
+    /// The path of the results file, with the folder to which the file is confined.
     #[must_use]
     pub fn file(&self) -> &CampaignPath {
         &self.file
@@ -70,7 +70,7 @@ impl ResultsTarget {
         self.file.path()
     }
 
-    /// The file to write. A link is followed, so that it stays a link.
+    /// The file to write. If the path is a link, its target is written and the link itself stays.
     ///
     /// # Errors
     /// The reason why the file must not be written, as text.
@@ -117,7 +117,8 @@ impl ResultsTarget {
 }
 
 impl ResultsTarget {
-    /// A confined file and its metadata, read through its open folder: a link that replaces the folder is not followed.
+    /// The path and metadata of a confined file. They are read through its open folder, so a link that replaces the
+    /// folder is not followed.
     fn open_confined(&self) -> Result<(PathBuf, Option<Metadata>), String> {
         let (file, path) = (self.path(), self.file.display());
         let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
@@ -152,7 +153,7 @@ impl ProtectedPath {
     }
 }
 
-/// Whether results at that path are a workbook.
+/// Whether results written to `path` are a workbook.
 #[must_use]
 pub fn is_workbook(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
@@ -164,7 +165,7 @@ fn unsupported_workbook_extension(path: &Path) -> Option<&str> {
     ["xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
 }
 
-/// The absolute path without links, as far as it exists, with the missing rest appended.
+/// The absolute path with links resolved. Components that do not exist are kept unchanged.
 fn resolve_links(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut real = PathBuf::new();
@@ -192,14 +193,14 @@ fn describe_blocked(path: &impl Display) -> String {
     format!("`{path}` cannot be created: part of its path is not a folder")
 }
 
-/// The identity of a file, the same under all its paths.
+/// The device and inode of a file, which are the same for all paths to the file.
 #[cfg(unix)]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((file.dev(), file.ino()))
 }
 
-/// `None`: this system identifies a file only by its path.
+/// Returns `None`: on this system, a file can be identified only by its path.
 #[cfg(not(unix))]
 fn identity(_: &Metadata) -> Option<(u64, u64)> {
     None
@@ -215,10 +216,10 @@ fn read_head(path: &CampaignPath) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The content of a file as text: its bytes if they begin like results, or else decoded from another encoding, a compressed file
-/// or a workbook.
+/// Opens a file as text: unchanged if it begins with the header of results, otherwise decoded from another encoding, a
+/// compressed file or a workbook.
 ///
-/// The bytes come first, because results in an uncertain encoding still have readable identifiers.
+/// The unchanged bytes are tried first, because results in an uncertain encoding still have readable identifiers.
 pub(super) fn open_text(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
     let mut file = path.open_file()?;
     let mut head = Vec::new();
@@ -233,7 +234,8 @@ pub(super) fn open_text(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// The delimiter of results with this header, even if a spreadsheet saved them. `None` for other files.
+/// The delimiter of a results file that begins with `head`, even if a spreadsheet saved the file. `None` if the file is
+/// not a results file.
 pub(super) fn detect_delimiter(head: &[u8]) -> Option<u8> {
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     [b',', b';', b'\t'].into_iter().find(|delimiter| {

@@ -46,7 +46,7 @@ enum SheetCell {
 /// Writes a CSV with the results header as a workbook. Temporary data is written to `folder`.
 ///
 /// # Errors
-/// If it cannot be read or written.
+/// If the CSV cannot be read or the workbook cannot be written.
 pub(super) fn write_workbook(csv: impl Read, figures: &[FigureRow], out: File, folder: &Path) -> io::Result<()> {
     // The library panics if it cannot write its temporary file.
     let written = catch_panic(|| write_with_row_limit(csv, figures, out, folder, MAX_SHEET_ROWS));
@@ -54,7 +54,7 @@ pub(super) fn write_workbook(csv: impl Read, figures: &[FigureRow], out: File, f
     written.ok_or_else(why).flatten()
 }
 
-/// Writes a workbook with this many rows in each sheet of results.
+/// Writes a workbook with at most `most_rows` rows in each results sheet.
 fn write_with_row_limit(
     csv: impl Read,
     figures: &[FigureRow],
@@ -163,7 +163,7 @@ fn write_figures(sheet: &mut Worksheet, figures: &[FigureRow], formats: &SheetFo
     Ok(())
 }
 
-/// A cell of a result column.
+/// Converts the text of a result column to a cell: a number, a time or text.
 fn result_cell(column: &str, text: &str) -> SheetCell {
     let cell = if NUMBER_COLUMNS.contains(&column) {
         text.parse::<u32>().map(f64::from).ok().or_else(|| parse_exact(text)).map(SheetCell::Whole)
@@ -178,13 +178,14 @@ fn result_cell(column: &str, text: &str) -> SheetCell {
     cell.unwrap_or_else(|| text_cell(text))
 }
 
-/// Parses a number. `None` unless a spreadsheet keeps each of its digits.
+/// Parses a number. Returns `None` if a spreadsheet would not keep every digit.
 fn parse_exact(text: &str) -> Option<f64> {
     let number = text.parse::<f64>().ok()?;
     (text.len() <= 15 && text != "-0" && number.to_string() == text).then_some(number)
 }
 
-/// A cell of a list column: a number if a spreadsheet would write it the same way, or a date such as 2026-12-01.
+/// Converts the text of a list column to a cell: a number that a spreadsheet displays unchanged, a date such as
+/// 2026-12-01, or text.
 fn list_cell(text: &str) -> SheetCell {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     if digits <= MAX_SHOWN_DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-')) {
@@ -203,7 +204,7 @@ fn text_cell(text: &str) -> SheetCell {
     if text.is_empty() { SheetCell::Empty } else { SheetCell::Text(truncate_text(text)) }
 }
 
-/// The text, cut to the length of a cell.
+/// The text, truncated with an ellipsis if it is too long for a cell.
 pub(super) fn truncate_text(text: &str) -> String {
     if text.encode_utf16().count() <= MAX_CELL_UNITS {
         return text.to_owned();
@@ -273,7 +274,7 @@ pub(super) struct ResultsSummary {
 }
 
 impl ResultsSummary {
-    /// Counts a row of results.
+    /// Adds a row of results to the counts.
     pub(super) fn count_row(&mut self, record: &csv::StringRecord) {
         let cell = |name: &str| {
             let column = COLUMN_NAMES.iter().position(|known| *known == name);
@@ -299,7 +300,7 @@ impl ResultsSummary {
         }
     }
 
-    /// Writes the sheet. All texts are written as text, even if they begin like a formula.
+    /// Writes the summary sheet. All texts are written as text, even if they begin like a formula.
     pub(super) fn write_sheet(&self, sheet: &mut Worksheet, bold: &Format) -> Result<(), XlsxError> {
         sheet.set_name("Summary")?.set_column_width(0, 24.0)?.set_column_width(1, 12.0)?.set_column_width(2, 60.0)?;
         let mut lines = SummaryLines { sheet, bold, row: 0 };

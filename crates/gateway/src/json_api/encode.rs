@@ -18,7 +18,7 @@ use campaign_core::domain::{
     TextSource, WirePlace,
 };
 
-/// An operation as an item of `data[]`.
+/// Encodes an operation as a JSON item of `data[]`.
 #[must_use]
 pub fn encode_operation(operation: &Operation<'_>) -> Vec<u8> {
     let mut json = Vec::with_capacity(384);
@@ -27,7 +27,7 @@ pub fn encode_operation(operation: &Operation<'_>) -> Vec<u8> {
     json
 }
 
-/// Writes an operation to memory. Identifier, phone and texts are generic, so that holes can take their place.
+/// Writes an operation to memory. Identifier, phone number and texts are generic, so that holes can be written instead.
 fn write_operation(
     out: impl io::Write,
     id: &impl Serialize,
@@ -109,7 +109,8 @@ fn write_keys<M: SerializeMap, T: Serialize>(
     Ok(())
 }
 
-/// Writes the keys that all channels of an operation share. The value comes from the first channel that has one.
+/// Writes the keys that all channels of an operation share. The value of each key comes from the first channel that
+/// sets the key.
 fn write_shared_keys<M: SerializeMap, T: Serialize>(
     map: &mut M,
     kind: OperationKind,
@@ -227,7 +228,8 @@ enum FormHole {
 }
 
 impl OperationForm {
-    /// The form of operations with this content.
+    /// The form of operations with this content: JSON with holes for the identifier, the phone number and the texts
+    /// that differ by recipient.
     #[must_use]
     pub fn from_content(content: &MessageContent<TextSource<'_>>) -> Self {
         let seen = HoleRecorder::default();
@@ -248,7 +250,8 @@ impl OperationForm {
         Self { kind: content.kind, chain: content.channel_chain(), pieces }
     }
 
-    /// The operation with this identifier and phone number. `text` returns the rendered text at an index.
+    /// Encodes an operation with this identifier and phone number as JSON. `text` returns the rendered text at an
+    /// index.
     pub(crate) fn encode_operation<'t>(&self, id: MessageId, phone: Phone, text: impl Fn(usize) -> &'t str) -> Vec<u8> {
         let mut json = Vec::with_capacity(self.estimate_length(&text));
         for piece in &self.pieces {
@@ -336,12 +339,12 @@ mod tests {
     use crate::encode_operation;
     use campaign_core::domain::{Card, Channel, ExtraProperties, FieldKind, FieldValue, Operation, Stage, StageValues};
 
-    /// A text: constant, or different for each recipient.
+    /// A strategy for texts. The flag says whether the text is the same for all recipients.
     fn any_text() -> impl Strategy<Value = (bool, String)> {
         (any::<bool>(), prop_oneof!["[ -~я\n\u{fdd0}]{0,12}", Just("0".to_owned()), any::<String>()])
     }
 
-    /// A stage of a channel with some of its keys. Each text is represented by its number.
+    /// A stage of a channel with some of its keys. Consecutive numbers stand for the texts of the stage.
     fn build_stage(channel: Channel, given: u32, next: &mut usize) -> Option<Stage<usize>> {
         let mut text = || {
             *next += 1;

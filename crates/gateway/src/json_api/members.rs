@@ -54,7 +54,7 @@ impl<'a> AnswerItem<'a> {
     }
 }
 
-/// Reads a record only from a JSON object. The library would also accept a list of its members.
+/// Reads a record only from a JSON object. The library would also accept a JSON array of the record's values.
 pub(super) fn read_object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     let json = json.trim_ascii_start();
     if json.starts_with('{') { serde_json::from_str(json).ok() } else { None }
@@ -79,7 +79,7 @@ impl SuccessFlag {
     }
 }
 
-/// A whole number given as a number, as digits in a string, or as a float without a fraction.
+/// Reads a whole number: a JSON integer, digits in a string, or a float without a fraction.
 pub(super) fn read_whole_number(raw: &RawValue) -> Option<u64> {
     let text = raw.get();
     if let Ok(number) = text.parse() {
@@ -98,7 +98,7 @@ pub(super) fn non_null(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| raw.get() != "null")
 }
 
-/// A gateway identifier. `None` if it is missing, empty, or neither string nor number.
+/// Reads a gateway identifier. `None` if the member is missing, empty, or neither a string nor a number.
 pub(super) fn read_msg_id(raw: Option<&RawValue>) -> Option<GatewayMessageId> {
     let raw = non_null(raw)?;
     if raw.get().starts_with('"') {
@@ -114,8 +114,8 @@ pub(super) fn read_msg_id(raw: Option<&RawValue>) -> Option<GatewayMessageId> {
     )
 }
 
-/// A text, truncated if it is too long to store. `None` if the member is missing or blank. Other values are kept as
-/// JSON.
+/// A text, truncated if it is too long to store. `None` if the member is missing or blank. A value that is not a string
+/// is returned as JSON text.
 pub(super) fn read_text(raw: Option<&RawValue>) -> Option<String> {
     read_whole_text(raw).map(truncate)
 }
@@ -127,7 +127,7 @@ pub(super) fn read_whole_text(raw: Option<&RawValue>) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// An instant with an offset (contract 2.4 and 2.5), in whole milliseconds.
+/// Reads a time with an offset (contract 2.4 and 2.5), truncated to whole milliseconds.
 pub(super) fn read_timestamp(raw: Option<&RawValue>) -> Option<Timestamp> {
     let instant: Timestamp = read_text(raw)?.trim().parse().ok()?;
     Timestamp::from_millisecond(instant.as_millisecond()).ok()
@@ -206,26 +206,27 @@ pub struct RedactingReader<'k> {
 }
 
 impl<'k> RedactingReader<'k> {
-    /// A reader for answers to a request with this key.
+    /// A reader for the answer to a request with this key, which the reader removes from texts.
     pub fn new(key: &'k str) -> Self {
         Self { key }
     }
 
-    /// A text, truncated if too long. `None` if the member is missing or blank. Other values are kept as JSON.
+    /// A text, truncated if too long. `None` if the member is missing or blank. A value that is not a string is
+    /// returned as JSON text.
     pub(super) fn read_text(&self, raw: Option<&RawValue>) -> Option<String> {
         let mut text = read_text(raw)?;
         redact_text(&mut text, self.key);
         Some(text)
     }
 
-    /// Like [`RedactingReader::read_text`], but without truncation, for texts of the user that are never stored.
+    /// Like [`RedactingReader::read_text`], but without truncation, for the user's own texts, which are never stored.
     pub(super) fn read_whole_text(&self, raw: Option<&RawValue>) -> Option<String> {
         let mut text = read_whole_text(raw)?;
         redact_text(&mut text, self.key);
         Some(text)
     }
 
-    /// A gateway identifier. `None` if it is missing, empty, or neither string nor number.
+    /// Reads a gateway identifier. `None` if the member is missing, empty, or neither a string nor a number.
     pub(super) fn read_id(&self, raw: Option<&RawValue>) -> Option<GatewayMessageId> {
         let mut id = read_msg_id(raw)?;
         if let GatewayMessageId::Text(text) = &mut id {
@@ -268,7 +269,7 @@ pub(super) fn redact_text(text: &mut String, key: &str) {
     key_spellings(key).iter().for_each(|key| replace_key(text, key));
 }
 
-/// Possible spellings of the key in an answer. Empty if it is not a secret.
+/// Possible spellings of the key in an answer. Empty if the key is too short to be a secret.
 fn key_spellings(key: &str) -> Vec<String> {
     const SHORTEST: usize = 8;
     if key.len() < SHORTEST {
@@ -279,7 +280,8 @@ fn key_spellings(key: &str) -> Vec<String> {
     [Some(key.to_owned()), escaped].into_iter().flatten().collect()
 }
 
-/// Removes the phone numbers of an envelope from texts for people and the log. Outcomes keep the gateway's text.
+/// Hides the phone numbers of an envelope in the text of the signal, which is displayed and logged. The outcomes keep
+/// the gateway's text unchanged.
 pub(super) fn redact_numbers(reply: &mut GatewayReply, envelope: &Envelope) {
     let Some(text) = signal_text(&mut reply.signal) else { return };
     for operation in envelope.operations() {
@@ -327,7 +329,7 @@ fn redact_spelling(reply: &mut GatewayReply, key: &str) {
     }
 }
 
-/// The length of the longest incomplete prefix of the key at the end of a text.
+/// The length of the longest proper prefix of the key with which a text ends.
 fn partial_key_length(text: &str, key: &str) -> usize {
     key.char_indices().rev().map(|(at, _)| at).find(|at| text.ends_with(&key[..*at])).unwrap_or(0)
 }
@@ -350,7 +352,7 @@ const MAX_DIGITS: usize = 15;
 /// The end of a truncated text, before its number of characters.
 const CUT: &str = "… (cut, ";
 
-/// The text, or its beginning with a note that it was cut.
+/// The text or, if it is too long, its beginning with a note that it was truncated.
 pub(super) fn truncate(mut text: String) -> String {
     let Some((end, next)) = text.char_indices().nth(MAX_CHARACTERS) else { return text };
     let characters = text.chars().count();
@@ -367,7 +369,8 @@ pub(super) fn find_cut(text: &str) -> Option<usize> {
     text.rfind(CUT).filter(|_| text.ends_with(" characters)"))
 }
 
-/// The answer to a lookup or verification call as JSON. If it is very long, its beginning as a JSON string.
+/// The answer to a lookup or verification call as JSON. If the answer is very long, only its beginning is returned, as
+/// a JSON string.
 pub(super) fn truncate_answer(object: &RawValue) -> String {
     let whole = object.get().to_owned();
     if whole.len() <= MAX_ANSWER { whole } else { serde_json::Value::String(truncate(whole)).to_string() }

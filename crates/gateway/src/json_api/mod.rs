@@ -135,7 +135,7 @@ impl JsonApi {
         })
     }
 
-    /// The same client with another key.
+    /// A copy of this client with another key.
     #[must_use]
     pub fn with_key(&self, key: SecretString) -> Self {
         Self {
@@ -148,8 +148,8 @@ impl JsonApi {
         }
     }
 
-    /// Sends a HEAD request without the key to the host of the endpoint. Any HTTP answer proves that it can be reached.
-    /// Returns the gateway's time in the answer (RFC 9110, 6.6.1), if there is one.
+    /// Sends a HEAD request without the key to the host of the endpoint. Any HTTP answer proves that the host can be
+    /// reached. Returns the time in the `Date` header of the answer (RFC 9110, 6.6.1), if present.
     ///
     /// # Errors
     /// The reason for a missing answer, as a fragment in plain words.
@@ -176,7 +176,8 @@ impl JsonApi {
         exchange
     }
 
-    /// Posts an envelope, unless it may no longer leave when its first byte would be sent.
+    /// Posts an envelope. `None` if `may_leave` no longer allows it when the first byte would be sent; then nothing was
+    /// sent.
     async fn post_envelope(&self, url: &str, envelope: &Envelope, may_leave: MayLeave) -> Option<HttpExchange> {
         let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
         let body = encode::build_body(self.key.expose_secret(), operations);
@@ -287,12 +288,12 @@ fn parse_retry_after(value: &str) -> Option<Duration> {
     Some(Duration::try_from(parse_date(value)?.duration_since(jiff::Timestamp::now())).unwrap_or_default())
 }
 
-/// A date in a header (RFC 9110, 5.6.7), in the form that servers must generate.
+/// Parses a date in a header (RFC 9110, 5.6.7), in the form that servers must generate.
 fn parse_date(value: &str) -> Option<jiff::Timestamp> {
     Some(jiff::fmt::rfc2822::parse(value).ok()?.timestamp())
 }
 
-/// The timeout for connecting, which is always shorter than the total: if it expires, nothing was sent.
+/// The timeout for connecting, always shorter than the total timeout. If connecting times out, nothing was sent.
 fn connect_timeout(total: Duration) -> Duration {
     (total / 3).min(Duration::from_secs(10))
 }
@@ -311,7 +312,7 @@ fn is_refused(error: &reqwest::Error) -> bool {
         .any(|source| source.downcast_ref().is_some_and(|io: &io::Error| io.kind() == io::ErrorKind::ConnectionRefused))
 }
 
-/// Host and port, if they are on this machine.
+/// Host and port of a URL, if the host is this machine.
 fn local_host(url: &reqwest::Url) -> Option<String> {
     let host = url.host_str()?;
     let ip: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();

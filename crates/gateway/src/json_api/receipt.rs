@@ -84,7 +84,7 @@ struct WrappedReceipts<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// The receipts in the body of a webhook, at least one.
+/// Reads the receipts in the body of a webhook request. At least one receipt is returned.
 ///
 /// # Errors
 /// If the body contains no receipt.
@@ -201,7 +201,7 @@ fn from_form(body: &str) -> Option<String> {
     Some(Value::Array(items.into_values().map(Value::Object).collect()).to_string())
 }
 
-/// The item and the member name of a form key: `data[0][id]`, `data[id]`, `id`.
+/// Splits a form key into the index of the item, if any, and the name of the member: `data[0][id]`, `data[id]`, `id`.
 fn parse_member(key: &str) -> Option<(Option<u32>, &str)> {
     let Some(path) = key.strip_prefix("data[") else { return Some((None, key)) };
     let path = path.strip_suffix(']')?;

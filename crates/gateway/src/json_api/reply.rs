@@ -53,7 +53,7 @@ pub fn read_reply(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, 
     }
 }
 
-/// Every HTTP status except 200, the only one in the contract (contract 4.1 and 7).
+/// Reads an answer with an HTTP status other than 200. The contract allows only 200 (contract 4.1 and 7).
 fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Option<Duration>) -> GatewayReply {
     let trusted = rules.trust_status.contains(&status);
     let why = format!("HTTP {status}");
@@ -107,7 +107,8 @@ fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, bod
     reply
 }
 
-/// Reads a top-level failure. It proves that nothing was sent if it contains an error and no `msg_id` anywhere.
+/// Reads a top-level failure. The failure proves that nothing was sent if the answer contains an error and no `msg_id`
+/// anywhere.
 fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
     if has_key(body, "msg_id") {
@@ -200,7 +201,7 @@ struct ItemResult<'a> {
 }
 
 impl<'a> ItemResult<'a> {
-    /// Reads an item. `None` if it or its payload repeats a member.
+    /// Reads an item. `None` if the item or its payload repeats a member.
     fn read(raw: &'a RawValue) -> Option<Self> {
         let item: AnswerItem<'a> = read_members(Some(raw))?;
         let object = item.data.filter(|data| data.get().starts_with('{'));
@@ -218,7 +219,7 @@ impl<'a> ItemResult<'a> {
     }
 }
 
-/// The members of a record. All are absent if the value is not a record; `None` if one is repeated.
+/// Reads the members of a record. All members are absent if the value is not a record; `None` if a member is repeated.
 fn read_members<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     match raw {
         Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get()).ok(),
@@ -226,7 +227,8 @@ fn read_members<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> 
     }
 }
 
-/// The items of a list. `None` if it is not a list, or if an item contradicts itself and could refer to any message.
+/// Reads the items of a list. `None` if `data` is not a list, or if an item repeats a member and so could refer to any
+/// message.
 fn read_results(data: &RawValue, inquiry: bool) -> Option<Vec<ItemResult<'_>>> {
     // The library would accept a nested list as a record, but the contract does not.
     let flat = !data.get().get(1..)?.contains('[');
@@ -328,7 +330,7 @@ pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<
     reply
 }
 
-/// Matches items to operations, of which there are equally many.
+/// Matches items to operations. There must be as many items as operations.
 fn match_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> ItemMatch {
     let operations = envelope.operations();
     let agrees = |(operation, result): (&EncodedOperation, &ItemResult<'_>)| {
@@ -341,9 +343,9 @@ fn match_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> ItemMatch {
     if foreign { ItemMatch::Foreign(items) } else { ItemMatch::Ids(items) }
 }
 
-/// The item of each operation by identifier, and whether an identifier was foreign or repeated.
+/// Finds the item of each operation by identifier. Also returns whether any identifier is foreign or repeated.
 ///
-/// A repeated identifier matches no item.
+/// An operation whose identifier is repeated gets no item.
 fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<usize>>, bool) {
     let operations = envelope.operations();
     let positions: HashMap<u64, usize> =
@@ -372,8 +374,8 @@ fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<u
     (items, foreign)
 }
 
-/// Whether the item of a lookup or verification call has the operation's phone number or none (contract 4.3 shows no
-/// `id` there).
+/// Whether the item has the phone number of its operation, or none. Only lookups and verification calls are compared,
+/// because contract 4.3 shows no `id` for them.
 fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &ItemResult<'_>) -> bool {
     !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.to_u64()))
 }
@@ -384,7 +386,8 @@ fn outcomes_by_id(envelope: &Envelope, results: &[ItemResult<'_>], items: &[Opti
     items.iter().map(|item| item.map_or_else(unmatched, |item| read_outcome(envelope, &results[item]))).collect()
 }
 
-/// Reads an answer with too few or too many items. It only proves that identified items with a `msg_id` were accepted.
+/// Reads an answer with too few or too many items. Such an answer only proves that identified items with a `msg_id`
+/// were accepted.
 fn read_miscounted(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
     let (items, _) = index_items(envelope, results);
     let outcomes = outcomes_by_id(envelope, results, &items)
@@ -427,7 +430,8 @@ fn read_outcome(envelope: &Envelope, result: &ItemResult<'_>) -> OperationOutcom
     }
 }
 
-/// The reply for matched outcomes: continue, unless an error is fatal or something is unclear.
+/// Builds the reply for matched outcomes. The signal is to continue, unless an error is fatal or an outcome is in
+/// doubt.
 fn build_reply(rules: &AnswerRules, outcomes: Vec<OperationOutcome>) -> GatewayReply {
     let fatal = outcomes.iter().find_map(|outcome| match outcome {
         OperationOutcome::Rejected { error } if rules.fatal_errors.iter().any(|fatal| fatal == error.trim()) => {

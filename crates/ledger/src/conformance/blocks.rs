@@ -26,7 +26,7 @@ impl<L: Ledger> Scene<L> {
         self.ledger.begin_envelope(single_intent(lease, row)).await.unwrap()
     }
 
-    /// The recorded outcomes of a run's envelopes.
+    /// The outcome state of each envelope of a block's run. `None` for an envelope without an answer.
     async fn block_outcome_states(&self, block: &RowBlock) -> Vec<Option<RowState>> {
         let records = self.ledger.load_envelopes(block.run.key, EnvelopeFilter::Numbers(1..=100)).await.unwrap();
         let outcome = |settled: &Option<(jiff::Timestamp, Vec<OperationOutcome>)>| {
@@ -101,7 +101,8 @@ pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: S
     };
     assert!(ids(&next).0.is_some() && ids(&next) != ids(&most) && ids(&next) != ids(&last));
     drop((most, last));
-    // The earlier places are free, and their blocks belong to the full run.
+    // The earlier places are free again, but their blocks belong to the full run, so the next block comes from a new
+    // run.
     assert_eq!(scene.draw_block(1).await.lease.rows, rows(7, 7));
 }
 

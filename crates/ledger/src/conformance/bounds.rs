@@ -19,7 +19,7 @@ fn budget(cost: Option<&str>, recipients: Option<u64>) -> Option<Arc<Bounds>> {
     Some(Arc::new(Bounds { budget: Budget { cost: cost.map(parse_amount), recipients }, ..Bounds::default() }))
 }
 
-/// An envelope of two rows with these costs, within a budget.
+/// An intent for an envelope of two rows with these costs and bounds.
 fn intent_within<L: Ledger>(scene: &Scene<L>, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
     Intent { costs: costs.map(parse_amount).to_vec(), bounds, ..scene.new_intent(envelope, scene.mine) }
 }
@@ -152,20 +152,20 @@ pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
     );
 }
 
-/// A scene with another run of the same ledger.
+/// Replaces a scene with a scene for another run in the same ledger.
 pub(super) async fn with_second_run<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
     drop(scene.hold);
     Scene::with_run(scene.ledger, &new).await
 }
 
-/// An envelope of two rows with a daily limit.
+/// An intent for an envelope of two rows with daily limits.
 fn intent_for_today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) -> Intent {
     let per_day = DailyLimits::new(counts.to_vec(), TimeZone::UTC);
     let bounds = Some(Arc::new(Bounds { per_day, ..Bounds::default() }));
     Intent { bounds, ..scene.new_intent(envelope, scene.mine) }
 }
 
-/// How many rows of an intent fit today, and the limit.
+/// How many rows of a refused intent fit today, and the daily limit.
 fn day_bound(permit: Permit) -> (usize, u64) {
     let Permit::BoundExceeded { fits, bound: Bound::Day { limit, until, wait } } = permit else { panic!("{permit:?}") };
     let now = Timestamp::now();

@@ -26,7 +26,7 @@ async fn begin_capped<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[Freque
     scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(envelope, scene.mine) }).await.unwrap()
 }
 
-/// Those of rows 2 to 9 whose numbers are suppressed by caps at planning time.
+/// The rows from 2 to 9 whose numbers are suppressed by caps at planning time.
 async fn list_capped_rows<L: Ledger>(scene: &Scene<L>, caps: &[FrequencyCap], loopback: bool) -> Vec<u32> {
     let numbers =
         scene.ledger.load_numbers(NumberFilter::Capped(CapQuery { caps, loopback, only: None })).await.unwrap();

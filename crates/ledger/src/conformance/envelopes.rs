@@ -204,7 +204,7 @@ pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot<L: Ledger>(s
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 2);
 }
 
-/// Concurrent calls, as an engine makes them.
+/// Makes concurrent calls, as an engine does.
 pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(scene: Scene<L>) {
     // Twice as many are requested at once, and all fit into one batch, so they keep their order.
     const ENVELOPES: u32 = 32;

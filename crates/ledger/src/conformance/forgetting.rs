@@ -277,7 +277,7 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
     assert_ne!(drawn().await.key, shared.key);
 }
 
-/// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns whether the ledger can store it.
+/// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns `false` if the ledger cannot store evidence.
 async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
     // The tables of the previous version cannot store this evidence.
     if !scene.ledger.properties().stores_consents {

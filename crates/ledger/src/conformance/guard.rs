@@ -75,7 +75,7 @@ pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene
     assert_eq!(scene.guarded_rows().await, [3]);
 }
 
-/// Reserves the place of a message. `None` if the tables do not support it.
+/// Reserves the place of a message. `None` if the ledger's tables do not support reservations.
 async fn reserve_place<L: Ledger>(scene: &Scene<L>, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
     let request = RepeatRequest::Reserve { message: message.as_bytes().to_vec(), again };
     match scene.ledger.check_repeat(request).await.unwrap() {

@@ -35,7 +35,7 @@ async fn memory(_: &TempDir) -> Option<MemoryLedger> {
     Some(MemoryLedger::new(LedgerContents::default(), Timestamp::now))
 }
 
-/// A new ledger in a file in this folder.
+/// A new SQLite ledger in this folder.
 async fn sqlite(folder: &TempDir) -> Option<SqliteLedger> {
     Some(SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.expect("a ledger"))
 }

@@ -13,7 +13,7 @@ fn new_notification(way: &str, notice: &str) -> NewNotification {
     NewNotification { occasion: NotificationEvent::Finished, target: way.to_owned(), notice: notice.to_owned() }
 }
 
-/// Texts and attempts of taken notifications.
+/// The text and the count of attempts of each taken notification.
 fn texts(taken: &[Notification]) -> Vec<(&str, u32)> {
     taken.iter().map(|one| (one.content.notice.as_str(), one.attempts)).collect()
 }

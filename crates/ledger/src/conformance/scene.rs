@@ -38,7 +38,7 @@ impl<L: Ledger> Scene<L> {
         Self::with_run(ledger, &new_run(1)).await
     }
 
-    /// A scene with another run of a ledger.
+    /// A scene with a new run in an existing ledger.
     pub(crate) async fn with_run(ledger: L, new: &NewRun) -> Self {
         let run = ledger.create_run(new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
@@ -66,7 +66,7 @@ impl<L: Ledger> Scene<L> {
         Lease { epoch: Epoch(self.mine.epoch.0.wrapping_add(1)), ..self.mine }
     }
 
-    /// Begins an envelope of two rows: the first has rows 2 and 3, and so on.
+    /// Begins an envelope of two rows. Envelope 1 has rows 2 and 3, envelope 2 has rows 4 and 5, and so on.
     pub(crate) async fn begin_envelope(&self, envelope: u32, lease: Lease) -> Permit {
         self.ledger.begin_envelope(self.new_intent(envelope, lease)).await.unwrap()
     }
@@ -98,7 +98,7 @@ impl<L: Ledger> Scene<L> {
         self.ledger.update_rows(lease, RowUpdate::Events(events)).await.unwrap()
     }
 
-    /// Stores a receipt for the run's own message of a row.
+    /// Stores a receipt for the original message to a row, not for a retry.
     pub(crate) async fn store_receipt(&self, row: u32, status: Status) -> ReceiptOutcome {
         let receipt = Receipt::new(ReceiptSource::Webhook, status);
         let new =
@@ -127,7 +127,7 @@ impl<L: Ledger> Scene<L> {
         self.fold_states().await.count_states(self.run.recipients, &excluded)
     }
 
-    /// The excluded rows.
+    /// The excluded rows of the run.
     pub(crate) async fn excluded_rows(&self) -> Vec<u32> {
         self.ledger.load_excluded_rows(self.run.key).await.unwrap().rows().iter().collect()
     }
@@ -145,7 +145,7 @@ impl<L: Ledger> Scene<L> {
         states
     }
 
-    /// Those of rows 2 to 5 whose numbers are guarded.
+    /// The rows from 2 to 5 whose numbers are guarded.
     pub(crate) async fn guarded_rows(&self) -> Vec<u32> {
         let numbers = self.ledger.load_numbers(NumberFilter::Sent(&[self.run.key])).await.unwrap();
         (2..=5).filter(|&row| numbers.contains(phone(row))).collect()
@@ -182,7 +182,7 @@ pub(crate) fn new_run(random: u64) -> NewRun {
     }
 }
 
-/// The common properties of single messages.
+/// The shared run to which these tests add single messages.
 pub(crate) fn shared_run() -> SharedRun {
     SharedRun {
         campaign: "gateway.test".into(),

@@ -73,7 +73,7 @@ fn key(schedule: &str, day: u32) -> OccurrenceKey {
     OccurrenceKey { schedule: schedule.to_owned(), nominal, zone: "Europe/Kyiv".to_owned() }
 }
 
-/// The moment of an occurrence in December.
+/// The time of the occurrence on the given day of December.
 fn moment(day: u32) -> Timestamp {
     "2026-11-30T08:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * i64::from(day))
 }

@@ -18,7 +18,7 @@ fn new_rows(first: u32, last: u32) -> ShardDraw {
 }
 
 impl<L: Ledger> Scene<L> {
-    /// Shards the run, before or after the gateway accepted a message.
+    /// Shards the run. `proven` says whether the gateway has already accepted a message.
     async fn shard_run(&self, lease: Lease, proven: bool) {
         let shared =
             self.ledger.update_rows(lease, RowUpdate::Sharded { terms: "terms".into(), proven }).await.unwrap();

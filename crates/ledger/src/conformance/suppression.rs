@@ -48,12 +48,12 @@ async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
     page.into_opt_outs().collect()
 }
 
-/// Those of rows 2 to 5 that are suppressed, and the version of the list.
+/// The rows from 2 to 5 that are suppressed, and the version of the suppression list.
 async fn suppressed_rows<L: Ledger>(scene: &Scene<L>, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
     rows_suppressed_under(scene, campaign, SuppressionPolicy { loopback, ..SuppressionPolicy::default() }).await
 }
 
-/// Those of rows 2 to 5 that are suppressed under a policy, and the version of the list.
+/// The rows from 2 to 5 that are suppressed under a policy, and the version of the suppression list.
 async fn rows_suppressed_under<L: Ledger>(
     scene: &Scene<L>,
     campaign: &str,

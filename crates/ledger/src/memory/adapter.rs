@@ -46,12 +46,12 @@ impl MemoryLedger {
         self.busy.store(busy, Ordering::Relaxed);
     }
 
-    /// The envelope numbers of each read since the last call.
+    /// Returns the ranges of envelope numbers that were loaded since the last call.
     pub fn take_envelope_reads(&self) -> Vec<RangeInclusive<u32>> {
         std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Locks a name. `None` if it is already locked.
+    /// Locks a name. `None` if the name is already locked.
     fn take_name(&self, name: String) -> Option<HeldName> {
         let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         free.then(|| HeldName { held: Arc::clone(&self.held), name })

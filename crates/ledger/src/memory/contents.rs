@@ -179,7 +179,7 @@ impl LedgerContents {
         }
     }
 
-    /// Claims a run, except blocks at places that are in use.
+    /// Claims a run, except for the blocks at places that are in use.
     pub fn claim_run(
         &mut self,
         now: i64,
@@ -247,7 +247,7 @@ impl LedgerContents {
         Ok(Ownership::Held)
     }
 
-    /// All reasons to refuse a draw now. A used identifier comes first.
+    /// All reasons to refuse a draw now. If the given identifier is already used, this reason comes first.
     pub(crate) fn list_draw_refusals(
         &self,
         now: i64,
@@ -259,7 +259,7 @@ impl LedgerContents {
         Ok(list_refusals(taken, next.map(parse_instant).transpose()?))
     }
 
-    /// When blocks were drawn for a profile, in ascending order.
+    /// The times when blocks were drawn for a gateway profile, in ascending order.
     fn list_draw_times(&self, shared: &SharedRun) -> Vec<i64> {
         let same = |run: &Run| (&run.campaign, &run.gateway) == (&shared.campaign, &shared.gateway);
         let mut drawn: Vec<i64> =
@@ -454,7 +454,8 @@ impl LedgerContents {
         }
     }
 
-    /// When each number received messages that count towards caps, through gateways on loopback or others.
+    /// The times when each number was sent messages that count towards caps, either through gateways on loopback or
+    /// through other gateways.
     fn contact_times(&self, loopback: bool) -> FxHashMap<Addressee, Vec<i64>> {
         let mut times = FxHashMap::<Addressee, Vec<i64>>::default();
         let stored_runs = self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback);
@@ -468,7 +469,7 @@ impl LedgerContents {
         NumberSet::new(held.collect(), self.opt_outs.key())
     }
 
-    /// The permit that refuses an intent beyond its bounds, if it exceeds any.
+    /// The permit that refuses an intent which exceeds a bound. `None` if the intent exceeds no bound.
     pub(super) fn find_exceeded_bound(
         &self,
         now: i64,
@@ -526,7 +527,7 @@ impl LedgerContents {
         turn
     }
 
-    /// The rate limits of all accounts, by name.
+    /// The rate limits of all accounts, by account name.
     pub fn list_rate_limits(&self) -> Vec<(String, AccountRateLimit)> {
         let accounts = self.paces.iter().filter(|(name, _)| !is_inquiry_account(name));
         accounts.map(|(name, pace)| (name.clone(), *pace)).collect()

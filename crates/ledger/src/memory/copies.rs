@@ -32,7 +32,7 @@ impl CopyStore {
         }
     }
 
-    /// The copies of unknown runs.
+    /// The copies of runs that are not in `known`.
     pub(super) fn list_stray_copies(&self, known: &[String]) -> Vec<StrayCopies> {
         let stray = |(run, stored): (&String, &StoredCopies)| StrayCopies {
             run: run.clone(),

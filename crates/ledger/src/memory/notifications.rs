@@ -21,7 +21,7 @@ pub(super) struct QueuedNotification {
 }
 
 impl QueuedNotification {
-    /// Erases a number from the text.
+    /// Erases a number from the text of the notification.
     pub(super) fn forget(&mut self, forgotten: NumberErasure) {
         forgotten.erase_from_notification(&mut self.notification.content);
     }
@@ -53,7 +53,7 @@ impl LedgerContents {
         Ok(())
     }
 
-    /// The groups that are due.
+    /// The groups of notifications that are due.
     fn list_due_groups(&self, now: i64, apart: Duration) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
         let now = parse_instant(now)?;
         let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(apart);

@@ -28,7 +28,7 @@ impl StoredRun {
         self.shares.iter().any(|share| share.epoch == Some(epoch) && owns_rows(share.rows, rows))
     }
 
-    /// The fencing token of the shard with these rows, if it is not complete.
+    /// The fencing token of the shard with these rows, if the shard is not complete.
     pub fn find_shard_epoch(&self, rows: RowSpan) -> Option<Epoch> {
         self.shares.iter().find(|share| owns_rows(share.rows, rows)).and_then(|share| share.epoch)
     }
@@ -49,7 +49,7 @@ impl StoredRun {
         had.filter(move |share| is_wanted(share.place)).map(|share| share.rows)
     }
 
-    /// Completes all shards except those of others.
+    /// Marks all shards as complete, except for the given shards of other workers.
     pub(super) fn close_shards(&mut self, others: &[RowSpan]) {
         let left = self.shares.iter_mut().filter(|share| !others.contains(&share.rows));
         left.for_each(|share| share.epoch = None);
@@ -57,7 +57,7 @@ impl StoredRun {
 }
 
 impl LedgerContents {
-    /// Shards a run. While a worker has earlier shards, no row is drawn twice.
+    /// Shards a run. Earlier shards are kept while any of them is incomplete, so no row is drawn twice.
     pub(super) fn shard_run(&mut self, lease: Lease, terms: String, proven: bool) -> Result<Ownership, LedgerError> {
         let id = self.next_epoch().0;
         let stored = self.stored_run_mut(lease.run)?;

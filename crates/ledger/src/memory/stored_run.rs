@@ -67,7 +67,7 @@ impl StoredRun {
         }
     }
 
-    /// Purges the records, except what guards and counts need.
+    /// Purges the records, except for the records that guards and counts need.
     pub(super) fn purge_records(&mut self, key: &NumberKey) {
         let empty = Self::new(self.run.clone(), ExcludedRows::default());
         let Self {
@@ -96,12 +96,12 @@ impl StoredRun {
         self.remains = Some(Box::new(remains));
     }
 
-    /// The records for guards and counts.
+    /// The records that guards and counts use. After a purge, only the remaining records.
     fn retained(&self) -> &Self {
         self.remains.as_deref().unwrap_or(self)
     }
 
-    /// Claims the run, except rows of others. Returns the number of envelopes in doubt.
+    /// Claims the run, except for the rows in `others`. Returns how many envelopes are now in doubt.
     pub(super) fn claim_run(&mut self, at: Timestamp, epoch: Epoch, others: &[RowSpan]) -> usize {
         self.run.start_claim(epoch);
         self.blocks.retain(|_, block| others.contains(&block.rows));
@@ -109,19 +109,19 @@ impl StoredRun {
         self.mark_in_doubt(at, |rows| !others.iter().any(|block| owns_rows(*block, rows)))
     }
 
-    /// Assigns a block to a place without one.
+    /// Assigns a block to a place that has no block.
     pub(super) fn assign_block(&mut self, place: u32, block: Lease) {
         self.blocks.insert(place, block);
     }
 
-    /// Releases the block of a place that is not in use. Puts its open intents in doubt.
+    /// Releases the block of a place that is not in use. Puts the open intents of the block in doubt.
     pub(super) fn release_block(&mut self, at: Timestamp, place: u32) {
         if let Some(block) = self.blocks.remove(&place) {
             self.mark_in_doubt(at, |rows| owns_rows(block.rows, rows));
         }
     }
 
-    /// Settles matching open intents as in doubt.
+    /// Settles the open intents whose rows match as in doubt, and returns how many there were.
     pub(super) fn mark_in_doubt(&mut self, at: Timestamp, falls: impl Fn(RowSpan) -> bool) -> usize {
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
         let fallen = open.filter(|envelope| covering_span(&envelope.rows).is_none_or(&falls));
@@ -184,7 +184,7 @@ impl StoredRun {
         }));
     }
 
-    /// The events by row, given the excluded rows.
+    /// The events of the run by row, with the excluded rows.
     pub fn row_events(&self) -> RowEvents {
         RowEvents::new(self.events.clone(), self.run.endpoint).with_excluded_rows(&self.excluded)
     }
@@ -212,7 +212,7 @@ impl StoredRun {
             .fold(Spending::default(), Spending::add_spending)
     }
 
-    /// The number of messages per day.
+    /// How many messages of the run were sent on each day.
     pub(super) fn count_by_day(&self, per_day: &DailyLimits) -> BTreeMap<Date, u64> {
         let stored = self.retained();
         let (events, mut days) = (RowEvents::new(stored.events.clone(), self.run.endpoint), BTreeMap::new());
@@ -223,7 +223,7 @@ impl StoredRun {
         days
     }
 
-    /// When its numbers received messages that count towards caps, in microseconds.
+    /// The numbers that were sent messages which count towards caps, each with the time in microseconds.
     pub(super) fn contact_times(&self) -> Vec<(Addressee, i64)> {
         if !counts_for_caps(&self.run) {
             return Vec::new();
@@ -246,7 +246,7 @@ impl StoredRun {
     }
 }
 
-/// The smallest row span that contains these rows; `None` if there are none.
+/// The smallest row span that contains these rows. `None` if there are no rows.
 fn covering_span(rows: &[SentRow]) -> Option<RowSpan> {
     let rows = rows.iter().map(|sent| sent.row);
     rows.clone().min().zip(rows.max()).map(|(first, last)| RowSpan { first, last })

@@ -57,12 +57,13 @@ impl OptOutList {
         self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
     }
 
-    /// The hash that stands for a number once it is forgotten. `None` without a hash key or a number.
+    /// The hash that stands for a number once the number is forgotten. `None` if there is no hash key, or `who` is
+    /// already a hash.
     pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
         Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))
     }
 
-    /// The addressee in its listed form.
+    /// The hash of the addressee's number if the list contains this hash, otherwise the addressee unchanged.
     fn as_listed(&self, who: Addressee) -> Addressee {
         self.forgotten_form(who)
             .filter(|stays| self.records.iter().any(|(known, _)| known.who == *stays))
@@ -134,7 +135,7 @@ impl OptOutList {
         self.version += u64::from(ended);
     }
 
-    /// The rows of an envelope whose recipients opted out of their run.
+    /// The rows of an envelope whose recipients opted out of this run's messages.
     pub(super) fn find_opted_out_rows(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
         let is_out = |sent: &&SentRow| {
             let who = self.as_listed(sent.to);

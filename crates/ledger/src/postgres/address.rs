@@ -53,12 +53,14 @@ const PARAMETERS: [&str; 11] = [
 ];
 
 impl PostgresAddress {
-    /// Parses a URL. Missing parts come from the usual variables (`PGPASSWORD`, `PGSSLMODE` and so on) and `~/.pgpass`.
+    /// Parses a URL. Missing parts come from the usual environment variables (`PGPASSWORD`, `PGSSLMODE` and so on) and
+    /// `~/.pgpass`.
     ///
-    /// Off loopback, the connection is encrypted and the server's certificate is verified, unless `sslmode` differs.
+    /// A connection to another machine is encrypted and the server's certificate is verified, unless `sslmode` says
+    /// otherwise.
     ///
     /// # Errors
-    /// When the text is not such a URL.
+    /// If the text is not a PostgreSQL URL, or has an unknown parameter.
     pub fn parse(url: &str) -> Result<Self, PostgresAddressError> {
         if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
             return Err(PostgresAddressError::Unreadable);
@@ -89,7 +91,7 @@ impl PostgresAddress {
         self.reached.store(true, Ordering::Relaxed);
     }
 
-    /// Whether any connection with this value or its clones ever succeeded.
+    /// Whether any connection to this address ever succeeded. Clones of the address share this record.
     pub(super) fn was_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
     }

@@ -173,7 +173,7 @@ async fn write_shards_with_retry(
     }
 }
 
-/// Reads the shards of a list one by one in separate transactions, because the reader may take its time.
+/// Reads the shards of a list one by one in separate transactions, because the reader may be slow.
 fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
     let (given, coming) = sync_channel(QUEUED_SHARDS);
     let asking = runtime.clone();
@@ -212,7 +212,7 @@ async fn load_shard_with_retry(
     }
 }
 
-/// Finds the copies of this name.
+/// Finds the copies with this name.
 async fn find_copies(reader: &mut PgConnection, name: &str) -> Result<Option<PgRow>, StatementError> {
     Ok(query("SELECT key, inputs FROM copies WHERE name = $1").bind(name).fetch_optional(reader).await?)
 }
@@ -232,7 +232,7 @@ impl PostgresLedger {
         Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".new-{}", hold.name()), false).await?))
     }
 
-    /// Begins copies that replace those of a run.
+    /// Begins copies that replace the existing copies of a run.
     pub(super) async fn begin_replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".next-{}", run.name()), true).await?))
     }
@@ -251,8 +251,8 @@ impl PostgresLedger {
         Ok(Copies::new(place, inputs, move || Ok(read_shards(pool.clone(), Arc::clone(&shown), key, runtime.clone()))))
     }
 
-    /// Finds copies of unknown runs: in the database, and in files on this machine, whose former ledger might know of
-    /// messages that this ledger does not.
+    /// Finds copies of unknown runs in the database and in files on this machine. The former ledger of such files might
+    /// know of messages that this ledger does not know.
     pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let (known, found) = read_ledger!(self, find_copies_without_runs)?;
         let stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
@@ -291,7 +291,7 @@ impl PostgresLedger {
     }
 }
 
-/// The runs in the ledger; and the name and inputs of each copy whose run is not in it.
+/// The names of the runs in the ledger, and the name and inputs of each copy whose run is not in the ledger.
 async fn find_copies_without_runs(
     reader: &mut PgConnection,
 ) -> Result<(HashSet<String>, Vec<(String, Option<Vec<u8>>)>), StatementError> {
@@ -337,7 +337,7 @@ const SHARD_BYTES: usize = 512 * 1024;
 /// The lowest zstd level, which takes a fraction of the time for reading the list.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// Reads and compresses the next shard of a list; `None` at its end.
+/// Reads and compresses the next shard of a list. `None` at the end of the list.
 pub(super) fn read_packed_shard(list: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut shard = Vec::with_capacity(SHARD_BYTES);
     list.take(SHARD_BYTES as u64).read_to_end(&mut shard)?;
@@ -442,7 +442,7 @@ pub(super) async fn copy_in(
     stream.finish().await.map(drop)
 }
 
-/// The bytes before the content of a shard: the number of columns, two numbers, and the length.
+/// The bytes before the content of a shard: the count of columns, the values of `copies` and `shard`, and the length.
 fn record_header(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
     let mut head = COLUMNS.to_be_bytes().to_vec();
     for value in [copies, number] {

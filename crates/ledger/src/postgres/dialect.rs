@@ -24,7 +24,7 @@ pub(super) const SHARED: bool = true;
 /// Whether the driver may cache prepared statements. A pooler can send the next query to another server.
 pub(super) const CACHES_STATEMENTS: bool = false;
 
-/// Runs the writer on the runtime, because its workers receive the answers from the sockets.
+/// Runs the writer on the runtime, whose workers receive the answers from the sockets.
 #[expect(clippy::unnecessary_wraps, reason = "other databases need a thread for it")]
 pub(super) fn spawn_writer(writing: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     drop(tokio::spawn(writing));

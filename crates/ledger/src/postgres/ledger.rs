@@ -108,7 +108,8 @@ impl PostgresLedger {
     }
 
     /// Upgrades the tables at an address to this version, even while processes use them. Earlier versions are refused
-    /// before their next message. Returns whether the tables were older; `None` without a ledger.
+    /// before their next message. Returns whether the tables were older, or `None` if there is no ledger at the
+    /// address.
     ///
     /// # Errors
     /// When the connection fails, the tables cannot be changed, or they belong to a newer version.
@@ -116,7 +117,7 @@ impl PostgresLedger {
         Ok(opening::upgrade_tables(address).await?.map(|before| before < opening::NEWEST))
     }
 
-    /// Whether the tables are those of an earlier version, which this version can use until they are upgraded.
+    /// Whether the tables are from an earlier version. This version can use them until they are upgraded.
     #[must_use]
     pub fn has_older_tables(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) < opening::NEWEST
@@ -132,22 +133,23 @@ impl PostgresLedger {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_CHAINS
     }
 
-    /// Whether the tables include the `approval` rules of accounts; those of the previous version do not.
+    /// Whether the tables include the `approval` rules of accounts; tables of the previous version do not.
     pub(super) fn supports_approval_rules(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_APPROVAL_RULES
     }
 
-    /// Whether the tables include recent single messages; those of the previous version do not.
+    /// Whether the tables record recent single messages; tables of the previous version do not.
     pub(super) fn supports_repeat_guard(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_REPEATS
     }
 
-    /// Whether the tables have a place for evidence of consent; those of the previous version do not.
+    /// Whether the tables have a place for evidence of consent; tables of the previous version lack it.
     pub(super) fn supports_consents(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_CONSENTS
     }
 
-    /// Whether every process that uses the tables knows opt-outs from all messages. Until the upgrade, some do not.
+    /// Whether every process that uses the tables knows opt-outs from all messages. Until the tables are upgraded, some
+    /// processes might not.
     pub(super) fn supports_all_scopes(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_SCOPES
     }
@@ -158,8 +160,8 @@ impl PostgresLedger {
         Self { on_commit, ..self }
     }
 
-    /// Does not create a mark on this machine. A read-only command must not hide that this machine does not know the
-    /// ledger yet.
+    /// Keeps the ledger from creating a mark on this machine. A read-only command must not hide that this machine does
+    /// not know the ledger yet.
     #[must_use]
     pub fn without_new_mark(self) -> Self {
         Self { leaves_mark: false, ..self }
@@ -170,10 +172,10 @@ impl PostgresLedger {
         self.unmarked
     }
 
-    /// Opens the ledger at an address as the valid one because the operator accepts it, regardless of its mark.
+    /// Opens the ledger at an address that the operator accepts as valid, regardless of its mark.
     ///
-    /// Unfinished runs end as they are, because messages might have been sent under another ledger. Returns why the
-    /// ledger would have been refused, if so.
+    /// Unfinished runs end as they are, because messages might have been sent under another ledger. Also returns the
+    /// error with which the ledger would have been refused, if any.
     ///
     /// # Errors
     /// As for [`PostgresLedger::open`].
@@ -248,7 +250,7 @@ impl PostgresLedger {
             false => MarkFile::temporary(turn.mark),
         };
         let mark = mark.map_err(unmarked)?;
-        // If the connection broke, the server has rolled the transaction back as well.
+        // If the connection broke, the server has already rolled the transaction back.
         let _ = connection.close().await;
         Ok(WriteConnection::new(
             self.address.clone(),
@@ -259,7 +261,7 @@ impl PostgresLedger {
         ))
     }
 
-    /// Refuses to send unless the ledger is at least as new as this process has seen it.
+    /// Refuses to send if the ledger is outdated, or older than this process has already seen it.
     pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
@@ -280,7 +282,7 @@ impl PostgresLedger {
         read_ledger!(self, select_unconfirmed_replicas)
     }
 
-    /// Removes deleted rows from the tables; the database reuses their space in its own time.
+    /// Vacuums deleted rows from the tables. The database reuses the freed space later.
     pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
         let swept = sqlx::raw_sql(
             "VACUUM campaign.envelopes, campaign.receipts, campaign.events, campaign.contacts, campaign.copy_shards",

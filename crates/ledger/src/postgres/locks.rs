@@ -77,7 +77,7 @@ impl Locks {
         }))
     }
 
-    /// Renews the leases of this process and records lost ones.
+    /// Renews the leases of this process and records which of them were lost.
     pub(super) async fn renew_leases(&self) -> sqlx::Result<()> {
         let held = self.leases.list_held_locks();
         if held.is_empty() {
@@ -103,7 +103,7 @@ impl Locks {
         Ok(())
     }
 
-    /// Waits until the database knows the released locks.
+    /// Waits until the released locks are recorded in the database.
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -147,9 +147,9 @@ impl Drop for Lock {
 }
 
 impl PostgresLedger {
-    /// Locks a campaign on an account; `None` while another process holds it.
+    /// Locks a campaign on an account. `None` while another process holds the lock.
     ///
-    /// The same transaction removes the claims on its runs from a process that has ended.
+    /// The same transaction removes the claims of an ended process on runs of this campaign.
     pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
         let name = run::lock_name(campaign, account);
         let runs = (campaign.to_owned(), account.to_owned());
@@ -210,7 +210,7 @@ impl PostgresLedger {
         self.locks.leases.bind_epoch(epoch, name);
     }
 
-    /// Renews leases if this one might have expired, for example after a suspension.
+    /// Renews the leases of this process if this lease might have expired, for example after a suspension.
     pub(super) async fn renew_if_stale(&self, epoch: Epoch) -> Result<(), LedgerError> {
         if self.holds_lease(epoch) {
             return Ok(());
@@ -232,7 +232,7 @@ impl PostgresLedger {
     }
 }
 
-/// The holder of a lock, its process, and the time when it was taken.
+/// The holder number and the process of a lock, and the time when the lock was taken.
 async fn find_lock_owner(reader: &mut PgConnection, name: &str) -> Result<Option<(i64, i64, i64)>, StatementError> {
     let now = transaction::load_time(reader).await?;
     let found = query("SELECT holder, process, taken_at FROM locks WHERE name = $1 AND until > $2")
@@ -262,7 +262,8 @@ async fn release_locks_of_ended(connection: &mut PgConnection, ended: &[i64]) ->
     Ok(())
 }
 
-/// Takes a free or expired lock, together with the runs that depend on it. Returns whether the lock was taken.
+/// Takes a free or expired lock, and removes the previous holder's claims on the campaign's runs. Returns whether the
+/// lock was taken.
 async fn try_take_lock(
     connection: &mut PgConnection,
     now: Now,
@@ -325,8 +326,8 @@ impl ClockReading {
         Self { steady: Instant::now(), wall: SystemTime::now() }
     }
 
-    /// Whether a lease from this moment is still reliable. If the wall clock was set back, only the monotonic clock
-    /// counts.
+    /// Whether a lease that was granted at this moment is still valid at `now`. If the wall clock was set back, only
+    /// the monotonic clock counts.
     fn is_within_grant(self, now: Self) -> bool {
         let steady = now.steady.saturating_duration_since(self.steady);
         let wall = now.wall.duration_since(self.wall).unwrap_or_default();
@@ -356,7 +357,7 @@ struct LeaseTable {
 }
 
 impl Leases {
-    /// Records a taken lock.
+    /// Records that a lock was acquired.
     pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked: ClockReading) {
         self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked) });
     }
@@ -369,7 +370,7 @@ impl Leases {
         }
     }
 
-    /// The name and holder number of a lease's lock. `None` if the lease has none.
+    /// The name and holder number of a lease's lock. `None` if the lease is not bound to a lock.
     pub(super) fn find_lock(&self, epoch: Epoch) -> Option<(String, i64)> {
         self.lock_table().epochs.get(&epoch.0).cloned()
     }
@@ -382,7 +383,7 @@ impl Leases {
         known.released.push((name.to_owned(), holder));
     }
 
-    /// Records that the database knows of the release.
+    /// Forgets a released lock, because the database has recorded the release.
     pub(super) fn forget_release(&self, name: &str, holder: i64) {
         self.lock_table().released.retain(|(gone, by)| gone != name || *by != holder);
     }
@@ -392,7 +393,7 @@ impl Leases {
         self.lock_table().released.clone()
     }
 
-    /// The held locks.
+    /// The locks that this process holds and has not lost.
     pub(super) fn list_held_locks(&self) -> Vec<(String, i64)> {
         let known = self.lock_table();
         known
@@ -450,14 +451,14 @@ impl Presence {
         self.process
     }
 
-    /// Withdraws the registration of a process without locks.
+    /// Withdraws the registration of this process, which must not hold any locks.
     pub(super) fn withdraw(&self) {
         // If the file cannot be removed, other processes see that it is unlocked.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The processes of this machine that ended without withdrawing.
+/// The processes on this machine that ended without withdrawing their registration.
 pub(super) fn list_ended_processes(mark: &Path) -> Vec<i64> {
     list_process_files(mark).into_iter().filter(|(_, path)| is_unlocked(path)).map(|(process, _)| process).collect()
 }

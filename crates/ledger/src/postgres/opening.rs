@@ -33,8 +33,8 @@ pub(super) async fn exists(address: &PostgresAddress) -> Result<bool, LedgerErro
     Ok(load_version(address).await?.is_some())
 }
 
-/// The version of the tables; `None` without tables. Uses its own connection, because a pool would keep retrying
-/// an address without a server.
+/// The version of the tables, or `None` if there are no tables. Uses its own connection, because a pool would keep
+/// retrying an address without a server.
 async fn load_version(address: &PostgresAddress) -> Result<Option<i64>, LedgerError> {
     let ask = || async {
         let asked = async {
@@ -71,8 +71,8 @@ pub(super) fn check_version(version: i64, place: &str) -> Result<(), LedgerError
     if version > NEWEST { Err(LedgerError::TooNew { path: place.to_owned() }) } else { Ok(()) }
 }
 
-/// Upgrades the tables to this version, after which earlier versions are refused. Returns the previous version; `None`
-/// without tables.
+/// Upgrades the tables to this version, after which earlier versions are refused. Returns the previous version, or
+/// `None` if there are no tables.
 pub(super) async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<i64>, LedgerError> {
     let before = load_version(address).await?;
     if let Some(version) = before {
@@ -85,7 +85,7 @@ pub(super) async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<i
 /// Creates or upgrades the tables while no other process writes. Uses its own connection, because a pooler does
 /// not keep prepared statements. Returns the version.
 ///
-/// If the connection breaks, it starts again; a commit whose answer was lost is found and not repeated.
+/// If the connection breaks, the upgrade starts again. A commit whose answer was lost is found and not repeated.
 pub(super) async fn ensure_tables(address: &PostgresAddress, version: i64) -> Result<i64, LedgerError> {
     let attempt = || async {
         match try_ensure_tables(address, version).await {
@@ -153,7 +153,7 @@ pub(super) async fn load_state(pool: &PgPool) -> sqlx::Result<LedgerState> {
 }
 
 /// Returns why the ledger is older than the last state that this machine wrote, or might be older than the state that
-/// another machine wrote. If this machine never wrote to it, only the second check applies.
+/// another machine wrote. If this machine never wrote to the ledger, only the second check applies.
 pub(super) fn check_state(state: &LedgerState, known: &MarkReading, place: &str, mark: &Path) -> Option<LedgerError> {
     let behind = match known {
         MarkReading::Missing => None,
@@ -163,7 +163,7 @@ pub(super) fn check_state(state: &LedgerState, known: &MarkReading, place: &str,
     Some(LedgerError::Outdated { path: place.to_owned(), reason, mark: mark.display().to_string() })
 }
 
-/// The file name of a ledger's mark; each database has its own.
+/// The file name of a ledger's mark, which is different for each database.
 pub(super) fn mark_file_name(place: &str) -> String {
     let hash = Sha256::digest(place.as_bytes());
     let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
@@ -277,7 +277,7 @@ fn migrations() -> Vec<Migration> {
     (1..).zip(steps).map(migration).collect()
 }
 
-/// The version of the tables of a database; `None` without tables.
+/// The version of a database's tables, or `None` if there are no tables.
 pub(super) async fn load_table_version(connection: &mut PgConnection) -> sqlx::Result<Option<i64>> {
     let there = sqlx::query_scalar("SELECT to_regclass('campaign._sqlx_migrations') IS NOT NULL").persistent(false);
     if !there.fetch_one(&mut *connection).await? {

@@ -72,7 +72,7 @@ pub(super) async fn begin_read(pool: &PgPool) -> sqlx::Result<Reader> {
     pool.begin_with(READ).await
 }
 
-/// Begins a write transaction without the turn, for records that only this process writes.
+/// Begins a write transaction without waiting for a turn, for records that only this process writes.
 pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Reader> {
     pool.begin_with(write!()).await
 }
@@ -91,7 +91,7 @@ pub(super) async fn load_time(connection: &mut PgConnection) -> sqlx::Result<i64
     raw_sql(moment!()).fetch_one(connection).await?.try_get(0)
 }
 
-/// Counts the commit for the ledger and for this writer, and makes it, in one message.
+/// Increments the commit counts of the ledger and of this writer, and commits, in one message to the server.
 pub(super) async fn count_and_commit(
     connection: &mut PgConnection,
     commits: WriterCommits,
@@ -113,7 +113,7 @@ pub(super) async fn count_and_commit(
     Ok(HighWaterMark { id: counted.try_get(0)?, generation: counted.try_get(1)? })
 }
 
-/// The number of commits of a writer that the database knows.
+/// How many commits of a writer the database has recorded. `None` if the database does not know the writer.
 pub(super) async fn count_writer_commits(connection: &mut PgConnection, writer: i64) -> sqlx::Result<Option<i64>> {
     let known = sqlx::query_scalar("SELECT commits FROM writers WHERE writer = $1").persistent(false);
     known.bind(writer).fetch_optional(connection).await
@@ -138,7 +138,7 @@ impl DatabaseWait {
         Self { place, since: Instant::now(), warned: false }
     }
 
-    /// Waits a moment if the database might be back afterwards.
+    /// Waits a moment if the database might recover. Returns `false` if the caller must give up.
     pub(super) async fn wait_for_recovery(&mut self, error: &sqlx::Error) -> bool {
         if !is_transient(error) || self.since.elapsed() > OUTAGE_TIMEOUT {
             return false;
@@ -165,8 +165,8 @@ where
     }
 }
 
-/// Retries an operation while opening a database. Fails at once if no server ever answered at this address, because it
-/// might be wrong.
+/// Retries an operation while opening a database. Fails at once if no server ever answered at this address, because the
+/// address might be wrong.
 pub(super) async fn retry_if_reached<T, F>(address: &PostgresAddress, ask: impl Fn() -> F) -> sqlx::Result<T>
 where
     F: Future<Output = sqlx::Result<T>>,
@@ -196,7 +196,7 @@ fn is_network_error(kind: ErrorKind) -> bool {
         )
 }
 
-/// Whether an existing connection broke.
+/// Whether the error means that an existing connection broke.
 fn is_broken_connection(kind: ErrorKind) -> bool {
     matches!(
         kind,

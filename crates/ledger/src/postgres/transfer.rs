@@ -51,12 +51,12 @@ pub(super) enum ColumnType {
 
 impl PostgresLedger {
     /// Takes over the ledger in a file with its runs and their copies, completely or not at all. The file stays
-    /// unchanged, but its mark no longer accepts it.
+    /// unchanged, but its high-water mark no longer accepts the file as the current ledger.
     ///
     /// A takeover that was interrupted at its very end is completed.
     ///
     /// # Errors
-    /// When another process uses the file, it is damaged or outdated, or the database contains another ledger.
+    /// If another process uses the file, the file is damaged or outdated, or the database contains another ledger.
     pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<CopiedLedger, LedgerError> {
         let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         let before = from.load_mark().await?;
@@ -112,7 +112,7 @@ pub(super) struct LedgerTakeover<'a> {
 }
 
 impl LedgerTakeover<'_> {
-    /// Copies everything in one transaction and returns the number of runs without copies.
+    /// Copies the whole ledger in one transaction, and returns how many runs have no copies.
     pub(super) async fn copy_ledger(
         &self,
         handover: &mut Handover,
@@ -158,7 +158,7 @@ fn copy_error(run: &Run, error: &io::Error) -> LedgerError {
     LedgerError::NotCopied { place: "the database".to_owned(), reason: format!("{}: {error}", run.name()) }
 }
 
-/// The tables that a file also has. Referenced tables come first.
+/// The tables that a ledger file also has. Referenced tables come first.
 pub(super) async fn list_tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
     let named = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
     let names: Vec<String> = scalar(named).fetch_all(connection).await?;
@@ -340,8 +340,8 @@ impl PostgresLedger {
         new.finish_backup(self, made_at).await
     }
 
-    /// Restores a backup into a database without a ledger. The result sends nothing until
-    /// [`crate::LedgerMaintenance::mark_restored`].
+    /// Restores a backup into a database without a ledger. The restored ledger sends nothing until
+    /// [`crate::LedgerMaintenance::mark_restored`] is called.
     ///
     /// # Errors
     /// When the folder contains no backup, or the database contains another ledger.
@@ -366,7 +366,7 @@ impl PostgresLedger {
     }
 }
 
-/// Sets this machine's mark to that of the restored ledger.
+/// Sets the mark on this machine to the mark of the restored ledger.
 fn move_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Result<(), LedgerError> {
     let place = marks.join(opening::mark_file_name(address.display_name()));
     let accepted = MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved));

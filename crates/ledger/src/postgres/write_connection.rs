@@ -73,7 +73,7 @@ impl WriteConnection {
         }
     }
 
-    /// Begins a transaction once no other process has the turn, and reconnects while the database is unavailable.
+    /// Begins a transaction once it is this process's turn to write, and reconnects while the database is unavailable.
     pub(super) async fn begin_transaction(&mut self) -> Result<(), LedgerError> {
         let mut waiting = DatabaseWait::new(Arc::clone(&self.place));
         loop {
@@ -111,7 +111,8 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// The connection and the time of the next change. Uses the database's clock, so that machines agree.
+    /// The connection and the time of the next change. The time comes from the database's clock, so that all machines
+    /// agree.
     pub(super) fn connection_and_time(&mut self) -> Result<(&mut PgConnection, Now), LedgerError> {
         let (began, since) = self.began;
         let elapsed = i64::try_from(since.elapsed().as_micros()).unwrap_or(i64::MAX);
@@ -119,7 +120,8 @@ impl WriteConnection {
         Ok((connection, Now(began.saturating_add(elapsed))))
     }
 
-    /// Counts and makes the commit. If the connection breaks, asks the database whether the commit was made.
+    /// Commits the transaction and counts the commit. If the connection breaks, asks the database whether the commit
+    /// was made.
     pub(super) async fn commit(&mut self) -> Result<HighWaterMark, LedgerError> {
         let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
         failpoint::pass("commit.before");
@@ -137,8 +139,8 @@ impl WriteConnection {
         Ok(counted)
     }
 
-    /// Finds out whether the last commit was made. With the turn, no earlier transaction can still be running. The
-    /// change is not repeated while this is unknown.
+    /// Finds out whether the last commit was made. Once this connection has its turn to write, no earlier transaction
+    /// can still be running. The change is not repeated while the outcome is unknown.
     pub(super) async fn resolve_commit(&mut self, error: &sqlx::Error) -> Result<HighWaterMark, LedgerError> {
         self.commit_unknown = true;
         let mut waiting = DatabaseWait::new(Arc::clone(&self.place));
@@ -163,8 +165,8 @@ impl WriteConnection {
         Err(storage_error(&self.place, error))
     }
 
-    /// Rolls the transaction back. Returns whether it may be retried, because the connection broke and nothing was
-    /// kept.
+    /// Rolls the transaction back. Returns whether the transaction may be retried, because the connection broke and
+    /// nothing was committed.
     pub(super) async fn roll_back(&mut self) -> bool {
         let (lost, unknown) = (std::mem::take(&mut self.connection_lost), std::mem::take(&mut self.commit_unknown));
         if unknown {
@@ -204,12 +206,12 @@ impl WriteConnection {
     }
 }
 
-/// Refuses a ledger that is older than this process knows.
+/// Refuses a ledger that is older than this process has already seen it.
 pub(super) fn ensure_not_behind(place: &str, mark: HighWaterMark, known: HighWaterMark) -> Result<(), LedgerError> {
     mark.find_mismatch(&MarkReading::Marks(vec![known])).map_or(Ok(()), |reason| refuse_ledger(place, reason))
 }
 
-/// Refuses a ledger that might be older than others know.
+/// Refuses a ledger whose last commits might be missing.
 pub(super) fn ensure_no_doubt(place: &str, succession: ServerSuccession) -> Result<(), LedgerError> {
     succession.describe_doubt().map_or(Ok(()), |reason| refuse_ledger(place, reason))
 }
@@ -249,7 +251,7 @@ impl FurthestMark {
         Self(Mutex::new(mark))
     }
 
-    /// The newest known mark. Take it before reading the ledger.
+    /// The newest known mark. Callers must take this mark before they read the ledger.
     pub(super) fn current_mark(&self) -> HighWaterMark {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -300,7 +302,7 @@ pub(super) struct ServerSuccession {
 }
 
 impl ServerSuccession {
-    /// Reads both servers from a row.
+    /// Reads the current server and the recorded server from a row.
     pub(super) fn from_row(row: &PgRow) -> sqlx::Result<Self> {
         let server = |timeline, confirmed| -> sqlx::Result<Option<ServerTimeline>> {
             let timeline: Option<i64> = row.try_get(timeline)?;
@@ -310,7 +312,7 @@ impl ServerSuccession {
         Ok(Self { current: server("timeline", "confirmed")?, kept: server("kept_timeline", "kept_confirmed")? })
     }
 
-    /// Returns why the last commits might be missing, if so.
+    /// Describes why the last commits might be missing. `None` if there is no such doubt.
     pub(super) fn describe_doubt(self) -> Option<String> {
         let (current, kept) = (self.current?, self.kept?);
         (current.timeline > kept.timeline && !kept.confirmed).then(|| {

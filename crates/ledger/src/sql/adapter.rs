@@ -282,7 +282,7 @@ impl Ledger for Adapter {
 }
 
 impl Adapter {
-    /// A run, its vacant places, and their locks.
+    /// Loads a run and locks its vacant places. Returns the run, the vacant places and their locks.
     pub(crate) async fn lock_vacant_places(&self, run: RunId) -> Result<(Run, Vec<u32>, Vec<Lock>), LedgerError> {
         let (run, places) = self.load_places(run).await?;
         let (vacant, locks) = blocks::lock_vacant_places(self, &run, &places).await?;
@@ -300,7 +300,7 @@ impl Adapter {
         .await
     }
 
-    /// A run and its places, if it is shared.
+    /// Loads a run and the places with its leased blocks.
     pub(super) async fn load_places(&self, run: RunId) -> Result<(Run, Vec<DrawPlace>), LedgerError> {
         read_ledger!(self, load_run_and_places, run)
     }

@@ -88,7 +88,7 @@ async fn store_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result
     Ok(())
 }
 
-/// The plans whose digests begin with this prefix, with damaged records as errors in their place.
+/// The plans whose digests begin with this prefix. A damaged plan is returned as an error.
 async fn list_plans(
     reader: &mut Connection,
     now: Now,
@@ -139,7 +139,8 @@ async fn insert_approval(connection: &mut Connection, approval: Approval) -> Res
 
 /// Checks and uses an approval in one write transaction, so that it cannot be used twice.
 ///
-/// Returns `false` if the approval is not valid now. A used one is only valid if it is standing.
+/// Returns `false` if the approval is not valid now. An approval that was used before is valid only if it is a standing
+/// approval.
 pub(super) async fn use_approval(
     connection: &mut Connection,
     now: Now,
@@ -217,7 +218,7 @@ fn approval_use_checksum(token: &str, used: ApprovalUse) -> Checksum {
 /// Separator between hosts in their column.
 const HOST_SEPARATOR: &str = " ";
 
-/// Lists each rule, or the error if it is unreadable, with the name of its account.
+/// Lists all approval rules, each with the name of its account. An unreadable rule is listed as an error.
 pub(super) async fn list_stored_rules(
     reader: &mut Connection,
 ) -> Result<Vec<(String, Result<StoredApprovalRule, StatementError>)>, StatementError> {

@@ -27,7 +27,7 @@ pub(super) struct BlockDraw {
     pub(super) random: u64,
 }
 
-/// Draws the next rows of the latest matching run, or of a new run if it has none left.
+/// Draws the next rows of the latest matching run, or of a new run if that run has no rows left.
 pub(super) async fn draw_block(
     connection: &mut Connection,
     now: Now,
@@ -65,7 +65,7 @@ pub(super) async fn draw_block(
     Ok(Ok((run, lease)))
 }
 
-/// Everything that prevents a draw now; a taken identifier comes first.
+/// All reasons that prevent a draw now. If the given identifier is already used, this reason comes first.
 pub(super) async fn find_refusals(
     connection: &mut Connection,
     now: Now,
@@ -91,7 +91,7 @@ pub(super) struct BlockOwner<'a> {
     pub(super) name: Option<&'a str>,
 }
 
-/// Records a drawn block in one message, because other processes wait for the turn meanwhile.
+/// Records a drawn block in one message to the database, because other processes are waiting for their turn to write.
 pub(super) async fn insert_block(
     connection: &mut Connection,
     now: Now,
@@ -117,7 +117,7 @@ pub(super) async fn insert_block(
     Ok(())
 }
 
-/// When blocks were drawn through a profile within the last hour, in order.
+/// The times when blocks were drawn through a gateway profile within the last hour, in ascending order.
 async fn list_draw_times(
     connection: &mut Connection,
     now: Now,
@@ -146,7 +146,7 @@ pub(super) async fn clear_draw_time(connection: &mut Connection, lease: Lease) -
     Ok(if cleared.rows_affected() > 0 { Ownership::Held } else { Ownership::Lost })
 }
 
-/// Takes back the blocks of a place without a process. Puts their open intents in doubt.
+/// Takes back the blocks of a place that no process holds, and puts the open intents of these blocks in doubt.
 async fn reclaim_blocks(
     connection: &mut Connection,
     now: Now,
@@ -186,7 +186,7 @@ pub(super) async fn close_places(
     Ok(list_places(connection, run).await?.into_iter().flat_map(|place| place.rows).collect())
 }
 
-/// Ends the lease of a block. The record stays, so that its rows are never drawn again.
+/// Ends the leases of the blocks at a place. The records stay, so that the rows are never drawn again.
 async fn close_blocks(connection: &mut Connection, run: RunId, place: u32) -> Result<(), StatementError> {
     query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND place = $2")
         .bind(run.0)
@@ -196,7 +196,7 @@ async fn close_blocks(connection: &mut Connection, run: RunId, place: u32) -> Re
     Ok(())
 }
 
-/// The latest matching run, even if it is full.
+/// The latest shared run with these properties, even if the run is full.
 async fn find_latest_run(connection: &mut Connection, shared: &SharedRun) -> Result<Option<Run>, StatementError> {
     let keys: Vec<i64> =
         scalar("SELECT key FROM runs WHERE shared AND campaign = $1 AND edition = $2 ORDER BY key DESC")
@@ -213,7 +213,7 @@ async fn find_latest_run(connection: &mut Connection, shared: &SharedRun) -> Res
     Ok(None)
 }
 
-/// The last row of a run that was drawn.
+/// The last drawn row of a run.
 pub(super) async fn find_last_drawn_row(
     connection: &mut Connection,
     run: RunId,
@@ -285,7 +285,7 @@ pub(super) async fn are_leased(
     Ok(found.is_some())
 }
 
-/// The places of a run with leased blocks.
+/// The places at which blocks of a run are leased.
 pub(super) async fn list_places(reader: &mut Connection, run: RunId) -> Result<Vec<DrawPlace>, StatementError> {
     let blocks =
         query("SELECT place, first_row, last_row FROM blocks WHERE run = $1 AND epoch IS NOT NULL ORDER BY place")
@@ -356,7 +356,8 @@ pub(super) async fn retain_occupied(
     Ok(owned)
 }
 
-/// The vacant places and their locks. No process can occupy them while the locks are held.
+/// Locks the vacant ones of these places, and returns their numbers and locks. No process can occupy them while the
+/// locks are held.
 pub(super) async fn lock_vacant_places(
     ledger: &Adapter,
     run: &Run,
@@ -372,7 +373,7 @@ pub(super) async fn lock_vacant_places(
     Ok((vacant, locks))
 }
 
-/// The first vacant place and its lock.
+/// Locks the first vacant place, and returns its number and the lock.
 pub(super) async fn lock_first_vacant_place(
     ledger: &Adapter,
     campaign: &str,

@@ -63,7 +63,7 @@ async fn load_evidence(
     Ok(found)
 }
 
-/// The blocks of a run with any of these rows.
+/// Fetches the blocks of a run that contain any row from `first` to `last`.
 async fn fetch_blocks(
     connection: &mut Connection,
     run: RunId,
@@ -114,7 +114,8 @@ pub(super) async fn delete_consents(connection: &mut Connection, run: RunId) -> 
     Ok(())
 }
 
-/// Describes each damaged block of consent evidence by its run and first row, together with the error.
+/// Finds damaged blocks of consent evidence. Each block is described by its run and first row, and returned with the
+/// error.
 pub(super) async fn find_damaged_blocks(
     reader: &mut Connection,
 ) -> Result<Vec<(String, Result<(), StatementError>)>, StatementError> {

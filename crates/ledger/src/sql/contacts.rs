@@ -131,7 +131,7 @@ async fn load_all_capped_numbers(
     }
 }
 
-/// Adds the messages of an intent to the index, if there is one.
+/// Adds the messages of an intent to the index, if the index exists.
 pub(super) async fn record_contacts(
     connection: &mut Connection,
     now: Now,
@@ -147,7 +147,7 @@ pub(super) async fn record_contacts(
     insert_contacts(connection, &run, &sent).await
 }
 
-/// Updates the index entries of an envelope: rejected messages do not count.
+/// Updates the index entries of an envelope and drops messages that no longer count toward frequency caps.
 pub(super) async fn refresh_contacts(
     connection: &mut Connection,
     run: RunId,
@@ -179,7 +179,7 @@ pub(super) async fn refresh_contacts(
     Ok(())
 }
 
-/// Replaces a number with its hash in these rows of a run.
+/// Replaces a number with its hash in the index entries of these rows of a run.
 pub(super) async fn hash_contact_number(
     connection: &mut Connection,
     run: RunId,
@@ -234,7 +234,7 @@ pub(super) async fn purge_contacts(
     Ok(())
 }
 
-/// Deletes entries older than the longest possible cap, once a day.
+/// Deletes index entries that are older than the longest period of any possible cap, at most once a day.
 pub(super) async fn delete_old_contacts(connection: &mut Connection, now: Now) -> Result<(), StatementError> {
     let cleared = query("UPDATE contacts_kept SET cleared_at = $1 WHERE cleared_at < $1 - $2 OR cleared_at > $1")
         .bind(now.0)
@@ -256,7 +256,7 @@ struct Contact {
 }
 
 impl Contact {
-    /// The contacts of an envelope: its messages that count toward frequency caps.
+    /// Lists the messages of an envelope that count toward frequency caps.
     fn list_for_envelope(record: &EnvelopeRecord, events: &RowEvents) -> Vec<Self> {
         let (at, envelope) = (record.begun_at.as_microsecond(), record.envelope);
         let sent = counted_messages(record, events).map(|sent| (sent.to.to_u64(), sent.row.get()));
@@ -282,7 +282,7 @@ async fn insert_contacts(connection: &mut Connection, run: &Run, found: &[Contac
     Ok(())
 }
 
-/// Builds the index from the envelopes, if there is none yet.
+/// Builds the index from the envelopes, unless it already exists.
 async fn build_index(connection: &mut Connection, now: Now, loopback: bool) -> Result<(), StatementError> {
     if is_indexed(&mut *connection, loopback).await? {
         return Ok(());
@@ -314,7 +314,7 @@ async fn list_counted_runs(connection: &mut Connection, loopback: bool) -> Resul
     Ok(counting)
 }
 
-/// The messages of a run since a time.
+/// Loads the counted messages of a run that were sent after `since`.
 async fn load_run_contacts(
     connection: &mut Connection,
     run: RunId,
@@ -341,7 +341,7 @@ async fn has_any_index(connection: &mut Connection) -> Result<bool, StatementErr
     Ok(scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept)").fetch_one(connection).await?)
 }
 
-/// The start of the longest period of these caps.
+/// The time at which the longest period of these caps began.
 fn window_start(now: Now, caps: &[FrequencyCap]) -> i64 {
     let longest = caps.iter().map(|cap| cap.period).max().unwrap_or_default();
     now.0.saturating_sub(i64::try_from(longest.as_micros()).unwrap_or(i64::MAX))

@@ -101,7 +101,7 @@ impl<'a> EnvelopeHeader<'a> {
     }
 }
 
-/// Reads the channels of an envelope's pipelines; the tables of the previous version lack this column.
+/// Reads the channels of an envelope's pipelines. `None` if the tables lack the column, as in the previous version.
 fn read_chains_column(row: &Record) -> Result<Option<&str>, StatementError> {
     match row.try_get("chains") {
         Err(sqlx::Error::ColumnNotFound(_)) => Ok(None),
@@ -184,7 +184,7 @@ pub(crate) async fn list_runs_without_chains(
     runs.iter().map(named).collect()
 }
 
-/// Records the channels of a run's pipelines from its frozen inputs. Damaged envelopes keep unknown channels.
+/// Records the channels of a run's pipelines from its frozen inputs. The channels of damaged envelopes stay unknown.
 pub(crate) async fn record_chains(
     connection: &mut Connection,
     run: RunId,

@@ -59,7 +59,7 @@ pub(super) async fn claim_run(
     Ok(Claim { lease, in_doubt: doubtful })
 }
 
-/// Marks the selected open intents of a run as in doubt and returns their number.
+/// Marks open intents of a run as in doubt if `falls` selects their rows. Returns how many intents were marked.
 pub(super) async fn mark_intents_in_doubt(
     connection: &mut Connection,
     now: Now,
@@ -84,7 +84,7 @@ pub(super) async fn mark_intents_in_doubt(
     Ok(fallen)
 }
 
-/// Records an intent, or returns why it must not be sent.
+/// Records an intent and returns its permit, or returns why the intent must not be sent.
 pub(super) async fn begin_envelope(
     connection: &mut Connection,
     now: Now,
@@ -125,7 +125,7 @@ pub(super) async fn begin_envelope(
     grant_permit(connection, now, &numbers, &intent, inserted).await
 }
 
-/// Grants the permit of an inserted intent.
+/// Grants the permit for an inserted intent.
 pub(super) async fn grant_permit(
     connection: &mut Connection,
     now: Now,
@@ -156,8 +156,8 @@ pub(super) struct InsertedIntent {
     counts: bool,
 }
 
-/// Inserts intents of one lease and returns those inserted. The statement itself checks the lease, the stop request
-/// and, unless `list_checked`, the version of the suppression list.
+/// Inserts intents of one lease and returns the intents that were inserted. The statement itself checks the lease, the
+/// stop request and, unless `list_checked`, the version of the suppression list.
 pub(super) async fn insert_intents(
     connection: &mut Connection,
     now: Now,
@@ -215,7 +215,8 @@ pub(super) async fn insert_intents(
     inserted.iter().map(said).collect()
 }
 
-/// Records outcomes. If the envelope was marked as in doubt in the meantime, proven outcomes replace that state.
+/// Records the outcomes of an envelope. If the envelope was marked as in doubt in the meantime, proven outcomes replace
+/// that state.
 pub(super) async fn settle_envelope(
     connection: &mut Connection,
     now: Now,
@@ -307,7 +308,7 @@ pub(super) async fn load_envelopes(
     rows.iter().map(envelope_from_row).collect()
 }
 
-/// Loads the next envelopes of a run in order of their numbers, and advances the number; empty after the last one.
+/// Loads envelopes of a run from number `next`, in order, and advances `next`. Returns none after the last envelope.
 pub(super) async fn load_next_envelopes(
     reader: &mut Connection,
     run: RunId,
@@ -448,7 +449,7 @@ async fn settle_in_one_statement(
     settled.iter().map(|row| Ok((RunId(row.try_get(0)?), read_u32(row, 1)?))).collect()
 }
 
-/// Records intents and returns their permits in the same order.
+/// Records intents and returns one permit for each, in the order of the intents.
 pub(super) async fn begin_batch(
     connection: &mut Connection,
     now: Now,
@@ -477,7 +478,7 @@ fn can_share_statement(one: &Intent, other: &Intent) -> bool {
     one.lease == other.lease && one.account.name == other.account.name && is_free(one) && is_free(other)
 }
 
-/// Records intents with one lease and returns the permits of those inserted, by index.
+/// Records intents of one lease and returns the permits of inserted intents by their index in `intents`.
 async fn begin_in_one_statement(
     connection: &mut Connection,
     now: Now,
@@ -535,7 +536,7 @@ impl EnvelopeNumbers {
         Ok(last + 1)
     }
 
-    /// Records the number of a new envelope as the last one of its run.
+    /// Records the number of a new envelope as the last envelope number of the run.
     pub(super) fn record_number(&self, lease: Lease, envelope: u32) {
         let mut known = self.lock_numbers();
         known.turn.insert(lease.run, envelope);
@@ -544,7 +545,7 @@ impl EnvelopeNumbers {
         }
     }
 
-    /// Clears the numbers of the previous transaction, which another process might have changed since then.
+    /// Clears the numbers cached in the previous transaction, because another process might have added envelopes since.
     pub(super) fn start_transaction(&self) {
         self.lock_numbers().turn.clear();
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 use campaign_core::domain::{IdRange, Row};
 
-/// Changes rows, unless the lease was lost.
+/// Applies an update to rows, unless the lease was lost.
 pub(super) async fn apply_update(
     connection: &mut Connection,
     now: Now,
@@ -154,7 +154,7 @@ pub(super) async fn redact_events(
     store_inquiries(connection, run, asked).await
 }
 
-/// The events of a run in the order of recording.
+/// The events of a run in the order in which they were recorded.
 pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<Vec<RowEvent>, StatementError> {
     let rows = query("SELECT row, envelope, at, change, sum FROM events WHERE run = $1 ORDER BY key")
         .bind(run.0)
@@ -173,14 +173,14 @@ pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<V
     Ok(events)
 }
 
-/// The events of a run by row.
+/// The events of a run, grouped by row.
 pub(super) async fn load_row_events(reader: &mut Connection, run: RunId) -> Result<RowEvents, StatementError> {
     let row = query("SELECT endpoint FROM runs WHERE key = $1").bind(run.0).fetch_one(&mut *reader).await?;
     let endpoint = parse_name(row.try_get(0)?)?;
     Ok(RowEvents::new(load_events(reader, run).await?, endpoint))
 }
 
-/// The identifier ranges of a run's retry orders, in order.
+/// The identifier ranges of a run's retry orders, in the order of the retry orders.
 pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Result<Vec<IdRange>, StatementError> {
     let rows = query("SELECT number, first_id, ids, sum FROM orders WHERE run = $1 ORDER BY number")
         .bind(run.0)

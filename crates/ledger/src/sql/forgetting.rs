@@ -159,7 +159,7 @@ async fn list_rows_to_erase(reader: &mut Connection) -> Result<Vec<(RunId, Roari
     Ok(waiting)
 }
 
-/// Removes a number from these rows of a run, their outcomes and stored response bodies.
+/// Removes a number from these rows of a run, from the outcomes of the rows, and from stored response bodies.
 async fn redact_envelopes(
     connection: &mut Connection,
     run: RunId,
@@ -199,8 +199,7 @@ async fn redact_envelopes(
 /// Tables with rows of runs.
 const PURGED_TABLES: [&str; 5] = ["envelopes", "left_out", "events", "questions", "forgotten_rows"];
 
-/// Deletes the rows of a run, if the run has not changed since it was counted. Hashes of the numbers stay for the
-/// guard.
+/// Deletes the rows of a run, if the run has not changed since it was counted. The guard keeps hashes of the numbers.
 async fn purge_run(
     connection: &mut Connection,
     now: Now,

@@ -75,7 +75,7 @@ pub(super) async fn reset_after_claim(connection: &mut Connection, now: Now, run
     contacts::delete_old_contacts(connection, now).await
 }
 
-/// Releases what unsent messages of a settled envelope had used.
+/// Releases the budget, daily limits and frequency caps that unsent messages of a settled envelope had used.
 pub(super) async fn release_after_settlement(
     connection: &mut Connection,
     run: RunId,
@@ -234,7 +234,7 @@ async fn store_spending(connection: &mut Connection, run: RunId, spending: Spend
     Ok(())
 }
 
-/// Returns how many messages of an intent may still be sent today, if not all.
+/// Returns how many messages of an intent may still be sent today; `None` if all of them may.
 pub(super) async fn check_daily_limit(
     connection: &mut Connection,
     now: Now,
@@ -247,7 +247,7 @@ pub(super) async fn check_daily_limit(
     Ok(find_exceeded_daily_limit(per_day, &left, timestamp_from_micros(now.0)?, departs_at, rows))
 }
 
-/// Adds messages of a run to its count for today.
+/// Adds `rows` messages to a run's count for today.
 pub(super) async fn count_sent_today(
     connection: &mut Connection,
     now: Now,
@@ -311,7 +311,7 @@ pub(super) async fn discard_daily_counts(connection: &mut Connection, run: RunId
     Ok(())
 }
 
-/// Loads the number of messages that an edition sent on each day.
+/// Loads how many messages an edition sent on each day.
 async fn load_sent_by_day(
     connection: &mut Connection,
     run: &Run,
@@ -350,7 +350,7 @@ async fn load_sent_by_day(
     Ok(left)
 }
 
-/// Computes the messages per day of a run from its envelopes.
+/// Counts how many messages a run sent on each day, using its envelopes.
 async fn count_sent_by_day(
     connection: &mut Connection,
     run: RunId,
@@ -424,7 +424,7 @@ pub(super) async fn reserve_rate(
     Ok(reservation.wait)
 }
 
-/// Reserves a rate-limit slot for an assistant's inquiry, if one becomes free in time.
+/// Reserves a rate-limit slot for an assistant's inquiry, if a slot becomes free within `longest`.
 async fn reserve_inquiry(
     connection: &mut Connection,
     now: Now,

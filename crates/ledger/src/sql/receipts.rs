@@ -62,7 +62,7 @@ impl ReceiptStore for Adapter {
     }
 }
 
-/// The key of the chunk of a row. The keys of a run follow the order of its rows.
+/// The key of the chunk that contains a row. The keys of a run follow the order of its rows.
 fn chunk_key(run: RunId, row: u32) -> i64 {
     (run.0 << 32) | i64::from(row / ROWS_PER_CHUNK)
 }

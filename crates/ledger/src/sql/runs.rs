@@ -364,7 +364,7 @@ fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError>
     Ok(run)
 }
 
-/// The terms under which several workers send the run, if any.
+/// The terms under which several workers send the run; `None` if the run is not shared.
 fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
     let (terms, id): (Option<String>, Option<i64>) = (row.try_get("terms")?, row.try_get("sharing")?);
     let (by, proven) = (Epoch(row.try_get::<Option<i64>, _>("shared_by")?.unwrap_or_default()), row.try_get("proven")?);
@@ -374,7 +374,7 @@ fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
 /// The column `purpose` of service messages that must arrive.
 pub(super) const MANDATORY: &str = "mandatory";
 
-/// The column `purpose` of a run with this policy.
+/// The value of the column `purpose` for a run with this policy.
 fn stored_purpose(policy: SuppressionPolicy) -> &'static str {
     if policy.ignores_list() { MANDATORY } else { policy.purpose.name() }
 }
@@ -401,8 +401,8 @@ fn parse_stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Statement
     StopKind::from_name(name, signal).ok_or_else(unknown)
 }
 
-/// The account of a run. Earlier versions stored the profile name before the host, so that renaming a profile changed
-/// the account.
+/// Removes the profile name from a stored account. Earlier versions stored the profile name before the host, so that
+/// renaming a profile changed the account.
 fn strip_profile_name<'a>(stored: &'a str, gateway: &str) -> &'a str {
     stored.strip_prefix(gateway).and_then(|rest| rest.strip_prefix('@')).unwrap_or(stored)
 }
@@ -412,7 +412,7 @@ pub(super) fn timestamp_from_micros(microseconds: i64) -> Result<Timestamp, Stat
     Timestamp::from_microsecond(microseconds).map_err(|error| LedgerError::Unreadable(error.to_string()).into())
 }
 
-/// Databases store signed integers; identifiers and counts stay below 2^53.
+/// Converts an identifier or count to the signed integer that databases store. All of them are below 2^53.
 pub(super) fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -468,7 +468,7 @@ pub(super) async fn find_host(reader: &mut Connection, profile: &str) -> Result<
     Ok(scalar("SELECT host FROM profiles WHERE name = $1").bind(profile).fetch_optional(reader).await?)
 }
 
-/// Records loopback for a profile without a known host.
+/// Records that a profile without a known host uses a gateway on loopback.
 pub(super) async fn remember_loopback(connection: &mut Connection, profile: &str) -> Result<(), StatementError> {
     query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
         .bind(profile)

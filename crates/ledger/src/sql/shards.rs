@@ -194,7 +194,7 @@ async fn load_drawable_run(
     })
 }
 
-/// Takes over rows of ended workers. Returns how many of their open intents were marked as in doubt.
+/// Takes over rows of ended workers. Returns how many open intents of those workers were marked as in doubt.
 async fn take_over_rows(
     connection: &mut Connection,
     now: Now,
@@ -227,7 +227,7 @@ async fn is_drawn_elsewhere(connection: &mut Connection, run: RunId, place: u32)
     Ok(some.bind(run.0).bind(i64::from(place)).fetch_one(connection).await?)
 }
 
-/// The rows of ended workers: at vacant places, or at this place under an earlier lease.
+/// Finds rows of workers that ended, either at a vacant place or at this place under an earlier lease.
 async fn find_abandoned_rows(
     connection: &mut Connection,
     lease: Lease,

@@ -73,7 +73,7 @@ impl From<sqlx::Error> for StatementError {
     }
 }
 
-/// Separates a damaged record from a failure of the whole ledger, which stays an error.
+/// Returns the error of a damaged record as a value, and passes on failures of the whole ledger.
 pub(super) fn capture_damage<T>(read: Result<T, StatementError>) -> Result<Result<T, LedgerError>, StatementError> {
     match read {
         Ok(record) => Ok(Ok(record)),
@@ -111,7 +111,7 @@ macro_rules! read_ledger {
         let mut waiting = None;
         loop {
             let read = async { $read(&mut *$ledger.reader().await? $(, $given)*).await };
-            if let Some(result) = $ledger.retry_or_finish(read.await, &mut waiting).await {
+            if let Some(result) = $ledger.wait_or_finish(read.await, &mut waiting).await {
                 break result;
             }
         }
@@ -120,8 +120,9 @@ macro_rules! read_ledger {
 pub(crate) use read_ledger;
 
 impl Adapter {
-    /// The result of a read, or `None` if it must be repeated.
-    pub(in super::super) async fn retry_or_finish<T>(
+    /// Returns the result of a read. If the database went away, waits until it is back and returns `None`, so that the
+    /// caller retries.
+    pub(in super::super) async fn wait_or_finish<T>(
         &self,
         read: Result<T, StatementError>,
         waiting: &mut Option<DatabaseWait>,

@@ -71,8 +71,9 @@ impl SuppressionList for Adapter {
 }
 
 impl Adapter {
-    /// Converts a policy to a form that all processes using the tables can read. The previous version ignores the list
-    /// for all service messages.
+    /// Converts a policy to a form that all processes using the tables can read. While processes of the previous
+    /// version use the tables, mandatory policies are stored as service policies, for which that version ignores the
+    /// list.
     pub(super) fn storable_policy(&self, policy: SuppressionPolicy) -> SuppressionPolicy {
         SuppressionPolicy { mandatory: policy.mandatory && self.supports_all_scopes(), ..policy }
     }
@@ -124,7 +125,7 @@ struct HashedOptOuts {
 }
 
 impl HashedOptOuts {
-    /// `None` if no number was ever forgotten.
+    /// Loads the hashing key and the hashes on the list. `None` if no number was ever forgotten.
     async fn load_if_any(connection: &mut Connection) -> Result<Option<Self>, StatementError> {
         let Some(key) = forgetting::load_number_key(&mut *connection).await? else { return Ok(None) };
         let listed: Vec<i64> = scalar("SELECT DISTINCT phone FROM opt_outs WHERE phone >= $1")
@@ -153,7 +154,7 @@ pub(super) async fn resolve_opt_outs<'o>(
     Ok(listed)
 }
 
-/// Adds opt-outs to the list. If any is new, the version of the list increases.
+/// Adds opt-outs to the list. If any opt-out is new, the version of the list increases.
 pub(super) async fn insert_opt_outs(
     connection: &mut Connection,
     opt_outs: &[OptOut],
@@ -205,7 +206,7 @@ async fn find_covered(connection: &mut Connection, opt_outs: &[OptOut]) -> Resul
     Ok(known)
 }
 
-/// Removes opt-outs from the list. The records stay, with who removed them and why.
+/// Removes opt-outs from the list. The records stay and name the person who removed the opt-outs, and the reason.
 async fn remove_opt_outs(
     connection: &mut Connection,
     now: Now,
@@ -227,7 +228,7 @@ async fn remove_opt_outs(
     Ok(removed)
 }
 
-/// Ends the opt-outs that these opt-ins revoke. The records stay, with the messages that the recipients answered.
+/// Ends the opt-outs that these opt-ins revoke. The records stay and name the messages that the recipients answered.
 pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<OptIn>) -> Result<(), StatementError> {
     if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
         opted_in.iter_mut().for_each(|opt_in| opt_in.who = forgotten.resolve_addressee(opt_in.who));
@@ -246,7 +247,7 @@ pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<
     Ok(())
 }
 
-/// Selects the active records of a number, for one scope or all of them.
+/// Selects the active records of a number, for one scope or for all scopes.
 async fn select_by_number(
     connection: &mut Connection,
     phone: Phone,
@@ -265,7 +266,7 @@ async fn select_by_number(
     Ok(selected)
 }
 
-/// Selects the active records of those entries that have not changed.
+/// Selects the active records of these entries, except for entries that have changed.
 async fn select_unchanged(
     connection: &mut Connection,
     entries: &[OptOut],
@@ -402,7 +403,7 @@ pub(super) async fn select_records(
     Ok(rows)
 }
 
-/// The numbers that a campaign must skip. Removed records are read as well, because a damaged one might be active.
+/// The numbers that a campaign must skip. Removed records are read as well, because a damaged record might be active.
 async fn load_opted_out_numbers(
     reader: &mut Connection,
     campaign: &str,
@@ -498,7 +499,7 @@ impl<'a> OptOutColumns<'a> {
     }
 }
 
-/// Converts a record, after checking its checksum.
+/// Converts a record to an opt-out, after verifying the checksum.
 pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
     let columns = OptOutColumns::from_row(row)?;
     let sum = match row.try_get::<Option<i64>, _>("removed_at")? {

@@ -58,9 +58,9 @@ struct WriterTask {
 }
 
 impl Adapter {
-    /// Runs a change in the next transaction and returns its result once it is durable.
+    /// Runs a change in the next transaction and returns the result once the change is durable.
     ///
-    /// The change runs again in another transaction if the database went away and discarded it.
+    /// If the database went away and discarded the transaction, the change runs again in another one.
     pub(crate) async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
@@ -81,7 +81,7 @@ impl Adapter {
         .await
     }
 
-    /// Adds work to the next transaction and returns its result once it is durable.
+    /// Adds work to the next transaction and returns the result once the transaction is durable.
     pub(super) async fn write_batched<T: Send + 'static>(
         &self,
         work: impl FnOnce(Arc<LastValue<T>>) -> ChangeWork,
@@ -117,7 +117,7 @@ impl Writer {
     /// Starts the task that owns the write connection. It ends when the handle is closed or dropped.
     ///
     /// # Errors
-    /// When the system cannot start it.
+    /// When the system cannot start a thread for the task.
     fn start_task(
         connection: WriteConnection,
         numbers: EnvelopeNumbers,
@@ -160,7 +160,7 @@ impl Writer {
         self.failed.get().filter(stays).cloned().unwrap_or(LedgerError::Closed)
     }
 
-    /// Stops accepting changes and waits until the accepted ones are committed and the connection is closed.
+    /// Stops accepting changes, and waits until all accepted changes are committed and the connection is closed.
     pub(crate) async fn close(&self) {
         let task = self.task.lock().await.take();
         if let Some(WriterTask { changes, ended }) = task {
@@ -240,9 +240,10 @@ impl CommitTarget {
         self.connection.advance_mark(mark)
     }
 
-    /// Applies changes in one transaction and counts the commit. If one change fails, all of them fail.
+    /// Applies changes in one transaction, increments the generation and commits. If one change fails, all of them
+    /// fail.
     ///
-    /// If the database went away and kept nothing, the changes are applied again once it is back.
+    /// If the database went away and discarded the transaction, the changes are applied again once it is back.
     async fn commit_with_retries(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
         let began = Instant::now();
         loop {

@@ -130,7 +130,7 @@ impl Drop for NewBackup {
     }
 }
 
-/// Connects to the ledger of a backup. After closing, no data is left in other files.
+/// Connects to the ledger of a backup. When the connection is closed, all data is in this one file.
 pub(crate) async fn connect_without_log(file: &Path) -> sqlx::Result<SqliteConnection> {
     let options = SqliteConnectOptions::new().filename(file).journal_mode(SqliteJournalMode::Delete);
     options.synchronous(SqliteSynchronous::Full).disable_statement_logging().connect().await
@@ -156,8 +156,8 @@ pub(crate) struct ReadyBackup {
 }
 
 impl SqliteLedger {
-    /// Restores a backup as the ledger at `path`, and keeps an existing ledger under another name. The result sends
-    /// nothing until [`crate::LedgerMaintenance::mark_restored`].
+    /// Restores a backup as the ledger at `path`, and keeps an existing ledger under another name. The restored ledger
+    /// sends nothing until [`crate::LedgerMaintenance::mark_restored`] is called.
     ///
     /// # Errors
     /// When the folder contains no complete backup, or another process uses the existing ledger.
@@ -233,7 +233,7 @@ impl ReadyBackup {
         self.folder.join(LEDGER_FILE)
     }
 
-    /// Opens the prepared ledger; its copies are in the backup.
+    /// Opens the prepared ledger. The copies of its runs are still in the backup.
     pub(crate) async fn open_ledger(&self, clock: TimeSource) -> Result<SqliteLedger, LedgerError> {
         SqliteLedger::open(&self.ledger_file(), clock).await
     }
@@ -271,7 +271,7 @@ impl Drop for ReadyBackup {
     }
 }
 
-/// Renames the ledger at `path` together with its companion files, if there is one.
+/// Renames the ledger at `path`, if it exists, together with its log files.
 fn rename_aside(path: &Path) -> io::Result<()> {
     let with = |base: &Path, suffix: &str| {
         let mut name = base.file_name().unwrap_or_default().to_owned();

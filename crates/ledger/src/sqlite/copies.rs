@@ -22,7 +22,7 @@ impl SqliteLedger {
         Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
     }
 
-    /// Starts writing copies that replace those of a run.
+    /// Starts writing copies that replace the existing copies of a run.
     pub(super) async fn begin_replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(ReplacementFolder::prepare_for_run(&self.path, &run.name())?))
     }
@@ -32,7 +32,7 @@ impl SqliteLedger {
         load_copies(&self.path, &run.name()).await
     }
 
-    /// Finds copies of runs that the ledger does not know.
+    /// Finds copies whose runs are not in the ledger.
     pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let known = sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&self.readers).await;
         let known: Vec<String> = known.map_err(|error| storage_error(&self.path, &error))?;
@@ -71,7 +71,7 @@ impl NewFolder {
         made.map_err(|error| copy_error(&error))
     }
 
-    /// Creates the folder without content.
+    /// Creates the folder with an empty list, and deletes an existing folder.
     fn create_empty(path: PathBuf) -> io::Result<Self> {
         match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -143,7 +143,7 @@ impl ReplacementFolder {
         made.map(Self).map_err(|error| copy_error(&error))
     }
 
-    /// Puts the new files into effect and overwrites the old ones.
+    /// Writes the new files, overwrites the old files and moves the new ones into place.
     fn replace_files(&self, inputs: &[u8]) -> io::Result<()> {
         let Self(making) = self;
         making.write_inputs(inputs)?;
@@ -155,7 +155,7 @@ impl ReplacementFolder {
     }
 }
 
-/// Moves valid replacement copies into place, if there are any.
+/// Overwrites old copies and moves complete replacement copies into place, if there are any.
 fn finish_replacement(folder: &Path) -> io::Result<()> {
     let next = folder.join(NEXT_FOLDER);
     for name in [LIST_FILE, INPUTS_FILE] {
@@ -201,7 +201,7 @@ fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
     })
 }
 
-/// The path of a copy: that of its replacement, if there is one.
+/// The path of a copied file, or the path of its replacement if the replacement exists.
 fn find_file(folder: &Path, name: &str) -> PathBuf {
     let next = folder.join(NEXT_FOLDER).join(name);
     if next.exists() { next } else { folder.join(name) }
@@ -233,7 +233,7 @@ impl Write for ListCopy {
     }
 }
 
-/// Stores copies of a run next to the ledger at `ledger`, and renames existing ones.
+/// Stores copies of a run next to the ledger at `ledger`, and renames existing copies.
 pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
     let (folder, run) = (copies_folder(ledger), run.to_owned());
     let putting = tokio::task::spawn_blocking(move || {
@@ -245,7 +245,7 @@ pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io
     putting.await.map_err(io::Error::other)?
 }
 
-/// Stores copies of a run, unless the same ones exist.
+/// Stores copies of a run, unless identical copies exist.
 pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
     if let Ok(there) = load_copies(ledger, run).await {
         let theirs = copies.clone();

@@ -41,7 +41,7 @@ pub struct SqliteLedger {
 }
 
 impl SqliteLedger {
-    /// Returns an error if the ledger at `path` was deleted, so that only its high-water mark is left. Opening it would
+    /// Returns an error if the ledger at `path` was deleted and only its high-water mark is left. Opening it would
     /// create an empty ledger.
     #[must_use]
     pub fn detect_deletion(path: &Path) -> Option<LedgerError> {
@@ -49,7 +49,7 @@ impl SqliteLedger {
         (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
     }
 
-    /// Whether the ledger at `path` was last written by an earlier version, so that opening it would upgrade it. Changes
+    /// Whether the ledger at `path` was last written by an earlier version and would be upgraded when opened. Changes
     /// nothing.
     ///
     /// # Errors
@@ -132,11 +132,11 @@ impl SqliteLedger {
 
     /// Opens the ledger at `path` as the valid one because the operator accepts it, regardless of its mark.
     ///
-    /// Unfinished runs end as they are, because messages might have been sent under another ledger. Returns why the
-    /// ledger would have been refused, if so.
+    /// Unfinished runs are ended, because more of their messages might have been sent under another ledger. Also
+    /// returns the error with which the ledger would have been refused; `None` if it was valid already.
     ///
     /// # Errors
-    /// As for [`SqliteLedger::open`], and when it is damaged.
+    /// As for [`SqliteLedger::open`], and when the ledger is damaged.
     pub async fn open_accepted(path: &Path, clock: TimeSource) -> Result<(Self, Option<LedgerError>), LedgerError> {
         let (known, deleted) =
             (high_water_mark::read_mark(&high_water_mark::mark_path(path)), Self::detect_deletion(path));
@@ -181,7 +181,8 @@ impl SqliteLedger {
         Ok(0)
     }
 
-    /// Stops accepting changes and waits until acknowledged changes are marked and the file is closed.
+    /// Stops accepting changes, and waits until the high-water mark covers all acknowledged changes and the file is
+    /// closed.
     pub async fn close(&self) {
         self.readers.close().await;
         if let Some(writer) = self.writer.get() {
@@ -272,12 +273,12 @@ const SQLITE_CORRUPT: u32 = 11;
 
 /// Checks the whole file including indexes, which takes seconds with millions of rows.
 ///
-/// An incomplete index would let rows be sent again, and no checksum of a record detects that.
+/// An incomplete index would let rows be sent again, and the checksums of records do not detect that.
 pub(super) async fn check_integrity(readers: &SqlitePool, path: &Path) -> Result<(), LedgerError> {
     interpret_check(sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(readers).await, path)
 }
 
-/// Checks the file, unless the same state of the files was found sound before.
+/// Checks the file, unless it was found sound and neither it nor its log has changed since then.
 pub(super) async fn quick_check(readers: &SqlitePool, path: &Path) -> Result<(), LedgerError> {
     let (stamp, before) = (path.with_extension("checked"), fingerprint_files(path));
     if fs::read_to_string(&stamp).is_ok_and(|checked| checked == before) {
@@ -308,13 +309,13 @@ fn interpret_check(answer: sqlx::Result<String>, path: &Path) -> Result<(), Ledg
     }
 }
 
-/// The SQLite error code in a failed check of a page (sqlite.org/rescode.html).
+/// The SQLite error code (sqlite.org/rescode.html) in the result of a failed page check.
 fn parse_page_error(answer: &str) -> Option<u32> {
     let (_, code) = answer.rsplit_once("unable to get the page. error code=")?;
     code.trim().parse().ok()
 }
 
-/// Size and modification time of the ledger file and its log. An empty log counts as none.
+/// Size and modification time of the ledger file and its log. An empty log counts as a missing one.
 fn fingerprint_files(path: &Path) -> String {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -366,7 +367,8 @@ impl SqliteLedger {
         Ok(asked.map_err(|error| storage_error(&self.path, &error))?.unwrap_or(false))
     }
 
-    /// Runs a statement that is not allowed in a transaction, and returns the first number of its result, if any.
+    /// Runs a statement that is not allowed in a transaction, and returns the first number of the result; 0 if there is
+    /// no result.
     async fn run_outside_transaction(&self, statement: &'static str) -> Result<i64, LedgerError> {
         let mut connection = opening::connect_for_writing(&self.path, self.patience).await?;
         let answer = sqlx::query(statement).fetch_optional(&mut connection).await;

@@ -18,7 +18,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 const MAX_ATTEMPTS: u32 = 10;
 
 impl SqliteLedger {
-    /// Locks a campaign on an account; `None` if another process holds it.
+    /// Locks a campaign on an account; `None` if another process holds the lock.
     pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
         let place = lock_path(&self.path, &run::lock_name(campaign, account));
         take_lock(&place).await.map_err(|error| lock_error(&place, &error))
@@ -36,7 +36,7 @@ impl SqliteLedger {
         is_held(&place).map_err(|error| lock_error(&place, &error))
     }
 
-    /// Since when a process holds a lock, if any does.
+    /// When the lock was acquired; `None` if no process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         let place = lock_path(&self.path, name);
         held_since(&place).map_err(|error| lock_error(&place, &error))
@@ -44,23 +44,23 @@ impl SqliteLedger {
 }
 
 impl SqliteLedger {
-    /// Leases need no lock here: the system never gives a held lock to another process.
+    /// Does nothing: leases need no lock here, because the system never gives a held lock to another process.
     #[expect(clippy::unused_self, reason = "other databases keep it")]
     pub(super) fn bind_lease(&self, _: Epoch, _: &str) {}
 
-    /// Leases do not expire, so there is nothing to renew.
+    /// Does nothing, because leases of a file do not expire.
     #[expect(clippy::unused_async, reason = "other databases have to")]
     pub(super) async fn renew_if_stale(&self, _: Epoch) -> Result<(), LedgerError> {
         Ok(())
     }
 
-    /// Held locks need no proof, because no other process can take them.
+    /// Always an empty proof: held locks need none, because no other process can take them.
     #[expect(clippy::unused_self, reason = "other databases give them to others after a while")]
     pub(super) fn lock_proof(&self, _: Epoch, _: &[Lock]) -> LockProof {
         LockProof::new()
     }
 
-    /// A lease lasts until its process ends.
+    /// Always `true`: a lease lasts until the process that holds it ends.
     #[expect(clippy::unused_self, reason = "other databases grant for a while")]
     pub(super) fn holds_lease(&self, _: Epoch) -> bool {
         true
@@ -72,7 +72,7 @@ fn lock_path(ledger: &Path, name: &str) -> PathBuf {
     ledger.with_file_name("locks").join(name)
 }
 
-/// Takes a lock; `None` if another process holds it.
+/// Takes a lock; `None` if another process holds the lock.
 async fn take_lock(place: &Path) -> io::Result<Option<File>> {
     // Another process might be probing the lock, which takes a moment; an owner keeps it longer.
     for _ in 0..MAX_ATTEMPTS {
@@ -105,15 +105,15 @@ pub(super) fn lock_error(place: &Path, error: &io::Error) -> LedgerError {
     LedgerError::Storage { path: place.display().to_string(), reason: format!("it cannot be locked: {error}") }
 }
 
-/// Since when a process holds a lock, if any does.
+/// When the lock was acquired; `None` if no process holds it.
 fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
     let taken = place.metadata().and_then(|lock| lock.modified()).ok();
     Ok(if is_held(place)? { taken.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
 }
 
-/// Whether any process holds a lock. Checking blocks others only for a moment.
+/// Whether any process holds a lock. The check blocks other processes only for a moment.
 ///
-/// A lock that cannot be checked might be held, so this is an error.
+/// If the lock cannot be checked, that is an error, because a process might hold it.
 fn is_held(place: &Path) -> io::Result<bool> {
     let file = match File::open(place) {
         Ok(file) => file,

@@ -62,7 +62,7 @@ pub(super) async fn ensure_newest_schema(path: &Path, patience: Patience) -> Res
     migrated
 }
 
-/// Whether the tables of an existing ledger are older than this version's. Changes nothing.
+/// Whether the tables of an existing ledger were created by an earlier version. Changes nothing.
 pub(super) async fn has_older_tables(path: &Path) -> Result<bool, LedgerError> {
     match read_schema_age(path).await {
         Ok(SchemaAge::Newest) => Ok(false),
@@ -112,7 +112,7 @@ async fn migrate_schema(connection: &mut SqliteConnection, path: &Path, patience
     transaction.commit().await.map_err(|error| storage_error(path, &error))
 }
 
-/// Records the channels of pipelines that earlier versions sent. Runs without copies keep unknown channels.
+/// Records the channels of pipelines that earlier versions sent. For runs without copies, the channels stay unknown.
 async fn record_chains(connection: &mut SqliteConnection, path: &Path) -> Result<(), StatementError> {
     for (run, name) in sql::list_runs_without_chains(&mut *connection).await? {
         let frozen = copies::load_copies(path, &name).await.ok();

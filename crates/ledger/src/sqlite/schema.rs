@@ -57,7 +57,7 @@ pub(super) enum SchemaAge {
 /// First version with channels of pipelines in envelopes.
 pub(super) const WITH_CHAINS: i64 = 24;
 
-/// The schema version of a database; 0 without tables. Does not need the write lock.
+/// The schema version of a database; 0 if the database has no tables. Does not need the write lock.
 pub(super) async fn load_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
         .fetch_one(&mut *connection)
@@ -82,8 +82,8 @@ pub(super) async fn load_schema_age(connection: &mut SqliteConnection) -> sqlx::
 
 /// Upgrades the database to the newest schema within the caller's transaction.
 ///
-/// The caller already holds the write lock. The second of two processes that open a new ledger waits, and then finds
-/// the tables of the first.
+/// The caller already holds the write lock. If two processes open a new ledger, the second one waits and then finds the
+/// tables that the first one created.
 pub(super) async fn run_migrations(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
     Migrator::with_migrations(migrations()).run(connection).await
 }

@@ -69,7 +69,7 @@ impl WriteConnection {
         !matches!(error, LedgerError::Busy { .. }) && !error.concerns_records()
     }
 
-    /// Closes the file and its mark.
+    /// Syncs the high-water mark, empties the log and closes the file.
     pub(super) async fn close(mut self) {
         if let Err(error) = self.mark.sync_slots() {
             tracing::warn!("cannot write the high-water mark of the ledger `{}`: {error}", self.path.display());
@@ -140,7 +140,7 @@ impl<'a> TurnWait<'a> {
         Self { path, patience, since: Instant::now(), warned: false }
     }
 
-    /// Allows another attempt.
+    /// Returns if another attempt is allowed, and warns once after a long wait.
     ///
     /// # Errors
     /// When the wait took too long; the error names the process that holds the write lock.
@@ -173,7 +173,7 @@ fn describe_holder(holder: Option<WriteHolder>) -> String {
     }
 }
 
-/// Whether SQLite reports that another process holds the file.
+/// Whether SQLite reports that another process has locked the file.
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     sqlite_code(error) == Some(5)
 }
@@ -220,7 +220,8 @@ pub(super) fn find_write_holder(_: &Path) -> Option<WriteHolder> {
     None
 }
 
-/// The process with the write lock on this inode: `1: POSIX  ADVISORY  WRITE 4711 08:01:1234 120 120`.
+/// Finds the process that holds the write lock on this inode. Each line of `locks` looks like
+/// `1: POSIX ADVISORY WRITE 4711 08:01:1234 120 120`.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux lists its locks"))]
 fn find_lock_owner(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
@@ -234,7 +235,8 @@ fn find_lock_owner(locks: &str, inode: u64) -> Option<u32> {
     })
 }
 
-/// Whether a process is suspended, by its `/proc/N/stat`: `4711 (campaign) T …`. Names can contain parentheses.
+/// Whether a process is suspended, according to its `/proc/N/stat`, such as `4711 (campaign) T …`. Names can contain
+/// parentheses.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
 fn is_suspended(stat: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, after)| matches!(after.split_whitespace().next(), Some("T" | "t")))

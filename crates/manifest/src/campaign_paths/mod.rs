@@ -90,7 +90,7 @@ impl PathScope {
 }
 
 impl UnsavedTexts {
-    /// These texts, by the absolute paths of their files.
+    /// A set of unsaved texts, each with the absolute path of its file.
     #[must_use]
     pub fn new(texts: impl IntoIterator<Item = (PathBuf, Arc<str>)>) -> Self {
         // A file is found by its path and, if that contains links, by its real path.
@@ -130,7 +130,7 @@ impl FileState {
 }
 
 impl CampaignPaths {
-    /// The paths in a file, with this scope.
+    /// The paths that a file names, which are resolved within this scope.
     #[must_use]
     pub fn new(file: &Path, scope: PathScope) -> Self {
         Self { file: CampaignPath { path: file.to_owned(), scope } }
@@ -145,7 +145,7 @@ impl CampaignPaths {
     /// Resolves a path.
     ///
     /// # Errors
-    /// When it is outside the scope.
+    /// When the path is outside the scope.
     pub fn resolve_path(&self, name: &str) -> Result<CampaignPath, Box<Finding>> {
         let path = self.file.join_sibling(name);
         match path.leaves_folder() {
@@ -174,8 +174,8 @@ impl CampaignPaths {
         std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
     }
 
-    /// The folders with text files in search order: that of the file, its `templates/`, and `templates/` of the folder
-    /// above, which authors of confined campaigns cannot change.
+    /// The folders with text files, in search order: the campaign file's folder, `templates/` in it, and `templates/`
+    /// in the folder above. Authors of confined campaigns cannot change the templates in the folder above.
     pub(super) fn text_folders(&self) -> Vec<TextFolder> {
         let folder = self.file_folder();
         let own = [folder.to_owned(), folder.join("templates")];
@@ -212,7 +212,7 @@ impl CampaignPath {
         Self { path: path.into(), scope: PathScope::Editor(unsaved.clone()) }
     }
 
-    /// A file of a folder by name; the folder is absolute and contains no links.
+    /// The path of a file in a folder. The folder's path must be absolute and contain no links.
     #[must_use]
     pub fn within(folder: &Arc<Path>, name: impl AsRef<Path>) -> Self {
         Self { path: folder.join(name), scope: PathScope::Within(Arc::clone(folder)) }
@@ -245,7 +245,7 @@ impl CampaignPath {
     /// Opens the regular file at this path. Links are followed within the scope, even if they were just replaced.
     ///
     /// # Errors
-    /// When it cannot be opened, is not a regular file, or is outside the scope.
+    /// When the file cannot be opened, is not a regular file, or is outside the scope.
     pub fn open_file(&self) -> io::Result<File> {
         match &self.scope {
             PathScope::Anywhere | PathScope::Editor(_) => regular_file::open(&self.path),
@@ -270,7 +270,7 @@ impl CampaignPath {
         Ok(Box::new(self.open_file()?))
     }
 
-    /// The state of the file on the disk, to notice changes. `None` if it cannot be opened.
+    /// The state of the file on the disk, for detecting changes. `None` if the file cannot be opened.
     #[must_use]
     pub fn read_state(&self) -> Option<FileState> {
         let facts = self.open_file().ok()?.metadata().ok()?;
@@ -288,7 +288,7 @@ impl CampaignPath {
         }
     }
 
-    /// Whether the path leaves its folder. Nothing outside is accessed to find out.
+    /// Whether the path leaves its folder. The check accesses nothing outside the folder.
     #[must_use]
     pub(crate) fn leaves_folder(&self) -> bool {
         let PathScope::Within(folder) = &self.scope else { return false };
@@ -308,7 +308,7 @@ impl CampaignPath {
         is_link.then_some("a symbolic link")
     }
 
-    /// Whether an assistant can have named the path, so that it is confined to a folder.
+    /// Whether the path is confined to a folder because an assistant might have named it.
     #[must_use]
     pub fn is_confined(&self) -> bool {
         matches!(self.scope, PathScope::Within(_))
@@ -318,7 +318,7 @@ impl CampaignPath {
     /// path.
     ///
     /// # Errors
-    /// When it is outside the folder, or cannot be opened or created.
+    /// When the path is outside its folder, or the folder cannot be opened or created.
     pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
         let PathScope::Within(folder) = &self.scope else { return Ok(None) };
         let below = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
@@ -356,7 +356,7 @@ impl HeldFolder {
 }
 
 impl TextFolder {
-    /// The folder at a path. A link to the folder is followed; links inside it that leave it are not.
+    /// The folder at a path. A link to the folder is followed, but links in the folder to files outside it are not.
     fn at_path(shown: PathBuf, unsaved: UnsavedTexts) -> Self {
         let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
         let folder = base.canonicalize().ok().map(Arc::<Path>::from);
@@ -364,7 +364,7 @@ impl TextFolder {
         Self { shown, folder, unsaved }
     }
 
-    /// Opens a text of the folder; `None` if there is none with this name.
+    /// Opens a text in the folder; `None` if the folder contains no text with this name.
     pub(super) fn open_text(&self, name: &str) -> Option<io::Result<Box<dyn Read>>> {
         let text =
             self.folder.as_ref().map(|folder| CampaignPath { path: folder.path.join(name), ..folder.clone() })?;
@@ -377,7 +377,7 @@ impl TextFolder {
         }
     }
 
-    /// The names of its files, for suggestions; empty if the folder cannot be read.
+    /// The names of the files in the folder, for suggestions; empty if the folder cannot be read.
     pub(super) fn list_names(&self) -> Vec<String> {
         let Some(CampaignPath { path, scope: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
         path.strip_prefix(folder).map(|below| walk::list_names(folder, below)).unwrap_or_default()
@@ -404,7 +404,7 @@ fn outside_finding(name: &str) -> Finding {
     )
 }
 
-/// Whether the error means a path outside the folder.
+/// Whether the error says that a path is outside the folder.
 #[must_use]
 pub(super) fn is_outside(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<OutsidePathError>)

@@ -48,31 +48,31 @@ mod by_handle {
         Kept,
     }
 
-    /// Opens the path below a folder.
+    /// Opens the file at the path `below`, relative to a folder.
     pub(in crate::campaign_paths) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
         walk_path(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty()))
             .map(File::from)
     }
 
-    /// Walks a path without opening its last part.
+    /// Checks that a path stays within a folder. The last part of the path is not opened.
     pub(in crate::campaign_paths) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
         walk_path(folder, below, LastLink::Followed, |_, _| Ok(()))
     }
 
-    /// Whether the path below a folder exists.
+    /// Whether the path `below`, relative to a folder, exists.
     pub(in crate::campaign_paths) fn exists_below(folder: &Path, below: &Path) -> bool {
         let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
         walk_path(folder, below, LastLink::Followed, stat).is_ok()
     }
 
-    /// Whether the path below a folder is a link.
+    /// Whether the path `below`, relative to a folder, is a link.
     pub(in crate::campaign_paths) fn is_link_below(folder: &Path, below: &Path) -> bool {
         let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
         let found = walk_path(folder, below, LastLink::Kept, stat);
         found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
     }
 
-    /// The names in a folder below a folder; empty if it cannot be read.
+    /// The names of the entries in the folder `below`, relative to `folder`; empty if they cannot be read.
     pub(in crate::campaign_paths) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let listed = walk_path(folder, below, LastLink::Followed, |here, name| {
@@ -84,8 +84,8 @@ mod by_handle {
         names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
     }
 
-    /// Opens a folder below a folder, and creates it if requested. On Linux, its files are accessed through the open
-    /// folder.
+    /// Opens the folder `below`, relative to `folder`, and creates it if requested. On Linux, its files are accessed
+    /// through the open folder.
     pub(in crate::campaign_paths) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
         let open = || {
             let opened =
@@ -191,17 +191,17 @@ mod by_path {
 
     use super::{HeldFolder, MAX_NAMES, dangling_link_error, is_dots, outside_path_error};
 
-    /// Opens the path below a folder.
+    /// Opens the file at the path `below`, relative to a folder.
     pub(in crate::campaign_paths) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
         File::open(resolve_real_path(folder, below)?)
     }
 
-    /// Resolves a path without opening it.
+    /// Checks that a path stays within a folder. The file is not opened.
     pub(in crate::campaign_paths) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
         resolve_real_path(folder, below).map(drop)
     }
 
-    /// Resolves a folder below a folder, and creates it if requested.
+    /// Resolves the folder `below`, relative to `folder`, and creates it if requested.
     pub(in crate::campaign_paths) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
         if create {
             fs::create_dir_all(folder.join(below))?;
@@ -209,17 +209,17 @@ mod by_path {
         Ok(HeldFolder { path: resolve_real_path(folder, below)?, _handle: None })
     }
 
-    /// Whether the path below a folder exists.
+    /// Whether the path `below`, relative to a folder, exists.
     pub(in crate::campaign_paths) fn exists_below(folder: &Path, below: &Path) -> bool {
         resolve_real_path(folder, below).is_ok()
     }
 
-    /// Whether the path below a folder is a link.
+    /// Whether the path `below`, relative to a folder, is a link.
     pub(in crate::campaign_paths) fn is_link_below(folder: &Path, below: &Path) -> bool {
         folder.join(below).is_symlink()
     }
 
-    /// The names in a folder below a folder; empty if it cannot be read.
+    /// The names of the entries in the folder `below`, relative to `folder`; empty if they cannot be read.
     pub(in crate::campaign_paths) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
         let entries = resolve_real_path(folder, below).and_then(fs::read_dir).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name()).filter(|name| !is_dots(name));

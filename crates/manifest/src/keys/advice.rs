@@ -77,7 +77,7 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
     }
 }
 
-/// The key of the same map that an unknown key was probably meant to be.
+/// The key among `keys` that the author probably meant by an unknown key.
 pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
     let own = |(channel, rest): (&str, &str)| {
         let is_own = std::ptr::eq(keys, channel_keys(channel));
@@ -86,12 +86,12 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
     split_channel_prefix(name).and_then(own).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
 }
 
-/// The only key that an unknown key can have been meant to be, if the correction cannot loosen a protection of
+/// The only key that the author can have meant by an unknown key, if correcting it cannot loosen a protection of
 /// recipients.
 ///
 /// A misspelt key stops every run, so the file has sent nothing in this form. The value stays as the author typed it.
-/// There is none if another key is similar too, if the name is a key elsewhere in the file, or if the key can allow
-/// more than its default: a person decides about these.
+/// `None` if another key is similar, if the name is a valid key elsewhere, or if the key can allow more than its
+/// default. A person must decide these cases.
 pub(super) fn find_only_key(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> Option<&'static str> {
     let own = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
     let only = match own {
@@ -116,7 +116,7 @@ pub(super) fn belongs_under(name: &str, key: &KeySpec) -> bool {
     }
 }
 
-/// The key with a similar spelling, unless it would protect less.
+/// The key with the most similar spelling. Keys that would protect recipients less are not considered.
 fn find_near_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
     did_you_mean(name, key_names(keys).filter(|key| !is_too_risky(key, name)))
 }
@@ -169,7 +169,7 @@ fn channel_keys(channel: &str) -> &'static [KeySpec] {
     }
 }
 
-/// Whether these are the keys of a campaign, whose channels are in a list with a special form.
+/// Whether these are the keys of a campaign file, which lists channels in a special form.
 fn is_campaign(root: &'static [KeySpec]) -> bool {
     find_key(root, "channels").is_some()
 }
@@ -179,7 +179,8 @@ fn channel_in_path(path: &str) -> Option<&str> {
     path.strip_prefix(CHANNEL)?.split_once('.').map(|(channel, _)| channel)
 }
 
-/// The paths at which the file can have a key with this name; only the first of a campaign's channels that share it.
+/// The paths at which the file can have a key with this name. If several channels of a campaign have the key, only the
+/// first is included.
 fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
     let mut found = Vec::new();
     walk_keys(root, "", name, &mut found);
@@ -310,8 +311,8 @@ const GUARD_KEYS: [&str; 18] = [
 const LOOSENING_KEYS: [&str; 7] =
     ["edition", "local", "mandatory", "max_invalid", "opt_in_words", "sender_verified", "trust_status"];
 
-/// Whether advice must not suggest the key for the typed name, because it would protect less than the author probably
-/// intended.
+/// Whether advice must not suggest the key for the typed name, because the key would protect less than the author
+/// probably intended.
 pub(super) fn is_too_risky(key: &str, typed: &str) -> bool {
     LOOSENING_KEYS.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
 }
@@ -322,7 +323,7 @@ pub(super) fn format_moved_key(key: &KeySpec) -> String {
     if GUARD_KEYS.contains(&key.name) { format!("{}: …", key.name) } else { key.format_example() }
 }
 
-/// The remedy for a key without a value, which is called `name` in the file.
+/// The remedy for a key without a value; `name` is the key's name in the file.
 pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
     let written = key.format_example_as(name);
     match GUARD_KEYS.contains(&key.name) {
@@ -334,7 +335,8 @@ pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
 /// Keys whose words say how a request is made or announced, or what a test expects. They do not decide who gets what.
 const HARMLESS_KEYS: [&str; 4] = ["endpoint", "operation", "preset", "skipped"];
 
-/// The only allowed word that a value can have been meant to be, if the key does not affect who gets which message.
+/// The only allowed word that the author can have meant by a value. `None` if the key can affect who gets which
+/// message.
 pub(super) fn find_only_word(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<&'static str> {
     only_candidate(text.trim(), words.iter().copied()).filter(|_| HARMLESS_KEYS.contains(&key.name))
 }
@@ -432,7 +434,7 @@ mod protective_tests {
     use super::*;
     use crate::keys::{CAMPAIGN, ValueShape};
 
-    /// Every key of a campaign that protects recipients, with its words.
+    /// Collects every key that protects recipients, with the allowed words of the key.
     fn collect_protective_keys(keys: &'static [KeySpec], found: &mut Vec<(&'static KeySpec, &'static [&'static str])>) {
         for key in keys {
             match key.shape {

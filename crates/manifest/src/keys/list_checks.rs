@@ -22,7 +22,7 @@ pub(super) fn check_channel(item: &Node, report: &mut FindingCollector) {
         NodeContent::Map(entries) => match entries.as_slice() {
             [one] => {
                 report.add(&one.key_span, unknown_channel_finding(&one.key));
-                if let Some(meant) = find_meant_item(item) {
+                if let Some(meant) = guess_channel_item(item) {
                     check_channel_keys(&meant, item, report);
                 }
                 return;
@@ -47,7 +47,8 @@ fn check_channel_keys(found: &ChannelItem<'_>, item: &Node, report: &mut Finding
     }
 }
 
-/// An item that is a map of several keys: two channels, or a channel whose keys are not indented.
+/// The finding about an item that has several keys, because it contains two channels or the keys of a channel are not
+/// indented.
 fn crowded_item_finding(entries: &[MapEntry]) -> Finding {
     let channels: Vec<&MapEntry> = entries.iter().filter(|entry| Channel::from_name(&entry.key).is_some()).collect();
     match channels.as_slice() {
@@ -100,8 +101,8 @@ pub(crate) struct ChannelItem<'n> {
     pub keys: Option<&'n Node>,
 }
 
-/// The channel that was probably meant by an item with an unknown name.
-pub(crate) fn find_meant_item(item: &Node) -> Option<ChannelItem<'_>> {
+/// The channel that the author probably meant by an item with an unknown name.
+pub(crate) fn guess_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
     let [MapEntry { key, key_span, value }] = item.as_entries()? else { return None };
     let channel = Channel::from_name(did_you_mean(key, key_names(CHANNELS))?)?;
     Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
@@ -121,8 +122,8 @@ pub(crate) fn parse_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
 /// The key that names an item in other programs.
 const NAME_KEY: &str = "name";
 
-/// Reports a list that must be a map keyed by the names of its items, and unknown keys of the items. False if an item
-/// has no name.
+/// Reports a list that must be a map with the items' names as keys, and reports unknown keys of the items. Returns
+/// false if an item has no name.
 pub(super) fn report_listed_names(
     of: &KeySpec,
     entry: &MapEntry,
@@ -153,7 +154,8 @@ pub(super) fn report_listed_names(
     true
 }
 
-/// The name of an item and its other keys: the name is under `name`, or is the only key with a map.
+/// Splits an item into its name and its other keys. The name is the value of `name`, or the only key of the item if its
+/// value is a map.
 fn split_named_item(item: &Node) -> Option<(&str, Vec<&MapEntry>)> {
     let entries = item.as_entries()?;
     match (item.find_entry(NAME_KEY), entries) {
@@ -176,8 +178,8 @@ fn format_item(key: &KeySpec, entry: &MapEntry) -> String {
     }
 }
 
-/// Reports a map that contains texts, for example by language, directly instead of under `texts`, with or without `by`.
-/// False if the map contains no such texts.
+/// Reports a map that contains texts, for example for several languages, directly instead of under `texts`. The same
+/// finding reports a missing `by`. Returns false if the map contains no such texts.
 pub(super) fn report_bare_texts(entry: &MapEntry, report: &mut FindingCollector) -> bool {
     let Some(texts) = find_bare_texts(&entry.value) else { return false };
     let (owner, by) = (&entry.key, find_column(&entry.value));
@@ -200,12 +202,12 @@ pub(super) fn report_bare_texts(entry: &MapEntry, report: &mut FindingCollector)
     true
 }
 
-/// Whether a map contains texts directly, without `texts`.
+/// Whether a map contains texts directly instead of under `texts`.
 pub(crate) fn has_bare_texts(node: &Node) -> bool {
     find_bare_texts(node).is_some()
 }
 
-/// The texts that a map contains directly. `None` if some of its keys can be misspellings of its regular keys.
+/// The texts that a map contains directly. `None` if a key of the map can be a misspelling of a regular key.
 fn find_bare_texts(node: &Node) -> Option<Vec<&MapEntry>> {
     let entries = node.as_entries()?;
     let beside = |entry: &&MapEntry| matches!(entry.key.as_str(), "by" | "else");

@@ -15,7 +15,7 @@ mod tables;
 
 pub(crate) use advice::find_meant_key;
 pub(crate) use advice::{is_known, is_text_key};
-pub(crate) use list_checks::{ChannelItem, find_meant_item, has_bare_texts, parse_channel_item};
+pub(crate) use list_checks::{ChannelItem, guess_channel_item, has_bare_texts, parse_channel_item};
 pub use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};
 pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root, unknown_country_finding};
@@ -137,19 +137,19 @@ impl KeySpec {
         Self { name, shape, example, doc: "", default: None, presence: KeyPresence::Optional }
     }
 
-    /// The key with its purpose.
+    /// Sets the documentation of the key.
     pub const fn with_doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
         self
     }
 
-    /// The key with its default.
+    /// Sets the default of the key.
     pub const fn default(mut self, value: &'static str) -> Self {
         self.default = Some(value);
         self
     }
 
-    /// The key, marked as required in its map.
+    /// Marks the key as required in its map.
     pub const fn mark_required(mut self) -> Self {
         self.presence = KeyPresence::Required;
         self
@@ -176,7 +176,7 @@ impl KeySpec {
         KeyPlace { key: Some(self), shape: self.shape }
     }
 
-    /// Whether its map needs the key, or one of several keys like it.
+    /// Whether the map needs this key, or needs one key of the group that this key belongs to.
     #[must_use]
     pub fn is_required(&self) -> bool {
         matches!(self.presence, KeyPresence::Required | KeyPresence::Choice)
@@ -246,7 +246,7 @@ impl KeyPlace {
         Self { key: None, shape: ValueShape::Each(&NAMED_PROFILE) }
     }
 
-    /// The place at the end of a path; `None` if the path leaves the tables.
+    /// The place at the end of a path; `None` if the tables of keys do not contain the path.
     #[must_use]
     pub fn follow(self, path: &[PathStep]) -> Option<Self> {
         path.iter().try_fold(self, |place, step| place.enter(step))
@@ -270,13 +270,13 @@ impl KeyPlace {
         }
     }
 
-    /// The key whose value is here; `None` at the top of a file and under names that the author chose.
+    /// The key whose value is at this place. `None` at the top of a file and under names that the author chose.
     #[must_use]
     pub fn key(&self) -> Option<&'static KeySpec> {
         self.key
     }
 
-    /// The keys that a map has here; empty for other values.
+    /// The keys that a map can have at this place; empty if the value here is not a map.
     #[must_use]
     pub fn keys(&self) -> &'static [KeySpec] {
         match self.shape {
@@ -299,7 +299,7 @@ impl KeyPlace {
         }
     }
 
-    /// Whether the value here is a map or a list, so that it starts on the next line.
+    /// Whether the value here is a map or a list, which starts on the next line.
     #[must_use]
     pub fn is_nested(&self) -> bool {
         matches!(

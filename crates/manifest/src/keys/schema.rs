@@ -162,7 +162,8 @@ fn has_only_optional_keys(keys: &[KeySpec]) -> bool {
     keys.iter().all(|key| !matches!(key.presence, KeyPresence::Required | KeyPresence::Choice))
 }
 
-/// A list of maps with one channel; a channel without required keys can be a bare name.
+/// The schema of the list of channels. Each item is a map with one channel, or only the name of a channel without
+/// required keys.
 fn channels_schema() -> Map<String, Value> {
     let mut item = map_schema(CHANNELS);
     item.insert("minProperties".into(), json!(1));

@@ -42,7 +42,8 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
     }
 }
 
-/// The fix for a misspelt key that can have only one meaning; see [`find_only_key`]. The map must not contain that key.
+/// The fix for a misspelt key that can have only one meaning; see [`find_only_key`]. There is none if the map already
+/// contains the correct key.
 fn fix_key_spelling(
     entry: &MapEntry,
     entries: &[MapEntry],
@@ -113,7 +114,7 @@ fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpe
     }
 }
 
-/// Checks a map and its required keys.
+/// Checks a map and reports missing required keys.
 pub(crate) fn check_complete_map(entry: &MapEntry, keys: &'static [KeySpec], report: &mut FindingCollector) {
     let owner = format!("`{}`", entry.key);
     check_map(&entry.value, &owner, keys, report);
@@ -424,7 +425,7 @@ fn describe_shape(shape: ValueShape) -> String {
     }
 }
 
-/// Checks prices by country, with one for all other countries.
+/// Checks prices by country. They must include a price for all other countries.
 fn check_country_prices(key: &KeySpec, entry: &MapEntry, prices: &[MapEntry], report: &mut FindingCollector) {
     for price in prices {
         if price.key != OTHER_COUNTRIES
@@ -533,7 +534,7 @@ fn node_kind(node: &Node) -> &'static str {
     }
 }
 
-/// The location of a node in findings: its first key, item or character instead of all its lines.
+/// The location that findings show for a node: the first key of a map, the first item of a list, or the whole scalar.
 pub(super) fn head_span(node: &Node) -> Range<usize> {
     match &node.content {
         NodeContent::Scalar(_) => node.span.clone(),

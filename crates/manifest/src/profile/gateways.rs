@@ -47,14 +47,14 @@ impl Gateways {
         self.file.as_deref()
     }
 
-    /// All findings about the profiles, with their own severity.
+    /// All findings about the profiles, with unchanged severity.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let refused = self.invalid.iter().flat_map(|(_, findings)| findings);
         self.warnings.iter().chain(refused).cloned().collect()
     }
 
-    /// Warnings about usable profiles, and the findings about invalid ones as warnings.
+    /// All findings about the profiles, with errors turned into warnings.
     #[must_use]
     pub fn collect_warnings(&self) -> Vec<Finding> {
         let refused = self.invalid.iter().flat_map(|(_, findings)| findings);
@@ -65,7 +65,8 @@ impl Gateways {
     /// The profile with this name.
     ///
     /// # Errors
-    /// What is wrong with it; or that it does not exist, with the name that was probably meant and the searched paths.
+    /// The findings about an invalid profile. For an unknown name, a finding that suggests a name or lists the searched
+    /// paths, and all warnings.
     pub fn find_profile(&self, name: &str) -> Result<&Profile, Vec<Finding>> {
         if let Some(profile) = self.profiles.iter().find(|profile| profile.name == name) {
             return Ok(profile);
@@ -107,13 +108,13 @@ pub struct GatewaySearch {
 }
 
 impl GatewaySearch {
-    /// All possible files with profiles.
+    /// All paths at which a file with profiles can exist.
     #[must_use]
     pub fn list_files(&self) -> Vec<PathBuf> {
         self.explicit.iter().cloned().chain(self.candidate_files()).collect()
     }
 
-    /// The possible files, in search order.
+    /// The paths at which a file with profiles is searched for, in order.
     pub(super) fn candidate_files(&self) -> Vec<PathBuf> {
         let folder = self.campaign.as_deref().map(|file| file.parent().unwrap_or(Path::new("")).to_owned());
         let above = folder.as_deref().map(parent_folder);

@@ -181,7 +181,8 @@ fn refuse_proxy_to_loopback(
     }
 }
 
-/// Reads the webhook settings; the address is that of our own receiver, which the gateway calls without a key.
+/// Reads the webhook settings. The address belongs to our own webhook endpoint, which the gateway calls without an API
+/// key.
 fn read_hook(
     section: ConfigSection<'_>,
     paths: &CampaignPaths,
@@ -264,7 +265,7 @@ fn read_rate(
     }
 }
 
-/// The maximum number of recipients outside `home`, which the profile must name.
+/// The maximum number of recipients outside `home`. The profile must define `home`.
 fn read_abroad_limit(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<u32> {
     let limits = section.subsection("limits");
     let entry = limits.entry("abroad")?;
@@ -275,7 +276,7 @@ fn read_abroad_limit(section: ConfigSection<'_>, report: &mut FindingCollector) 
     limits.parse_value("abroad")
 }
 
-/// The sending window, `Some(None)` without one; `None` if it is wrong, which was reported.
+/// The sending window. `Some(None)` if the policy has none; `None` if it is invalid, which was reported.
 pub(super) fn read_window(policy: ConfigSection<'_>, report: &mut FindingCollector) -> Option<Option<SendingWindow>> {
     window::read_window(policy, ColumnSupport::Unknown, report)
 }
@@ -307,7 +308,7 @@ enum WordFile {
 }
 
 impl WordFile {
-    /// The key of the profile.
+    /// The key of the profile that names the file.
     fn key(self) -> &'static str {
         match self {
             WordFile::OptOut => "opt_out_words",
@@ -315,7 +316,7 @@ impl WordFile {
         }
     }
 
-    /// The adjective of its words.
+    /// The adjective that describes the words of the file in findings.
     fn adjective(self) -> &'static str {
         match self {
             WordFile::OptOut => "opt-out",
@@ -323,7 +324,7 @@ impl WordFile {
         }
     }
 
-    /// The rule about its lines.
+    /// The rule of findings about lines of the file.
     fn rule(self) -> &'static Rule {
         match self {
             WordFile::OptOut => &rules::OPT_OUT_WORDS,
@@ -349,7 +350,7 @@ impl WordFile {
     }
 }
 
-/// The words in a word file; empty if the profile names none.
+/// The words in a word file; empty if the profile names no such file.
 fn read_words(
     section: ConfigSection<'_>,
     file: WordFile,

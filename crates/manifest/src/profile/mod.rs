@@ -112,8 +112,8 @@ impl Profile {
         self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| price)
     }
 
-    /// The maximum number of operations in an envelope: no more than the gateway accepts, and no more than one second
-    /// of the rate.
+    /// The maximum number of operations in an envelope: what the gateway accepts or what the rate allows in one second,
+    /// whichever is less.
     #[must_use]
     pub fn max_envelope_size(&self) -> usize {
         let second = self.rate.per_second().map_or(usize::MAX, |rate| (rate as usize).max(1));
@@ -141,7 +141,7 @@ impl Profile {
         }
     }
 
-    /// The hosts of both endpoints for display; only one if they are the same.
+    /// The hosts of both endpoints for display, or one host if both endpoints have the same.
     #[must_use]
     pub fn format_hosts(&self) -> String {
         let base = self.base_url.host_and_port();
@@ -193,7 +193,7 @@ impl EndpointUrl {
         self.0.as_str().trim_end_matches('/')
     }
 
-    /// The host with its port, if that is not the default; without the final dot of a complete name.
+    /// The host, followed by the port unless it is the default. The final dot of a fully qualified name is removed.
     #[must_use]
     pub fn host_and_port(&self) -> String {
         let host = self.0.host_str().unwrap_or_default().trim_end_matches('.');

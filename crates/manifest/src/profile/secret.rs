@@ -35,7 +35,7 @@ impl fmt::Display for SecretSource {
 }
 
 impl SecretSource {
-    /// The same with an absolute path, because a server can notify about a run of another process.
+    /// Makes the path absolute, because a server can send notifications about a run of another process.
     pub(crate) fn with_absolute_path(self) -> Self {
         match self {
             Self::File(path) => Self::File(std::path::absolute(&path).unwrap_or(path)),
@@ -43,7 +43,8 @@ impl SecretSource {
         }
     }
 
-    /// Reads the secret, called `what` in messages; `env` looks up a variable. White space around it is trimmed.
+    /// Reads the secret, called `what` in messages; `env` looks up a variable. White space around the secret is
+    /// trimmed.
     ///
     /// # Errors
     /// The problem and its remedy; never a part of the secret.
@@ -110,13 +111,13 @@ fn is_open_to_others(_: &fs::Metadata) -> bool {
 /// The prefix of an approver's private key, which people might write instead of the public key.
 const PRIVATE_HALF: &str = "ed25519-private:";
 
-/// The text of gateways.yaml with everything after `api_key` and `secret` replaced, unless it is `env` or `file`. An
-/// approver's private key is replaced anywhere.
+/// Replaces everything after `api_key` and `secret` in the text of gateways.yaml, except references with `env` or
+/// `file`. An approver's private key is replaced anywhere.
 pub(crate) fn conceal_keys(text: &str) -> String {
     conceal_lines(text, find_key)
 }
 
-/// The text of a campaign file with every address under `notify` replaced.
+/// Replaces every address under `notify` in the text of a campaign file.
 pub(crate) fn conceal_addresses(text: &str) -> String {
     let mut inside = false;
     conceal_lines(text, |line| {
@@ -126,7 +127,8 @@ pub(crate) fn conceal_addresses(text: &str) -> String {
     })
 }
 
-/// Replaces the rest of each line after the start of a secret, or the next line if nothing is left.
+/// Replaces the rest of each line in which `begin` finds the start of a secret. If that rest is empty, replaces the
+/// next line instead.
 fn conceal_lines(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut expects_key = false;
@@ -159,7 +161,7 @@ fn find_key(line: &str) -> Option<usize> {
     ends.into_iter().flatten().min().filter(|_| !line.trim_start().starts_with('#'))
 }
 
-/// The end of `url:` in a line, or of the beginning of an address.
+/// The end of `url:` or of `://` in a line, whichever comes first.
 fn find_address(line: &str) -> Option<usize> {
     [find_end("://", line), find_key_end("url", line)].into_iter().flatten().min()
 }
@@ -168,7 +170,7 @@ fn find_end(word: &str, line: &str) -> Option<usize> {
     line.find(word).map(|at| at + word.len())
 }
 
-/// The end of `word` if `:` follows it, so that it is the name of a key.
+/// The end of `word` in a line, if a `:` after it makes it the name of a key.
 fn find_key_end(word: &str, line: &str) -> Option<usize> {
     find_end(word, line).filter(|at| line[*at..].trim_start_matches(['"', '\'', ' ']).starts_with(':'))
 }

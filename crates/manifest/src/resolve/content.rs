@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::Resolver;
 use crate::campaign::{Holdout, MessageVariant, VARIANT};
 use crate::document::ConfigSection;
-use crate::keys::{CHANNELS, ChannelItem, HOLDOUT, VARIANT_KEYS, find_meant_item, parse_channel_item};
+use crate::keys::{CHANNELS, ChannelItem, HOLDOUT, VARIANT_KEYS, guess_channel_item, parse_channel_item};
 use crate::value::{Percentage, Seconds};
 use crate::yaml::{MapEntry, Node, node_to_json};
 use campaign_core::domain::{
@@ -31,9 +31,9 @@ pub(super) struct ChannelEntry<'n> {
     pub(super) section: ConfigSection<'n>,
 }
 
-/// The channel of an item of the list, even if its name is misspelt.
+/// Reads a channel from an item of the list, even if the name of the channel is misspelt.
 fn read_listed_channel<'n>(item: &'n Node, index: usize, above: &str) -> Option<ChannelEntry<'n>> {
-    let ChannelItem { channel, name_span, keys } = parse_channel_item(item).or_else(|| find_meant_item(item))?;
+    let ChannelItem { channel, name_span, keys } = parse_channel_item(item).or_else(|| guess_channel_item(item))?;
     let name = item.as_entries().and_then(|entries| entries.first()).map_or(channel.name(), |entry| entry.key.as_str());
     Some(ChannelEntry {
         path: format!("{above}channels[{index}].{name}"),
@@ -43,22 +43,23 @@ fn read_listed_channel<'n>(item: &'n Node, index: usize, above: &str) -> Option<
     })
 }
 
-/// The channel of an entry of a list without dashes.
+/// Reads a channel from an entry of `channels` that was written without a dash.
 fn read_undashed_channel<'n>(entry: &'n MapEntry, above: &str) -> Option<ChannelEntry<'n>> {
     let channel = Channel::from_name(&entry.key)?;
     let (path, section) = (format!("{above}channels.{}", entry.key), channel_section(channel, Some(&entry.value)));
     Some(ChannelEntry { path, channel, name_span: &entry.key_span, section })
 }
 
-/// The keys of a channel.
+/// The section with the keys of a channel.
 fn channel_section(channel: Channel, keys: Option<&Node>) -> ConfigSection<'_> {
     ConfigSection::new(None, CHANNELS).subsection(channel.name()).with_node(keys)
 }
 
 impl Resolver<'_> {
-    /// The content of the `channels` of a map at this path, which is empty or ends with a dot. `None` if there are none.
+    /// The content of the `channels` in `map`. The path `above` of the map is empty or ends with a dot. `None` if the
+    /// map has no `channels`.
     ///
-    /// Unusable parts are reported, and omitted or replaced with a placeholder.
+    /// Unusable parts are reported. They are omitted or replaced with placeholders.
     pub(super) fn resolve_content(
         &mut self,
         root: ConfigSection<'_>,
@@ -93,7 +94,7 @@ impl Resolver<'_> {
         Some(MessageContent { kind, stages })
     }
 
-    /// The operation that carries the channels; `None` if none can.
+    /// The operation that carries the channels; `None` if no operation can.
     fn resolve_kind(&mut self, root: ConfigSection<'_>, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
         let mut possible = true;
         for (index, slot) in slots.iter().enumerate() {
@@ -124,7 +125,7 @@ impl Resolver<'_> {
         Some(kind).filter(|_| possible && !slots.is_empty())
     }
 
-    /// In a combined operation, one `short_link` applies to all channels.
+    /// Reports differing values of `short_link`, because one value applies to all channels of a combined operation.
     fn refuse_two_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
         let mut given = slots.iter().filter_map(|slot| {
             let (_, span) = slot.section.typed_text("short_link")?;
@@ -192,8 +193,8 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// Reports in one finding that these keys are supported if the channels are in another order. Returns the kind of
-    /// that order.
+    /// Reports in one finding which keys would be supported if the channels were in another order. Returns the
+    /// operation that carries the channels in that order.
     fn report_channel_order(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
         let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = carrier else { return None };
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
@@ -229,7 +230,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The operation with its own type that carries the same channels in another order.
+/// The combined operation that carries the same channels in another order.
 fn find_reordered_kind(channels: &[Channel]) -> Option<OperationKind> {
     OperationKind::ALL.into_iter().find(|kind| {
         let others = kind.channels();
@@ -253,7 +254,7 @@ impl Resolver<'_> {
         entries.iter().map(|entry| (entry.key.clone(), node_to_json(&entry.value))).collect()
     }
 
-    /// Reports properties that the operation already has, and those that two channels define.
+    /// Reports extra properties that the operation already has or that two channels define.
     pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[ChannelEntry<'_>]) {
         let mut given: BTreeMap<&str, Channel> = BTreeMap::new();
         for slot in slots {
@@ -349,7 +350,7 @@ impl Resolver<'_> {
         self.resolve_text(format!("{}.{}", slot.path, field.key), entry).map(FieldValue::Text)
     }
 
-    /// Reports the missing keys that the operation requires, together if the reason is the same.
+    /// Reports missing keys that the operation requires. Keys with the same reason are reported together.
     fn report_missing_fields(&mut self, kind: Option<OperationKind>, slot: &ChannelEntry<'_>) {
         let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
         for field in slot.channel.facts().fields {
@@ -404,7 +405,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// The form of a channel's message; `None` if the name is unknown or the channel has only one form.
+    /// The form of a channel's message; `None` if the form's name is unknown or the channel has only one form.
     pub(super) fn resolve_form(
         &mut self,
         operation: Option<OperationKind>,
@@ -452,7 +453,8 @@ impl Resolver<'_> {
         Some(form)
     }
 
-    /// A pipeline stage carries the first form; keys of other forms are reported as not carried.
+    /// Returns the first form, because a pipeline can carry no other. If the campaign names another form, that is
+    /// reported.
     fn check_pipeline_form(&mut self, slot: &ChannelEntry<'_>, named: &str) -> Option<&'static MessageForm> {
         let facts = slot.channel.facts();
         let carried = facts.forms.first()?;

@@ -47,7 +47,7 @@ pub fn load_campaign(path: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
     load_campaign_within(path, day, PathScope::Anywhere)
 }
 
-/// Reads a campaign file whose paths, including its own, have this scope.
+/// Reads a campaign file within this scope, which also applies to the paths in the file.
 #[must_use]
 pub fn load_campaign_within(path: &Path, day: CampaignDay, scope: PathScope) -> LoadedFile<Campaign> {
     if is_list_name(path) {
@@ -180,13 +180,13 @@ impl Resolver<'_> {
         })
     }
 
-    /// The value or its placeholder.
+    /// Returns the value, or a placeholder if it is missing.
     fn or_placeholder<T>(&mut self, value: Option<T>, placeholder: impl FnOnce() -> T) -> T {
         self.gaps.any |= value.is_none();
         value.unwrap_or_else(placeholder)
     }
 
-    /// The value in a map, or its default if the keys are missing.
+    /// Reads a value from a map, or returns the default if the value cannot be read.
     fn or_default<'n, T>(
         &mut self,
         section: ConfigSection<'n>,
@@ -197,7 +197,7 @@ impl Resolver<'_> {
         value.or_else(|| read(section.with_node(None)))
     }
 
-    /// Whether a top-level key or anything below it has an error.
+    /// Whether a top-level key is missing, or an error was reported at the key or anywhere in its value.
     fn has_errors_within(&self, tree: &Node, key: &str) -> bool {
         let Some(MapEntry { key_span, value, .. }) = tree.find_entry(key) else { return true };
         let within = key_span.start..value.span.end.max(key_span.end);
@@ -205,13 +205,13 @@ impl Resolver<'_> {
         errors.filter_map(|finding| finding.place.as_ref()).any(|place| within.contains(&place.span.start))
     }
 
-    /// The file under a key, on the day for which the campaign is read.
+    /// The file that a key names. `{{ today }}` in the name is the day for which the campaign is read.
     fn resolve_file_key(&mut self, section: ConfigSection<'_>, key: &str) -> Option<CampaignPath> {
         let (name, span) = section.typed_text(key)?;
         self.resolve_file_name(name, span)
     }
 
-    /// The file with this name, on the day for which the campaign is read.
+    /// The file with this name. `{{ today }}` in the name is the day for which the campaign is read.
     fn resolve_file_name(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
         let name = self.resolve_dated_name(name, span)?;
         self.resolve_path(&name, span)
@@ -239,7 +239,7 @@ impl Resolver<'_> {
         Some(results)
     }
 
-    /// The file name on the day for which the campaign is read.
+    /// Replaces `{{ today }}` in a file name with the day for which the campaign is read.
     fn resolve_dated_name(&mut self, name: &str, span: &Range<usize>) -> Option<String> {
         let dated = insert_date(name, self.today);
         if dated.is_none() {
@@ -254,7 +254,7 @@ impl Resolver<'_> {
         dated
     }
 
-    /// The campaign's name: from its key or the file name.
+    /// The campaign's name, from the key `name` or else from the file name.
     fn resolve_name(&mut self, root: ConfigSection<'_>, path: &Path) -> Option<String> {
         let Some((name, span)) = root.typed_text("name") else {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -341,7 +341,7 @@ impl Resolver<'_> {
         Some(mandatory)
     }
 
-    /// Reports a policy that sends rows in doubt again if that could do harm.
+    /// Reports `on_in_doubt: resend_if_not_found` if sending messages in doubt again could do harm.
     fn refuse_resending<'c>(
         &mut self,
         root: ConfigSection<'_>,
@@ -364,14 +364,14 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
+/// Whether a name consists of 1 to 64 characters from a-z, 0-9 and `-`.
 #[must_use]
 pub fn is_slug(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// The most similar valid name: 1 to 64 of a-z, 0-9 and `-`.
+/// The most similar valid name, which has 1 to 64 characters from a-z, 0-9 and `-`.
 #[must_use]
 pub fn to_slug(name: &str) -> String {
     let mapped: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -40,7 +40,7 @@ const CONDITIONAL_HEADERS: [&str; 7] =
     ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "a-im"];
 
 impl Resolver<'_> {
-    /// The region with this code.
+    /// The region whose code is under `region`. An unknown code is reported.
     pub(super) fn resolve_region(&mut self, recipients: ConfigSection<'_>) -> Option<Region> {
         let (code, span) = recipients.typed_text("region")?;
         let refuse = |error: ParseRegionError| {
@@ -50,7 +50,7 @@ impl Resolver<'_> {
         code.parse().map_err(refuse).ok()
     }
 
-    /// Names in templates with the headers of their columns.
+    /// The names that templates use for columns, each with the column's header.
     pub(super) fn resolve_columns(&mut self, recipients: ConfigSection<'_>) -> Vec<(String, String)> {
         let entries = recipients.find_value("columns").and_then(|node| node.as_entries()).unwrap_or_default();
         if let Some(columns) = self.unswap_columns(entries) {
@@ -72,8 +72,8 @@ impl Resolver<'_> {
         columns
     }
 
-    /// The corrected columns, if headers and names are swapped, which is reported once with the lines to write. `None`
-    /// if they are in order.
+    /// Returns the corrected columns if headers and names are swapped, and reports the mistake once with the lines to
+    /// write. `None` if headers and names are not swapped.
     fn unswap_columns(&mut self, entries: &[MapEntry]) -> Option<Vec<(String, String)>> {
         let is_header =
             |entry: &MapEntry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
@@ -120,7 +120,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Reports keys that belong to another source.
+    /// Reports keys that apply only to other kinds of sources.
     fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, own: &[&str]) {
         for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
             let Some(entry) = section.entry(key) else { continue };
@@ -225,7 +225,7 @@ impl Resolver<'_> {
         Some(read_secret_source(value, key, &self.paths, self.report)?.with_absolute_path())
     }
 
-    /// Reports waiting for a source other than a file, and standard input in a scheduled campaign.
+    /// Reports `wait_for_file` if the list is not a file, and standard input as the source of a scheduled campaign.
     pub(super) fn refuse_waiting(&mut self, root: ConfigSection<'_>, source: Option<&RecipientSource>) {
         let schedule = root.subsection("schedule");
         if let Some(entry) = root.entry("schedule")
@@ -245,7 +245,8 @@ impl Resolver<'_> {
     }
 }
 
-/// The recipients to skip: those who have or might have a message of an earlier run, unless `state` selects others.
+/// The recipients to skip: all who have or might have a message of an earlier run, or only the ones that `state`
+/// selects.
 pub(super) fn read_exclude(recipients: ConfigSection<'_>) -> Option<PastRecipients> {
     let section = recipients.subsection("exclude");
     let (run, _) = section.typed_text("run")?;
@@ -266,7 +267,7 @@ fn read_past_recipients(run: &str, states: Option<&Node>) -> Option<PastRecipien
     (!states.is_empty()).then(|| PastRecipients { run: run.to_owned(), states })
 }
 
-/// The URL of a list, or the problem and its remedy.
+/// Parses the URL of a list, or returns the problem and the remedy.
 fn parse_safe_url(text: &str) -> Result<Url, (&'static str, &'static str)> {
     let Ok(url) = Url::parse(text) else {
         return Err(("`url` is not a URL", "write a URL such as `https://crm.example/people.csv`"));
@@ -315,7 +316,7 @@ impl Resolver<'_> {
         read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
     }
 
-    /// Where consent is recorded; `None` without the key, or if it is wrong, which was reported.
+    /// Where consent is recorded. `None` if the key is missing, or is invalid, which was reported.
     pub(super) fn resolve_consent(&mut self, recipients: ConfigSection<'_>) -> Option<ConsentSource> {
         let entry = recipients.entry("consent").filter(|_| recipients.has_value("consent"))?;
         let section = ConfigSection::new(Some(&entry.value), CONSENT);
@@ -375,7 +376,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Refuses the list of recipients under `suppress`: all recipients would be skipped.
+    /// Refuses a file under `suppress` that is the list of recipients itself, because all recipients would be skipped.
     pub(super) fn refuse_own_list(&mut self, recipients: ConfigSection<'_>, source: Option<&RecipientSource>) {
         let Some(list) = source.and_then(RecipientSource::list_file) else { return };
         let Some(value) = recipients.find_value("suppress") else { return };
@@ -440,7 +441,7 @@ fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 impl Resolver<'_> {
-    /// The lookup tables, not read yet. Invalid ones are reported and omitted.
+    /// The lookup tables, whose files have not been read yet. Invalid tables are reported and omitted.
     pub(super) fn resolve_tables(&mut self, root: ConfigSection<'_>, vars: &[(String, String)]) -> Vec<TableFile> {
         let entries = root.find_value("data").and_then(|node| node.as_entries()).unwrap_or_default();
         let columns = self.columns.clone();

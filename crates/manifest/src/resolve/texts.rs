@@ -21,7 +21,7 @@ const ENDINGS: [&str; 6] = [".txt", ".tera", ".md", ".html", ".j2", ".tpl"];
 const PENDING_TEXT: &str = "…";
 
 impl Resolver<'_> {
-    /// The text under a key; `path` is the path of keys that becomes its name.
+    /// The text under a key. `path` is the path of the key, which becomes the name of the text.
     pub(super) fn resolve_text(&mut self, path: String, entry: &MapEntry) -> Option<NamedTemplate> {
         match entry.value.as_scalar() {
             Some(scalar) if !scalar.is_null() => self.resolve_inline_text(path, entry, scalar),
@@ -120,7 +120,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Warns about placeholders in the syntax of other programs, each at its location if it is known.
+    /// Warns about placeholders in the syntax of other programs. Each finding has the exact location of the
+    /// placeholder, if that is known.
     fn warn_about_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
         let found = find_placeholders(text, &self.columns);
         if found.is_empty() {
@@ -147,7 +148,7 @@ fn is_file_name(text: &str) -> bool {
 }
 
 impl Resolver<'_> {
-    /// The text under a key with `by`; `path` is the path of keys that becomes its name.
+    /// The text under a key with `by`. `path` is the path of the key, which becomes the name of the text.
     pub(super) fn resolve_chosen_text(&mut self, path: &str, entry: &MapEntry) -> Option<NamedTemplate> {
         let by =
             entry.value.find_entry("by")?.value.as_scalar().filter(|scalar| !scalar.is_null())?.text.trim().to_owned();
@@ -222,7 +223,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The template that includes the text selected by the word in a column.
+/// Builds the template that includes the text for the word in the column `by`.
 fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> String {
     let cell = if is_variable(by) { by.to_owned() } else { format!("recipient[{}]", quote_text(by)) };
     let mut source = String::new();
@@ -243,7 +244,7 @@ fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> S
     source
 }
 
-/// The beginning of the skip reason for a row without a text; the column `by` selects the text.
+/// The beginning of the reason for skipping a row that has no text for its value in the column `by`.
 #[must_use]
 pub fn missing_text_reason(by: &str) -> String {
     format!("there is no text for the value of {by}")
@@ -346,7 +347,7 @@ impl Placeholder {
     }
 }
 
-/// The remedy if a placeholder means the value with this name.
+/// The remedy for a placeholder that stands for the value called `name`.
 fn suggest_replacement(name: &str, written: &str) -> String {
     let of_a_price = if written.starts_with("${") {
         format!(", or `${{{{ {name} }}}}` for a price in dollars")
@@ -356,8 +357,8 @@ fn suggest_replacement(name: &str, written: &str) -> String {
     format!("write `{{{{ {name} }}}}` for the recipient's value{of_a_price}")
 }
 
-/// The usual column name for a name in other programs: `first_name` for `FirstName` and `FNAME`; `None` if the name has
-/// no Latin words.
+/// The usual column name for a name from another program, such as `first_name` for `FirstName` and `FNAME`. `None` if
+/// the name has no Latin words.
 fn guess_column_name(name: &str) -> Option<String> {
     let known = |short: &str| match short {
         "fname" => Some("first_name"),
@@ -381,7 +382,7 @@ fn guess_column_name(name: &str) -> Option<String> {
     (is_mixed && is_variable(&words)).then_some(words)
 }
 
-/// The name in texts of the column with this name or header, in any spelling.
+/// Finds a column by name or header in any spelling, and returns the name that texts use for the column.
 fn find_column<'c>(name: &str, columns: &'c ColumnHeaders) -> Option<&'c str> {
     let simple = simplify_name(name);
     let column = columns
@@ -390,7 +391,7 @@ fn find_column<'c>(name: &str, columns: &'c ColumnHeaders) -> Option<&'c str> {
     column.filter(|_| !simple.is_empty()).map(|(known, _)| known.as_str())
 }
 
-/// The letters and digits of a name.
+/// The letters and digits of a name in lower case, without apostrophes.
 fn simplify_name(name: &str) -> String {
     name.chars().filter(|&c| c.is_alphanumeric() && !is_apostrophe(c)).flat_map(char::to_lowercase).collect()
 }
@@ -419,7 +420,7 @@ pub(super) fn find_placeholders(text: &str, columns: &ColumnHeaders) -> Vec<Plac
 }
 
 impl PlaceholderSyntax {
-    /// The placeholder that begins here.
+    /// The placeholder that begins at the byte `at`, if there is one.
     fn placeholder_at(&self, text: &str, at: usize, columns: &ColumnHeaders) -> Option<Placeholder> {
         let inner = text[at..].strip_prefix(self.open)?;
         let close = inner.find(self.close)?;
@@ -447,7 +448,7 @@ fn is_person_word(inner: &str, columns: &ColumnHeaders) -> bool {
     is_one_word(inner, columns) && is_person_value(inner, columns)
 }
 
-/// Whether words mean a value of a person: they are a column, a known word, or contain `_`.
+/// Whether the words stand for a value of a person, because they name a column, are a known word, or contain `_`.
 fn is_person_value(inner: &str, columns: &ColumnHeaders) -> bool {
     let means_one = || PERSON_WORDS.contains(&simplify_name(inner).as_str()) || inner.contains('_');
     is_words(inner, columns) && (means_one() || find_column(inner, columns).is_some())

@@ -60,7 +60,7 @@ pub enum CampaignDay {
 }
 
 impl CampaignDay {
-    /// The date in a time zone, or in that of the computer.
+    /// The date in a time zone, or in the computer's time zone if none is given.
     pub(super) fn resolve_date(self, zone: Option<&str>) -> Date {
         match self {
             CampaignDay::Is(date) | CampaignDay::Coming(date) => date,
@@ -73,7 +73,7 @@ impl CampaignDay {
 }
 
 impl Resolver<'_> {
-    /// The time zone, if it exists.
+    /// The campaign's time zone. An unknown name is reported.
     pub(super) fn resolve_timezone(&mut self, root: ConfigSection<'_>) -> Option<String> {
         let (name, span) = root.typed_text("timezone")?;
         if let Ok(zone) = TimeZone::get(name) {
@@ -84,7 +84,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// Whether `timezone` is missing, and is not reported as an unknown key because it is misspelt or misplaced.
+    /// Whether `timezone` is missing. False if a misspelt or misplaced `timezone` is reported as an unknown key.
     pub(super) fn lacks_timezone(&self, root: ConfigSection<'_>) -> bool {
         let is_misplaced = |finding: &Finding| {
             let place = finding.place.as_ref().filter(|_| *finding.rule == rules::UNKNOWN_KEY);
@@ -94,7 +94,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The remedy for a name that is not in the time zone database. It never suggests a zone with another offset.
+/// The remedy for a name that is not in the time zone database. The remedy never suggests a zone with another offset.
 #[must_use]
 pub fn suggest_zone(name: &str) -> String {
     const ZONE_HELP: &str = "write a name from the time zone database, such as `Europe/Kyiv`";
@@ -185,7 +185,7 @@ const KEYS: [(&str, TimingParser); 3] =
     [("at", Timing::parse_at), ("every", Timing::parse_every), ("cron", Timing::parse_cron)];
 
 impl Resolver<'_> {
-    /// The schedule, if there is one; errors were reported.
+    /// The schedule. `None` if there is none, or if it has errors, which were reported.
     pub(super) fn resolve_schedule(&mut self, root: ConfigSection<'_>, zone: Option<&str>) -> Option<Schedule> {
         let key = &root.entry("schedule")?.key_span;
         let section = root.subsection("schedule");
@@ -204,7 +204,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The local times, which one key defines.
+    /// The local times of the schedule, which exactly one key must define.
     fn resolve_timing(&mut self, section: ConfigSection<'_>, schedule: &Range<usize>) -> Option<Timing> {
         let typed: Vec<_> =
             KEYS.into_iter().filter_map(|(name, read)| Some((name, read, section.typed_text(name)?))).collect();
@@ -230,7 +230,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The last day.
+    /// The last day of the schedule. An invalid date is reported.
     fn resolve_end_date(&mut self, section: ConfigSection<'_>) -> Option<Date> {
         let (text, span) = section.typed_text("ends")?;
         let read = Date::strptime("%Y-%m-%d", text);
@@ -244,7 +244,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// The window, `Some(None)` without one; `None` if it is wrong, which was reported.
+    /// The sending window. `Some(None)` if the campaign has none; `None` if it is invalid, which was reported.
     pub(super) fn resolve_window(&mut self, root: ConfigSection<'_>) -> Option<Option<SendingWindow>> {
         let delivery = root.subsection("delivery");
         let read = read_window(delivery, ColumnSupport::Known, self.report);
@@ -254,7 +254,7 @@ impl Resolver<'_> {
         read
     }
 
-    /// The deadline, `Some(None)` without one; `None` if it is wrong, which was reported.
+    /// The deadline. `Some(None)` if the campaign has none; `None` if it is invalid, which was reported.
     pub(super) fn resolve_until(&mut self, root: ConfigSection<'_>) -> Option<Option<SendingDeadline>> {
         let Some((text, span)) = root.subsection("delivery").typed_text("until") else { return Some(None) };
         if let Ok(Seconds(seconds)) = text.parse() {
@@ -293,7 +293,7 @@ impl Resolver<'_> {
         DailyLimits::new(counts, TimeZone::get(zone?).ok()?)
     }
 
-    /// Reports that local times need a time zone.
+    /// Reports a key with local times if `timezone` is missing.
     fn require_zone(&mut self, root: ConfigSection<'_>, key: &str, rule: &'static Rule, span: &Range<usize>) {
         if self.lacks_timezone(root) {
             let finding = Finding::new(rule, format!("`{key}` contains times, so `timezone` must be set"));
@@ -302,12 +302,13 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a file name contains a date placeholder or something like it.
+/// Whether a file name contains a date placeholder or the beginning of any other template tag.
 pub(super) fn has_placeholder(name: &str) -> bool {
     name.contains("{{") || name.contains("{%")
 }
 
-/// The file name on a day: `daily-{{ today }}.csv` is `daily-2026-12-01.csv`; `None` if braces contain anything else.
+/// Inserts the date into a file name: `daily-{{ today }}.csv` becomes `daily-2026-12-01.csv`. `None` if braces contain
+/// anything but `today`.
 pub(super) fn insert_date(name: &str, today: Date) -> Option<String> {
     let mut pieces = name.split("{{");
     let mut dated = pieces.next().unwrap_or_default().to_owned();

@@ -22,7 +22,7 @@ pub(crate) struct KnownKeys<'k> {
 /// The widths that a tab can have in an editor.
 const TAB_WIDTHS: [usize; 6] = [2, 4, 8, 3, 1, 6];
 
-/// The fix for the syntax error that a finding about `span` explains, if it lets YAML read more of the file.
+/// The fix for a syntax error that is reported at `span`. `None` if the fix would not let YAML read more of the file.
 pub(super) fn fix_error(error: &ScanError, text: &str, span: &Range<usize>, keys: KnownKeys<'_>) -> Option<Fix> {
     use ErrorKind as E;
     let fix = match error.kind() {
@@ -64,7 +64,7 @@ fn find_error(text: &str) -> Option<usize> {
     Some(mistakes::floor_boundary(text, error.marker().byte_offset().unwrap_or(0)))
 }
 
-/// The events of a file without their places.
+/// Parses a file and returns the events without their locations.
 fn read_events(text: &str) -> Result<Vec<Event<'_>>, ScanError> {
     let options = options! { emit_anchor_events: true, flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
     Parser::new_from_str_with_options(text, options).map(|event| event.map(|(event, _)| event)).collect()
@@ -92,7 +92,7 @@ pub(super) fn quote_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Opti
     Some(Fix::new("put the value in quotes", edits))
 }
 
-/// Escapes the quotes inside a quoted text that begins in the line of `at`.
+/// Escapes the quotes inside a quoted text that begins on the line that contains the byte `at`.
 fn escape_quotes(text: &str, at: usize, quote: char, keys: KnownKeys<'_>) -> Option<Fix> {
     let line = line_around(text, at);
     let colon = text[line.clone()].find(": ")? + line.start;
@@ -126,10 +126,10 @@ fn find_text_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Rang
     (is_whole && is_plain && !continues).then(|| start..start + value.len())
 }
 
-/// Replaces tabs with spaces: the one after a key, or all in the indentation of the file.
+/// Replaces the tab after a key, or all tabs in the indentation of the file, with spaces.
 ///
-/// The indentation has no fix if the width of a tab matters: if YAML could read the file in two ways. If the file has
-/// further errors, only the lines above the next error are compared; these must contain all the tabs.
+/// There is no fix for the indentation if YAML would read the file differently for different tab widths. If the file
+/// has further errors, only the lines above the next error are compared, and they must contain all tabs.
 fn replace_tabs(text: &str, span: &Range<usize>) -> Option<Fix> {
     let line = line_around(text, span.start);
     let before = &text[line.start..span.start];
@@ -183,7 +183,8 @@ pub(super) fn replace_no_break_spaces(text: &str, line: usize, indentation: &str
     is_clear.then(|| Fix::new("indent with ordinary spaces", edits.collect::<Vec<_>>()))
 }
 
-/// Whether a line might continue a text of several lines: the line that it is indented under has a value.
+/// Whether a line might continue a text of several lines, because the line above it with less indentation already has a
+/// value.
 pub(super) fn continues_text(text: &str, line: usize, column: usize) -> bool {
     let mut above = text[..line].lines().rev().filter(|line| !line.trim().is_empty());
     let under = above.find_map(|line| {
@@ -225,7 +226,7 @@ mod tests {
     use crate::yaml::read_tree;
     use campaign_core::finding::{SourceText, apply_fixes};
 
-    /// The file after its only fix. `None` if its findings have none.
+    /// The file after all fixes. `None` if no finding has a fix.
     fn fix(yaml: &str) -> Option<String> {
         let mut report = FindingCollector::new(&SourceText::new("a.yaml", yaml));
         let root = read_tree(&mut report);

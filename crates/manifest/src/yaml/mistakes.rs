@@ -151,13 +151,13 @@ impl<'t> ErrorPosition<'t> {
         &self.text[self.line.start..self.at]
     }
 
-    /// The character at the location.
+    /// The span of the character at the error.
     fn character_span(&self) -> Range<usize> {
         let length = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
         self.at..self.at + length
     }
 
-    /// From the location to the end of the line.
+    /// The span from the error to the end of the line.
     fn rest_of_line(&self) -> Range<usize> {
         self.at..self.at + self.text[self.at..self.line.end].trim_end().len()
     }
@@ -167,7 +167,7 @@ impl<'t> ErrorPosition<'t> {
         start..start + self.text[start..self.line.end].trim_end().len()
     }
 
-    /// The part after the first `: ` or `- ` of the line; the whole line without one.
+    /// The part of the line after the first `: `, or after `- ` at the start; the whole line if it has neither.
     fn value_span(&self) -> Range<usize> {
         let line = self.trimmed_line();
         let text = &self.text[line.clone()];
@@ -206,7 +206,7 @@ impl<'t> ErrorPosition<'t> {
         (finding.help(help), self.trimmed_line())
     }
 
-    /// The last non-empty line above.
+    /// The last non-empty line above the line with the error.
     fn find_line_above(&self) -> Option<LineAbove<'t>> {
         let line = self.text[..self.line.start].lines().rev().find(|line| !line.trim().is_empty())?;
         let text = line.trim_start_matches([' ', '-', '\u{feff}']);
@@ -237,7 +237,7 @@ impl<'t> ErrorPosition<'t> {
         (finding.help(help), self.trimmed_line())
     }
 
-    /// A second colon: in a text that needs quotes, or a key indented under a finished value.
+    /// Explains a second colon, which is either in a text that needs quotes or after a key that is indented too deeply.
     fn explain_colon(&self) -> (Finding, Range<usize>) {
         if self.text_before().contains(": ") {
             let finding = Finding::new(
@@ -254,7 +254,7 @@ impl<'t> ErrorPosition<'t> {
         (Finding::new(&rules::YAML_INDENTATION, message).help(ALIGN_HELP), self.trimmed_line())
     }
 
-    /// A value that begins with a character that has a meaning in YAML.
+    /// Explains a value that begins with a character that has a special meaning in YAML or is not allowed.
     fn explain_first_character(&self) -> (Finding, Range<usize>) {
         match self.text[self.at..].chars().next() {
             Some(c) if c.is_control() => {
@@ -360,7 +360,7 @@ fn find_slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>
     find_curly_quotes(first, rest, is_key).or_else(|| find_stuck_value(first, rest, is_key))
 }
 
-/// A known key with a value in typographic quotes, inside which YAML sees a key or a comment.
+/// Finds a known key whose value is in typographic quotes and contains text that YAML reads as a key or a comment.
 fn find_curly_quotes(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
     let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
     let (key, value) = rest[skipped..].split_once(": ")?;
@@ -374,7 +374,7 @@ fn find_curly_quotes(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -
     })
 }
 
-/// A known key with its value directly after the colon.
+/// Finds a known key whose value follows the colon without a space.
 fn find_stuck_value(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
     let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
     let (key, value) = rest[skipped..].split_once(':')?;

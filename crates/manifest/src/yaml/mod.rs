@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// The entries, if it is a map; empty without a value.
+    /// The entries, if the node is a map; empty if it has no value.
     pub fn as_entries(&self) -> Option<&[MapEntry]> {
         match &self.content {
             NodeContent::Map(entries) => Some(entries),
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// The items, if it is a list.
+    /// The items, if the node is a list.
     pub fn as_items(&self) -> Option<&[Node]> {
         match &self.content {
             NodeContent::List(items) => Some(items),
@@ -127,7 +127,7 @@ impl Node {
         }
     }
 
-    /// The number of bytes in all its keys and values.
+    /// The total size of all keys and values in bytes.
     pub(crate) fn count_bytes(&self) -> usize {
         match &self.content {
             NodeContent::Scalar(scalar) => scalar.text.len(),
@@ -155,8 +155,8 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// A node as JSON.
 ///
-/// A number stays text if it would lose something: a leading zero or plus sign (phone numbers, codes), more digits than
-/// JSON readers keep, or an infinite value.
+/// Numbers with a leading zero or plus sign (phone numbers, codes) or too many digits for JSON readers stay text, as do
+/// infinite values.
 pub(crate) fn node_to_json(node: &Node) -> Value {
     match &node.content {
         NodeContent::Scalar(scalar) => scalar_to_json(scalar),
@@ -214,7 +214,7 @@ const MAX_ALIASES: usize = 100;
 /// The maximum number of bytes that aliases can repeat: the maximum size of a file.
 const MAX_REPEATED_BYTES: usize = 1 << 20;
 
-/// Parses the file of the collector and reports findings; `None` if it cannot be read.
+/// Parses the file of the collector and reports findings; `None` if the file cannot be read.
 pub(crate) fn read_tree(report: &mut FindingCollector) -> Option<Node> {
     let source = report.source.clone();
     let options = options! { emit_anchor_events: true, flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
@@ -282,7 +282,7 @@ impl<'s> TreeReader<'s, '_> {
         Ok(root)
     }
 
-    /// The next event that is not about an anchor, with its bytes.
+    /// The next event other than an anchor, with the bytes that it covers.
     fn next(&mut self) -> Result<(Event<'s>, Range<usize>), FatalFinding> {
         loop {
             let Some(event) = self.events.next() else { return Ok((Event::StreamEnd, 0..0)) };
@@ -381,7 +381,7 @@ impl<'s> TreeReader<'s, '_> {
         }
     }
 
-    /// The name of a key; anything else is reported.
+    /// Returns the name of a key. Anything that is not a valid name is reported.
     fn read_key(&mut self, key: &Node, map: &Range<usize>) -> Option<String> {
         let unquoted = self.report.source.text()[map.start..].starts_with("{{");
         match key.as_scalar() {
@@ -434,7 +434,7 @@ impl<'s> TreeReader<'s, '_> {
         Ok(node)
     }
 
-    /// Counts values against the limits of a file.
+    /// Counts values, and returns a finding if the file has too many or nests them too deeply.
     fn count_nodes(
         &mut self,
         count: usize,
@@ -454,15 +454,15 @@ impl<'s> TreeReader<'s, '_> {
         Err(self.fatal_finding(span, Finding::new(&rules::FILE_TOO_COMPLEX, problem).help(help)))
     }
 
-    /// Reports a tag without quoting it in the message, because it might be an API key. The excerpt at its location
-    /// shows the tag, if that is allowed.
+    /// Reports a tag without quoting it in the message, because it might be an API key. The source excerpt shows the
+    /// tag, if source excerpts are allowed.
     fn report_tag(&mut self, span: &Range<usize>) {
         let message = "YAML reads a word that starts with `!` as a tag, and removes it from the value";
         let fix = self.fix_quotes(span.start);
         self.report.add(span, Finding::new(&rules::YAML_TAG, message).help("put the whole value in quotes").fix(fix));
     }
 
-    /// The quotes that keep the text at `start` as it is typed.
+    /// The fix that puts the text at `start` in quotes, which keep it as it was typed.
     fn fix_quotes(&self, start: usize) -> Option<Fix> {
         self.report.with_keys(|source, keys| fixes::quote_value(source.text(), start, keys))
     }

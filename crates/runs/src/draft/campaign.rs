@@ -64,7 +64,7 @@ pub fn draft_campaign(name: &str, list: Option<&DraftList>) -> Vec<DraftFile> {
     drafts
 }
 
-/// A file of one campaign.
+/// A file that belongs to one campaign only.
 pub(super) fn own_file(path: String, text: String, what: &'static str) -> DraftFile {
     DraftFile { path, text, description: what, shared: false }
 }
@@ -246,7 +246,7 @@ impl DraftList {
         Ok(list)
     }
 
-    /// The columns that get a new name: the name, and the header.
+    /// The columns that get a new name, each as a pair of the name and the header.
     #[must_use]
     pub fn renamed_columns(&self) -> Vec<(String, String)> {
         let phone = ("phone".to_owned(), self.phone.clone());
@@ -267,7 +267,7 @@ impl DraftList {
     }
 }
 
-/// Counts the rows without a valid number. `check` reports rows that cannot be read.
+/// Counts the rows without a valid number. Rows that cannot be read are not counted here, because `check` reports them.
 fn count_invalid_rows(mut reader: RecipientReader<impl Read>, region: Option<Region>) -> Option<InvalidRows> {
     let phone = reader.header().phone();
     let (mut chunk, mut invalid, mut of) = (Chunk::new(), None, 0);
@@ -280,7 +280,7 @@ fn count_invalid_rows(mut reader: RecipientReader<impl Read>, region: Option<Reg
     invalid.map(|invalid| InvalidRows { total: of, ..invalid })
 }
 
-/// Adds the probable place of the list to the findings, if it differs.
+/// Adds advice to the first finding if the list is probably on another sheet or has its header in another row.
 fn add_likely_place(mut findings: Vec<Finding>, path: &Path, form: &ListFormat) -> Vec<Finding> {
     let Some(first) = findings.first_mut() else { return findings };
     let Some(place) = find_list(|| regular_file::open(path), path, form, None) else { return findings };
@@ -414,8 +414,8 @@ pub fn draft_example(name: &str, example: &ExampleCampaign, now: Timestamp) -> V
     drafts.chain([schema_file()]).collect()
 }
 
-/// Replaces `DATE+10`, `DATE-10` and `BIRTHDAY+10` with the dates that are that many days from today, and `WEEKDAY+10`
-/// with the first day from then on that is not at a weekend.
+/// Replaces `DATE+10`, `DATE-10` and `BIRTHDAY+10` with the date that many days from today. `WEEKDAY+10` becomes that
+/// date or, if it is on a weekend, the next Monday.
 fn insert_dates(text: &str, today: Date) -> String {
     // Descending, because `DATE+1` is a prefix of `DATE+10`.
     let distances = (0..=MAX_DAYS).rev().flat_map(|days| [days, -days]);
@@ -427,7 +427,7 @@ fn insert_dates(text: &str, today: Date) -> String {
     })
 }
 
-/// This date, or the Monday after it if it is at a weekend.
+/// The date, or the next Monday if the date is on a weekend.
 fn skip_weekend(date: Date) -> Date {
     let days_to_monday = match date.weekday() {
         Weekday::Saturday => 2,

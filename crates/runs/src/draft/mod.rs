@@ -63,7 +63,7 @@ pub enum DraftError {
 /// Writes all files or none. Existing files that campaigns share are kept.
 ///
 /// # Errors
-/// If another one of them exists, or one cannot be written.
+/// If a file that is not shared already exists, or a file cannot be written.
 pub fn write_drafts(drafts: &[DraftFile]) -> Result<(), DraftError> {
     let is_there = |draft: &DraftFile| Path::new(&draft.path).symlink_metadata().is_ok();
     if let Some(draft) = drafts.iter().find(|draft| !draft.shared && is_there(draft)) {
@@ -111,7 +111,7 @@ pub struct ProfileDraft {
 }
 
 impl ProfileDraft {
-    /// Prepares the profile for a file, which might not exist yet.
+    /// Prepares to add the profile to a file, which might not exist yet.
     ///
     /// # Errors
     /// If the file cannot be read, or the profile is invalid.
@@ -130,7 +130,7 @@ impl ProfileDraft {
     /// Replaces the file atomically and keeps its mode. A symbolic link is followed.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self) -> Result<(), DraftError> {
         let unwritten = |error| DraftError::CannotWrite { path: self.file.display().to_string(), error };
         let place = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
@@ -170,7 +170,7 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// Writes a key into a new file. A folder that is created for it is excluded from git.
+    /// Writes a key into a new file. A folder that is created for the file is excluded from git.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
@@ -227,8 +227,8 @@ pub struct GatewayLine {
 }
 
 impl GatewayLine {
-    /// Prepares the line for a campaign file. `None` if the file is not a campaign, names a gateway already, or cannot
-    /// be extended by one line.
+    /// Prepares to add a `gateway` line to a campaign file. `None` if the file is not a campaign, already names a
+    /// gateway, or cannot be extended by one line.
     #[must_use]
     pub fn prepare(file: &Path, gateway: &str) -> Option<Self> {
         let before = read_campaign_text(file)?;
@@ -239,7 +239,7 @@ impl GatewayLine {
     /// Writes the file.
     ///
     /// # Errors
-    /// If it cannot be written, or changed since it was read.
+    /// If the file cannot be written, or has changed since it was read.
     pub fn write(&self) -> Result<(), DraftError> {
         let unwritten = |error| DraftError::CannotWrite { path: self.file.display().to_string(), error };
         if read_campaign_text(&self.file).as_ref() != Some(&self.before) {
@@ -262,14 +262,14 @@ pub fn find_campaigns(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| is_yaml(path) && is_campaign(path)).collect()
 }
 
-/// Reads a file. `None` if that fails, or it is larger than a campaign file can be.
+/// Reads a file. `None` if the file cannot be read, or is larger than a campaign file can be.
 fn read_campaign_text(file: &Path) -> Option<String> {
     let mut text = String::new();
     let read = regular_file::open(file).ok()?.take(MAX_BYTES + 1).read_to_string(&mut text).ok()?;
     (read as u64 <= MAX_BYTES).then_some(text)
 }
 
-/// Inserts the line after a commented-out `gateway`, or else at the end.
+/// Inserts a `gateway` line after a commented-out one, or else at the end of the file.
 fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
     let mut wanted: Mapping = serde_yaml::from_str(before).ok()?;
     if wanted.contains_key(GATEWAY_KEY) || !wanted.contains_key(CHANNELS_KEY) {

@@ -380,7 +380,7 @@ pub enum RunPhase {
 }
 
 impl Error {
-    /// The findings with the details.
+    /// The findings that give the details of the error; empty for most errors.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         match self {
@@ -437,7 +437,7 @@ pub enum TemplateRefusal {
     },
 }
 
-/// Counts the problems.
+/// Describes how many problems were found.
 fn describe_problem_count(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let what =
@@ -465,7 +465,8 @@ fn list_names(names: &[String]) -> String {
     join_alternatives(names.iter().map(String::as_str))
 }
 
-/// Describes a campaign that another process holds. Lookups and code calls are not campaigns.
+/// Describes a campaign that another process holds. For lookups and verification calls, the wording is different,
+/// because they are not campaigns.
 fn describe_busy(campaign: &str, gateway: &str, since: Option<Timestamp>) -> String {
     let since = since.map(|since| format!(" (started {})", format_local_minute(since))).unwrap_or_default();
     match SingleKind::from_name(campaign) {
@@ -488,7 +489,7 @@ fn describe_single_run(run: &str) -> String {
     }
 }
 
-/// Describes the place of a host, for a sentence such as "the gateway was …".
+/// Describes where a host is, for a sentence such as "the gateway was …".
 #[must_use]
 pub fn describe_host(host: &str) -> String {
     match host {

@@ -57,7 +57,7 @@ pub struct EarlierEdition {
 }
 
 impl InputChanges {
-    /// The changes of settings and of the list, if there are any.
+    /// The changes to settings and to the list; `None` if nothing has changed.
     pub(crate) fn from_parts(settings: Vec<String>, list: Option<String>, name: &RecipientSource) -> Option<Self> {
         match (settings, list) {
             (settings, None) if settings.is_empty() => None,
@@ -83,13 +83,13 @@ impl InputChanges {
 }
 
 impl EarlierEdition {
-    /// The edition of the run, in a sentence.
+    /// The edition of the unfinished run, worded for use in a sentence.
     #[must_use]
     pub fn describe_unfinished(&self) -> String {
         describe_edition(&self.unfinished)
     }
 
-    /// The current edition, in a sentence.
+    /// The current edition, worded for use in a sentence.
     #[must_use]
     pub fn describe_current(&self) -> String {
         describe_edition(&self.current)

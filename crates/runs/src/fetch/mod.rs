@@ -62,7 +62,7 @@ impl From<std::io::Error> for FetchError {
     }
 }
 
-/// The campaign with its list, fetched again unless it is a file.
+/// Fetches the list, unless it is a file, and returns the campaign with the list.
 ///
 /// # Errors
 /// If the list is incomplete.
@@ -100,7 +100,7 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<
     Ok(Arc::new(inputs.with_list(CampaignList::Fetched(Arc::new(list)))))
 }
 
-/// A secret that a source needs.
+/// Reads a secret that a source needs.
 fn read_secret(kept: &SecretSource, what: &str) -> Result<SecretString, FetchError> {
     kept.read_secret(what, &|name| std::env::var(name).ok()).map_err(FetchError::new)
 }
@@ -120,7 +120,7 @@ async fn fetch_within(
     tokio::time::timeout(longest, fetching).await.map_err(late).flatten()
 }
 
-/// The finding that the list could not be fetched, at its key in the campaign file.
+/// The error for a list that could not be fetched. The finding points to the key of the list in the campaign file.
 fn refuse_list(inputs: &Inputs, failed: FetchError) -> Error {
     let (campaign, FetchError { why, help }) = (&inputs.campaign, failed);
     let recipients = &campaign.recipients;
@@ -132,7 +132,8 @@ fn refuse_list(inputs: &Inputs, failed: FetchError) -> Error {
     }])
 }
 
-/// The names of environment variables with our secrets, which are hidden from programs.
+/// The names of environment variables that contain secrets of profiles and notifications. They are hidden from list
+/// commands.
 fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
     let gateways = profiles.load(Some(&inputs.campaign.file)).unwrap_or_default();
     let of_profiles = gateways.profiles().iter().flat_map(|profile| {
@@ -183,7 +184,7 @@ pub struct FetchedList {
 }
 
 impl ListSpool {
-    /// Creates a file in the state folder and removes the orphans of dead processes.
+    /// Creates a file in the state folder, and removes files that ended processes left behind.
     fn new(state: &Path) -> io::Result<Self> {
         let folder = state.join("lists");
         private::create_folder(&folder)?;
@@ -236,12 +237,12 @@ impl Drop for ListSpool {
 }
 
 impl FetchedList {
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How findings name it.
+    /// The name of the list in findings.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -285,8 +286,8 @@ async fn fetch_from_run(
     Ok(Ok(spool))
 }
 
-/// Polls messages without a final status in the earlier run that the list comes from. Failures are reported when the
-/// list is fetched.
+/// Updates message statuses of the earlier runs whose recipients the campaign uses or excludes. An unknown run is
+/// ignored here and reported when the recipients are selected.
 pub(crate) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
     let ledger = adapters.ledger.as_ref();
     let mut runs = Vec::new();
@@ -305,7 +306,8 @@ pub(crate) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs) -> Resu
     Ok(())
 }
 
-/// Polls the gateway for the statuses of a run. If it does not answer, the known statuses are used.
+/// Polls the gateway for message statuses of a run, and reconciles messages in doubt. If the gateway does not answer,
+/// the known statuses are used.
 async fn update_statuses(adapters: &Adapters, run: Run) {
     let name = run.name();
     if let Err(error) = poll_run(adapters, &run, Polling::Open, MAX_WAIT).await {

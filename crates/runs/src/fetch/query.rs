@@ -236,7 +236,7 @@ impl ListWriter {
     }
 }
 
-/// The query with each `:today` replaced with the database's own parameter, and the number of replacements.
+/// Returns the query with each `:today` replaced by the database's parameter syntax, and how many were replaced.
 fn bind_date(wanted: &ListQuery, parameter: &str) -> Result<(String, usize), FetchError> {
     let several =
         || FetchError::new("`sql` contains more than one statement").with_help("write a single `select` statement");
@@ -288,8 +288,8 @@ fn describe_error(error: &sqlx::Error, address: &SecretString) -> String {
 /// The date parameter of a query.
 const DATE_PARAMETER: &str = ":today";
 
-/// Replaces each `:today` with the database's own parameter and returns the number of replacements. `None` if there are
-/// several queries.
+/// Replaces each `:today` in a query with `place`, and returns the new query and the count of replacements. Returns
+/// `None` if `sql` contains more than one statement.
 pub(super) fn replace_date(sql: &str, place: &str) -> Option<(String, usize)> {
     let (mut text, mut dates, mut rest) = (String::with_capacity(sql.len()), 0, sql);
     while let Some(next) = rest.chars().next() {
@@ -312,7 +312,7 @@ pub(super) fn replace_date(sql: &str, place: &str) -> Option<(String, usize)> {
     Some((text, dates))
 }
 
-/// The next token of a query: a string, quoted name, comment or parameter, else one character.
+/// Returns the next token of a query: a string, quoted name, comment, cast or parameter, or else a single character.
 fn next_token(rest: &str) -> &str {
     let until = |from: usize, end: &str| rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len());
     let length = match rest.as_bytes() {
@@ -328,7 +328,7 @@ fn next_token(rest: &str) -> &str {
     &rest[..length]
 }
 
-/// The length of a dollar-quoted string of PostgreSQL: `$tag$…$tag$`.
+/// Returns the length of the PostgreSQL dollar-quoted string (`$tag$…$tag$`) at the start of `rest`, if there is one.
 fn dollar_quoted_length(rest: &str) -> Option<usize> {
     let tag = &rest[..rest[1..].find('$')? + 2];
     let name = &tag[1..tag.len() - 1];
@@ -337,7 +337,7 @@ fn dollar_quoted_length(rest: &str) -> Option<usize> {
     is_tag.then(|| rest[tag.len()..].find(tag).map_or(rest.len(), |at| tag.len() * 2 + at))
 }
 
-/// Whether the rest contains only comments, whitespace and semicolons.
+/// Whether `rest` contains only comments, whitespace and semicolons.
 fn is_blank(rest: &str) -> bool {
     let mut rest = rest.trim_start();
     while rest.starts_with("--") || rest.starts_with("/*") {
@@ -353,8 +353,8 @@ pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 
 /// Wraps a PostgreSQL query so that it fails with [`LONG_ROW`] if a row is too long.
 ///
-/// `OFFSET 0` keeps the server from evaluating rows that the query itself omits, and from changing their order. As
-/// text, a row has additional quotes, at most as many as it has characters.
+/// `OFFSET 0` keeps the server from evaluating rows that the query itself omits, and from reordering the rows. The text
+/// form of a row contains extra quotes, at most as many as the row has characters.
 pub(super) fn bound_postgres_query(sql: &str) -> String {
     let most = 4 * RECORD_LIMIT;
     format!(

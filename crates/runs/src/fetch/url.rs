@@ -36,7 +36,7 @@ pub(super) async fn fetch_from_url(wanted: &ListUrl, mut spool: ListSpool) -> Re
     Ok(spool)
 }
 
-/// Follows redirects and returns the last response.
+/// Requests the list, follows redirects, and returns the final response.
 async fn follow_redirects(wanted: &ListUrl) -> Result<Response, FetchError> {
     let headers = build_headers(wanted)?;
     let mut url = wanted.url.clone();
@@ -81,7 +81,7 @@ fn redirect_target(from: &Url, answer: &Response) -> Option<Url> {
 
 /// Returns the target of a redirect if it is allowed: on the same host, or over HTTPS if no headers are sent.
 ///
-/// With `stays_public`, an earlier host is on the internet, so this one must be too.
+/// `stays_public` means that an earlier host was on the internet, so the target must be on the internet too.
 fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
     let asks = "ask the provider of the list for an https link";
     if !to.username().is_empty() || to.password().is_some() {
@@ -136,7 +136,7 @@ fn build_headers(wanted: &ListUrl) -> Result<HeaderMap, FetchError> {
     Ok(headers)
 }
 
-/// Describes an error without the URL, whose query might be a secret.
+/// Describes an error without the URL, whose query might contain a secret.
 fn describe_error(error: &reqwest::Error) -> FetchError {
     FetchError::new(match RequestFailure::from_error(error) {
         RequestFailure::PrivateAddress => return private_address_error(),
@@ -177,7 +177,7 @@ pub(super) fn check_status(status: StatusCode) -> Result<(), FetchError> {
 const INCOMPLETE_HELP: &str =
     "configure the server, or the proxy in front of it, to send the whole list with status 200";
 
-/// Refuses a response whose headers do not promise the whole list in a readable form.
+/// Refuses a response whose headers do not guarantee a complete list in a supported encoding.
 pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(), FetchError> {
     if headers.contains_key(CONTENT_RANGE) {
         return Err(
@@ -228,7 +228,7 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> String {
 mod tests {
     use super::*;
 
-    /// Whether a redirect is followed, or why not.
+    /// Returns the target of a redirect, or the reason why the redirect is refused.
     fn redirect_result(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
         let from: Url = from.parse().unwrap();
         let to = from.join(to).unwrap();

@@ -31,7 +31,7 @@ const MAX_LISTED: usize = 20;
 /// The most characters of a text. Telegram accepts 4096.
 const MAX_CHARACTERS: usize = 3_500;
 
-/// Creates a notification of a notice, if its occasion is selected.
+/// Creates a notification for a notice if the settings select the notice's occasion.
 #[must_use]
 pub fn create_notification(notify: &NotifySettings, notice: &Notice) -> Option<NewNotification> {
     if !notify.when.contains(&notice.occasion) {
@@ -79,7 +79,7 @@ pub fn run_notice(
     }
 }
 
-/// Merges notices of one occasion into one. Its figures are those of the last notice.
+/// Merges notices of the same occasion into a single notice. The figures come from the last notice.
 fn merge_notices(notices: &[Notice]) -> Option<Notice> {
     let (last, before) = notices.split_last()?;
     if before.is_empty() {
@@ -143,10 +143,10 @@ impl AllowedPrograms {
 /// Called after each attempt with whether it succeeded.
 pub type OnNotified = Arc<dyn Fn(bool) + Send + Sync>;
 
-/// Delivers due notifications at the end of a run, for a short time. A server delivers the rest.
+/// Delivers due notifications at the end of a run, for a short time. A server delivers the remaining notifications.
 ///
-/// If a server runs, notifications that wait to be merged are left to it. Otherwise no other process might deliver
-/// them.
+/// If a server runs, it delivers notifications that wait to be merged. Without a server, these notifications do not
+/// wait, because no other process might deliver them.
 ///
 /// # Errors
 /// If the ledger cannot be read or written.
@@ -163,7 +163,7 @@ pub async fn notify_at_run_end(
     notify_once(ledger, clock, apart, RUN_END_TIMEOUT, programs, &(Arc::new(|_| {}) as OnNotified)).await
 }
 
-/// Delivers due notifications until shutdown. If several processes use one ledger, one of them delivers.
+/// Delivers due notifications until shutdown. If several processes use the same ledger, only one process delivers.
 ///
 /// # Errors
 /// If the ledger cannot be read or written.
@@ -282,7 +282,7 @@ async fn deliver_group(group: &[Notification], patience: Duration) -> Result<(),
     }
 }
 
-/// The outcome to record for each notification. Those that were tried for long enough are given up.
+/// Decides which outcome to record for each notification. Undelivered notifications are given up once they are too old.
 fn decide_outcomes(group: &[Notification], now: Timestamp, taken: bool) -> Vec<(Vec<i64>, NotificationOutcome)> {
     if taken {
         return vec![(group.iter().map(|one| one.key).collect(), NotificationOutcome::Sent)];
@@ -295,7 +295,7 @@ fn decide_outcomes(group: &[Notification], now: Timestamp, taken: bool) -> Vec<(
     verdicts.into_iter().filter(|(keys, _)| !keys.is_empty()).collect()
 }
 
-/// The delay after this many tries.
+/// The delay before the next try after this many tries.
 fn retry_delay(tries: u32) -> Duration {
     let (shortest, longest) = RETRY_DELAYS;
     shortest.saturating_mul(2_u32.saturating_pow(tries.saturating_sub(1))).min(longest)

@@ -26,7 +26,7 @@ const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 /// Why a URL is refused.
 const PRIVATE_ADDRESS: &str = "the URL points to this machine or its local network; set `local: true` to allow this";
 
-/// Parses a secret URL. Errors do not contain it.
+/// Parses a secret URL. Errors do not contain the URL.
 pub(super) fn parse_address(secret: &str, local: bool) -> Result<Url, String> {
     let url = Url::parse(secret).map_err(|_| "the configured URL is not valid".to_owned())?;
     match url.scheme() {
@@ -121,7 +121,7 @@ pub(super) struct NotificationPost {
     pub(super) body: String,
 }
 
-/// Builds the post of a notice, which can be a merged one.
+/// Builds the POST request for a notice, which might have been merged from `all` notices.
 pub(super) fn build_post(
     form: &NotificationFormat,
     mut url: Url,

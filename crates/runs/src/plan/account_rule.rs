@@ -39,7 +39,7 @@ impl std::fmt::Display for WeakerRule {
     }
 }
 
-/// Requires the trusted host of a profile, and an `approval` at least as strict as the last one of its account.
+/// Requires that a profile has its trusted host, and an `approval` rule at least as strict as the account's last rule.
 ///
 /// A new or stricter rule is recorded. Gateways on loopback need no approval, so their rules are not compared.
 ///
@@ -53,7 +53,8 @@ pub(crate) async fn check_profile(adapters: &Adapters, profile: &Profile) -> Res
     }
 }
 
-/// The changes that a person must accept before sending through a profile. Empty if its rule is strict enough.
+/// Finds the changes that a person must accept before sending through a profile. The list is empty if the profile's
+/// rule is strict enough.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -73,7 +74,7 @@ pub async fn find_weaker_rules(adapters: &Adapters, profile: &Profile) -> Result
     Ok(changes)
 }
 
-/// Records the current rule of a profile, with the person and the time, if it differs from a recorded one.
+/// Records the current approval rule of a profile, with the person and the time, if the rule is new or has changed.
 ///
 /// # Errors
 /// If the ledger fails.
@@ -105,8 +106,8 @@ async fn store_rule(adapters: &Adapters, profile: &Profile, now: &RecordedRule) 
     Ok(())
 }
 
-/// The recorded rules that a profile must not weaken: the latest of its account and the latest of its name. If its
-/// account has none, also the latest of each account on its hosts.
+/// Loads the recorded rules that a profile must not weaken: the latest rule of its account and the latest rule of its
+/// name. If the account has no rule, the latest rule of each account on the profile's hosts counts too.
 async fn load_governing_rules(
     adapters: &Adapters,
     profile: &Profile,
@@ -169,7 +170,7 @@ impl RecordedRule {
         Self(rule.map(|ApprovalRule { above, by }| RuleLimits { above: *above, by: by.iter().map(written).collect() }))
     }
 
-    /// Whether another rule allows more than this one: a higher limit, or a person or key that this one lacks.
+    /// Whether the rule `now` allows more than this rule: a higher limit, or a person or key that this rule lacks.
     fn is_weakened_by(&self, now: &Self) -> bool {
         match (&self.0, &now.0) {
             (None, _) => false,

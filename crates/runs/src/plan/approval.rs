@@ -47,7 +47,7 @@ pub struct PlanReview {
 /// Reviews the plan whose digest has this prefix.
 ///
 /// # Errors
-/// If the plan does not exist, it needs no approval or has one, or the campaign has changed.
+/// If the plan does not exist, needs no approval or already has one, or the campaign has changed.
 pub async fn review_plan(adapters: &Adapters, prefix: &str) -> Result<PlanReview, Error> {
     let plan = find_plan(adapters.ledger.as_ref(), prefix).await?;
     let planned = PlanContent::parse_campaign(&plan)?;
@@ -63,13 +63,13 @@ pub struct StandingApproval {
     pub up_to: u64,
 }
 
-/// Asks for confirmation and stores the approval. One run can use it while the plan is kept, or each occurrence if
-/// `standing` is given.
+/// Asks for confirmation and stores the approval. One run can use the approval while the plan is kept, or every
+/// occurrence can if `standing` is given.
 ///
 /// If the profile names approvers, one of them signs the approval.
 ///
 /// # Errors
-/// If it was not approved.
+/// If the plan was not approved.
 pub async fn approve_plan(
     adapters: &Adapters,
     approving: &PlanReview,
@@ -109,7 +109,7 @@ pub async fn approve_plan(
     Ok(approval)
 }
 
-/// Finds the approver: the owner of the key if the profile names approvers, else the person at the terminal.
+/// Finds the approver: the owner of the key if the profile names approvers, or else the person at the terminal.
 fn find_signer(approving: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
     let gateway = || profile.name.clone();
     match (&profile.approval, key) {
@@ -127,7 +127,7 @@ fn find_signer(approving: &PlanReview, profile: &Profile, key: Option<&PrivateKe
     }
 }
 
-/// Generates the token of a typed approval. It has no signature, so only the ledger proves the approval.
+/// Generates the token of a typed approval. The token has no signature, so only the ledger proves the approval.
 fn new_token() -> String {
     format!("typed-{:032x}", rand::random::<u128>())
 }
@@ -156,12 +156,12 @@ impl PlanReview {
         Ok(approving)
     }
 
-    /// The profile.
+    /// The profile of the planned campaign, or an error for a rehearsal.
     fn profile(&self) -> Result<&Profile, Error> {
         self.inputs.destination.profile().ok_or(Error::Plan(PlanRefusal::Rehearsal))
     }
 
-    /// The digest that approves all occurrences of its schedule.
+    /// Finds the digest that approves all occurrences of the campaign's schedule.
     async fn find_standing_digest(&self, adapters: &Adapters) -> Result<String, Error> {
         let Some(schedule) = find_active_schedule(adapters, &self.inputs).await? else {
             return Err(Error::Plan(PlanRefusal::NoSchedule { file: self.inputs.campaign.file.clone() }));
@@ -195,7 +195,7 @@ fn load_planned_inputs(adapters: &Adapters, planned: &PlannedCampaign) -> Result
     crate::load_occurrence(&adapters.profiles, file, gateway, &occurrence)
 }
 
-/// The part of the planned request that selects rows.
+/// Rebuilds the part of the planned request that selects rows.
 fn planned_request(planned: &PlannedCampaign) -> RunRequest {
     let rows = planned.options.rows.as_ref().and_then(|rows| rows.parse::<RowSet>().ok());
     RunRequest { rows, limit: planned.options.limit, round: Round::Same, ..RunRequest::default() }
@@ -217,7 +217,7 @@ pub async fn count_approvals(
     Ok(own.len() + all.len())
 }
 
-/// The digest of an occurrence's plan. `None` if there is none.
+/// Finds the digest of the plan for an occurrence. Returns `None` if the occurrence has no plan.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -256,8 +256,8 @@ impl TestRecipients {
     }
 }
 
-/// The approval to send a row's message to these numbers as a test. If there is none, the digest of the plan, which is
-/// stored so that it can be approved.
+/// Finds an approval to send the message of a row to these phone numbers as a test. If there is no approval, returns
+/// the digest of the stored plan, which a person can then approve.
 pub(crate) async fn find_test_approval(
     adapters: &Adapters,
     inputs: &Inputs,
@@ -301,7 +301,7 @@ pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRe
     Ok(())
 }
 
-/// Uses an approval of this digest. `None` if all are used.
+/// Marks an approval of this digest as used and returns the approval. Returns `None` if there is no unused approval.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -314,7 +314,7 @@ pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Ap
     Ok(None)
 }
 
-/// Returns an approval whose operation was proven not to have happened.
+/// Makes an approval usable again after the operation was proven not to have happened.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -323,8 +323,8 @@ pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), 
     Ok(())
 }
 
-/// Finds a pending operation by the prefix of its digest. Returns it with its full digest. `None` if the digest belongs
-/// to the plan of a campaign.
+/// Finds a pending operation by the prefix of its digest. Returns the full digest with the operation. Returns `None` if
+/// the digest belongs to the plan of a campaign.
 ///
 /// # Errors
 /// If the digest is unknown.
@@ -339,7 +339,7 @@ pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(S
 /// Asks for confirmation of the shown text and stores the approval for one use within an hour.
 ///
 /// # Errors
-/// If it was not approved.
+/// If the operation was not approved.
 pub async fn approve_pending(
     adapters: &Adapters,
     digest: &str,
@@ -396,10 +396,10 @@ struct ApprovalStatement {
 }
 
 impl PrivateKey {
-    /// Generates a key: the line of its file, and its public key.
+    /// Generates a key pair and returns the line for the private key file, and the public key.
     ///
     /// # Errors
-    /// If that fails, which is a bug.
+    /// If the key pair cannot be generated, which is a bug.
     pub fn generate_pair() -> Result<(SecretString, ApproverKey), Error> {
         let seed: [u8; 32] = rand::random();
         let key = Self::from_seed(&seed).ok_or_else(|| Error::Internal("cannot generate a key pair".to_owned()))?;
@@ -411,7 +411,7 @@ impl PrivateKey {
     /// Reads the key from a file that only its owner can read.
     ///
     /// # Errors
-    /// If the key is missing. The message never contains any part of it.
+    /// If the file cannot be read or contains no key. The message never contains any part of the key.
     pub fn read(file: &Path) -> Result<Self, Error> {
         let source = SecretSource::File(file.to_owned());
         let line = source.read_secret("the private approval key", &|_| None).map_err(Error::Input)?;
@@ -455,7 +455,8 @@ impl PrivateKey {
     }
 }
 
-/// The approval in a token, if the owner of one of these keys signed it under their own name.
+/// Returns the approval in a token if the approval is signed with the key that belongs to the approver's name in
+/// `keys`.
 pub(super) fn verify_token(token: &str, keys: &[(String, ApproverKey)]) -> Option<Approval> {
     let (said, signature) = token.trim().split_once('.')?;
     let (said, signature) = (URL_SAFE_NO_PAD.decode(said).ok()?, URL_SAFE_NO_PAD.decode(signature).ok()?);

@@ -40,12 +40,12 @@ pub(super) async fn find_plan(ledger: &dyn Ledger, digest: &str) -> Result<Plan,
     Err(Error::Plan(refused))
 }
 
-/// Whether an approval is valid: if the profile names approvers, one of them signed it.
+/// Whether an approval is signed by an approver in the rule; without a rule, every approval is valid.
 pub(super) fn is_valid_approval(approval: &Approval, rule: Option<&ApprovalRule>) -> bool {
     rule.is_none_or(|rule| verify_token(&approval.token, &rule.by).as_ref() == Some(approval))
 }
 
-/// The valid approvals of this digest.
+/// Loads the valid approvals of this digest.
 pub(super) async fn load_approvals(
     ledger: &dyn Ledger,
     digest: &str,
@@ -57,7 +57,8 @@ pub(super) async fn load_approvals(
 }
 
 impl RequiredPlan {
-    /// The plan that a request names, directly or by a token. `None` if it names no plan.
+    /// Loads the plan that a request names, directly or by an approval token. Returns `None` if the request names no
+    /// plan.
     pub(crate) async fn load_for_request(
         ledger: &dyn Ledger,
         request: &RunRequest,
@@ -74,19 +75,19 @@ impl RequiredPlan {
         Ok(Some(Self { digest, planned, approvals }))
     }
 
-    /// The number of planned messages, or of approved ones if the plan is in another ledger.
+    /// The count of planned messages, or the count of approved messages if the plan is in another ledger.
     pub(super) fn count_messages(&self) -> u64 {
         let approved = || self.approvals.iter().map(|kept| kept.approval.up_to).max();
         self.planned.as_ref().map(|planned| planned.messages).or_else(approved).unwrap_or(0)
     }
 
-    /// An unused approval for this many messages.
+    /// Finds a usable approval for at least this many messages.
     pub(super) fn find_usable(&self, now: Timestamp, messages: u64) -> Option<&Approval> {
         find_usable_approval(&self.approvals, now, messages)
     }
 }
 
-/// A usable approval among these for this many messages.
+/// Finds a usable approval in `approvals` for at least this many messages.
 pub(super) fn find_usable_approval(approvals: &[StoredApproval], now: Timestamp, messages: u64) -> Option<&Approval> {
     let good = |kept: &&StoredApproval| kept.is_valid(now) && messages <= kept.approval.up_to;
     approvals.iter().find(good).map(|kept| &kept.approval)
@@ -151,10 +152,11 @@ impl Session {
         }
     }
 
-    /// The approval that a new run to these rows uses, if there is one. All runs of its edition count.
+    /// Finds the approval that a new run to these rows uses, if there is one. Unapproved messages of all runs
+    /// `in_edition` are counted too.
     ///
     /// # Errors
-    /// If there are more messages than planned, or they need an approval and have none.
+    /// If there are more messages than planned, or a required approval is missing.
     pub(crate) async fn find_new_run_approval(
         &self,
         survey: &ListSurvey,
@@ -184,7 +186,7 @@ impl Session {
         Ok(approval)
     }
 
-    /// Refuses unapproved messages if only an approval permits them.
+    /// Refuses to send without an approval if the request permits only approved messages.
     pub(crate) fn refuse_unapproved(&self, approved: bool, number: u64) -> Result<(), Error> {
         match self.launch.request.approved_only && !approved && number > 0 {
             true => Err(Error::NotConfirmed { what: ProposalKind::Run(number), refusal: ConsentRefusal::NoTerminal }),
@@ -192,7 +194,8 @@ impl Session {
         }
     }
 
-    /// Refuses to end a run that has nothing left to send if an approval is required and the run used none of its plan.
+    /// Refuses to end a run with nothing left to send if the request permits only approved messages and the run used no
+    /// approval.
     pub(crate) async fn refuse_unapproved_end(&self, run: &Run, number: u64) -> Result<(), Error> {
         let Some(pin) = self.required_plan.as_ref().filter(|_| self.launch.request.approved_only && number == 0) else {
             return Ok(());
@@ -208,10 +211,11 @@ impl Session {
         }
     }
 
-    /// The approval for resuming a run with this many more messages, if its required plan has one.
+    /// Finds the approval to resume a run with this many more messages, if an approval is required or the request names
+    /// a plan.
     ///
     /// # Errors
-    /// If the run does not belong to the plan, has more messages than planned, or needs an approval and has none.
+    /// If the run does not belong to the plan, has more messages than planned, or lacks a required approval.
     pub(crate) async fn find_resume_approval(
         &self,
         run: &Run,
@@ -258,7 +262,7 @@ impl Session {
         }
     }
 
-    /// Refuses a retry of this many messages if they need an approval and the run has none.
+    /// Refuses a retry of this many messages if an approval is required and the run has none.
     pub(crate) async fn refuse_unapproved_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
         let in_edition = |other: &Run| other.edition == run.edition;
         let total = UnapprovedMessages { number, sent: self.count_unapproved(in_edition).await? };
@@ -291,7 +295,7 @@ impl Session {
         Err(Self::used_approval_error(&usable.approval))
     }
 
-    /// The error that an approval was used in the meantime.
+    /// The error for an approval that was used in the meantime.
     pub(crate) fn used_approval_error(approval: &Approval) -> Error {
         Error::Plan(PlanRefusal::Used { digest: approval.digest.clone() })
     }
@@ -301,17 +305,18 @@ impl Session {
         self.inputs().destination.profile().and_then(|profile| profile.approval.as_ref())
     }
 
-    /// The rule that these messages need. `None` for a rehearsal and for a gateway on this machine.
+    /// The approval rule, if it requires an approval for these messages. Returns `None` for a rehearsal and for a
+    /// gateway on this machine.
     fn required_rule(&self, total: UnapprovedMessages) -> Option<&ApprovalRule> {
         self.live_rule().filter(|rule| total.number > 0 && total.sent + total.number > u64::from(rule.above))
     }
 
-    /// The rule of a live gateway.
+    /// The approval rule of a live gateway that is not on this machine.
     fn live_rule(&self) -> Option<&ApprovalRule> {
         self.inputs().destination.remote_profile().and_then(|profile| profile.approval.as_ref())
     }
 
-    /// Counts the recipients with an unapproved message of these runs.
+    /// Counts the recipients to whom the runs that `counts` selects sent an unapproved message.
     async fn count_unapproved(&self, counts: impl Fn(&Run) -> bool) -> Result<u64, Error> {
         let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok(0) };
         let mut runs = list_campaign_runs(ledger, self.inputs()).await?;
@@ -319,7 +324,7 @@ impl Session {
         count_unapproved(ledger, &runs, rule).await
     }
 
-    /// The number of rows with a message, and of those without an approval.
+    /// Counts the rows with a message, and the rows with an unapproved message.
     async fn count_sent(&self, run: &Run, snapshot: &Snapshot) -> Result<(u64, u64), Error> {
         let touched = RowState::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
         let sent: u64 = touched.map(|state| snapshot.counts.get(state)).sum();
@@ -330,7 +335,7 @@ impl Session {
         Ok((sent, count_attempted_before(ledger, run.key, since, is_touched).await?.min(sent)))
     }
 
-    /// An approval of one of these digests that a run has used.
+    /// Finds a valid approval of one of these digests that a run has used.
     async fn find_used_approval(&self, run: &Run, digests: &[String]) -> Result<Option<Approval>, Error> {
         let used = self
             .adapters
@@ -343,8 +348,8 @@ impl Session {
         Ok(own.next())
     }
 
-    /// The approval of an occurrence, or of all occurrences of its schedule. A person who starts a run names its plan
-    /// instead.
+    /// Finds the approval of an occurrence, or of all occurrences of its schedule. A person who starts a run names a
+    /// plan instead.
     async fn find_occurrence_approval(
         &self,
         now: &FrozenInputs,
@@ -410,7 +415,7 @@ impl Session {
     }
 }
 
-/// Counts the recipients with an unapproved message of these runs. A recipient counts once per run.
+/// Counts the recipients to whom these runs sent an unapproved message. A recipient counts once per run.
 pub(super) async fn count_unapproved(
     ledger: &dyn Ledger,
     runs: impl IntoIterator<Item = &Run>,
@@ -430,7 +435,7 @@ pub(super) async fn count_unapproved(
     Ok(sent)
 }
 
-/// The time since which a run has had an approval.
+/// Finds the time since which a run has had a valid approval.
 pub(super) fn find_approval_time(run: &Run, approvals: &[StoredApproval], rule: &ApprovalRule) -> Option<Timestamp> {
     let valid = approvals.iter().filter(|kept| is_valid_approval(&kept.approval, Some(rule)));
     // The ledger records only the last use. If another run has used a standing approval since, that approval covered

@@ -133,18 +133,18 @@ impl PlanOptions {
 }
 
 impl PlanContent {
-    /// The content as the ledger records it.
+    /// Serializes the content as the ledger stores it.
     fn to_record(&self) -> Result<String, Error> {
         serde_json::to_string(self).map_err(|error| Error::Storage(format!("cannot store the plan: {error}")))
     }
 
-    /// The content of a plan.
+    /// Parses the content of a plan.
     fn from_plan(plan: &Plan) -> Result<Self, Error> {
         let unknown = |_| Error::Plan(PlanRefusal::OtherVersion { digest: plan.digest.clone() });
         serde_json::from_str(&plan.record).map_err(unknown)
     }
 
-    /// The campaign that was planned.
+    /// Parses the campaign that was planned.
     fn parse_campaign(plan: &Plan) -> Result<Box<PlannedCampaign>, Error> {
         match Self::from_plan(plan)? {
             PlanContent::Campaign(planned) => Ok(planned),
@@ -153,9 +153,10 @@ impl PlanContent {
     }
 }
 
-/// The digest of a campaign with its texts, list, destination and options.
+/// Computes the digest of a campaign with its texts, list, destination and options.
 ///
-/// It omits the date, opt-outs and earlier messages: they only reduce messages or change values in the same texts.
+/// The digest omits the date, opt-outs and earlier messages, which only reduce messages or change values in the same
+/// texts.
 fn compute_digest(inputs: &FrozenInputs, destination: &Destination, options: &PlanOptions) -> Result<String, Error> {
     let json = |what: serde_json::Result<Vec<u8>>| {
         what.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
@@ -180,7 +181,7 @@ async fn store_plan(adapters: &Adapters, planned: PlannedCampaign, destination: 
 }
 
 impl PlannedCampaign {
-    /// The differences from the plan, in words.
+    /// Describes the differences from the plan.
     pub(crate) fn describe_differences(
         &self,
         now: &FrozenInputs,
@@ -224,7 +225,7 @@ impl PlannedCampaign {
 /// The words for a difference that can be a text.
 const TEXTS_DIFFER: &str = "the channels or their messages";
 
-/// The texts that differ. Empty if anything else differs too.
+/// Lists the texts that differ. The list is empty if the message form or the names of the texts differ too.
 fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
     let texts = |inputs: &FrozenInputs| {
         let mut texts = Vec::new();
@@ -255,7 +256,7 @@ impl Digest {
         Self(Sha256::new())
     }
 
-    /// Adds bytes, with their length first, so that no two lists have the same digest.
+    /// Adds bytes, preceded by their length, so that different sequences of inputs have different digests.
     pub(crate) fn with(mut self, bytes: impl AsRef<[u8]>) -> Self {
         let bytes = bytes.as_ref();
         self.0.update((bytes.len() as u64).to_le_bytes());
@@ -276,7 +277,7 @@ impl Digest {
 /// The keys of sources whose content is in the digest of every version.
 const CONTENT_IN_DIGEST: [&str; 2] = ["recipients.file", "recipients.run"];
 
-/// SHA-256 of each current resource of a campaign, by its key.
+/// Computes the SHA-256 of each current resource of a campaign, by resource key.
 fn hash_resources(inputs: &Inputs) -> BTreeMap<String, String> {
     let resources = inputs.campaign.list_resources(inputs.destination.profile());
     let hash = |written: &str| Digest::new().with(written).finish();
@@ -284,7 +285,7 @@ fn hash_resources(inputs: &Inputs) -> BTreeMap<String, String> {
 }
 
 impl PlanOptions {
-    /// The options with the campaign's current hours, resources and policy for rows in doubt.
+    /// The options with the campaign's current sending hours, resources, countries and policy for rows in doubt.
     fn with_resources_of(self, inputs: &Inputs) -> Self {
         let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
         Self {
@@ -301,10 +302,11 @@ impl PlanOptions {
         self.resources.is_empty()
     }
 
-    /// The options as an earlier version recorded them, if its digest still covers everything in the campaign.
+    /// Converts the options to the form that an earlier version recorded, if the digest of that version covers
+    /// everything in the campaign.
     ///
-    /// It does not if the campaign has a program, a URL or a suppression list. An occurrence is an exception: the
-    /// schedule compares the whole campaign file, and the occurrence could not be planned again.
+    /// That digest does not cover programs, URLs and suppression lists. An occurrence is an exception: the schedule
+    /// compares the whole campaign file, and the occurrence could not be planned again.
     fn to_earlier_version(&self) -> Option<Self> {
         let is_known = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
         let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, countries: None, ..self.clone() };
@@ -312,7 +314,7 @@ impl PlanOptions {
     }
 }
 
-/// Whether an earlier version has the resource in its digest, or the operator wrote it in the profile.
+/// Whether the digest of an earlier version covers the resource, or the operator wrote the resource in the profile.
 fn is_covered(key: &str) -> bool {
     CONTENT_IN_DIGEST.contains(&key) || key.starts_with("data.") || is_of_profile(key)
 }
@@ -321,9 +323,10 @@ fn is_of_profile(key: &str) -> bool {
     key.starts_with("profile.")
 }
 
-/// The valid digests of these inputs: the current one, and that of an earlier version if it is still valid.
+/// Lists the valid digests of these inputs: the current digest, and the digest of an earlier version if that is still
+/// valid.
 ///
-/// A plan of this version never has the digest of an earlier one.
+/// A plan of this version never has a digest of an earlier version.
 fn list_valid_digests(
     inputs: &FrozenInputs,
     destination: &Destination,
@@ -346,7 +349,7 @@ impl PlannedCampaign {
         Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, what }))
     }
 
-    /// The programs, URLs and sources that differ from the plan, in words. If the plan is for another gateway, the
+    /// Describes the programs, URLs and sources that differ from the plan. If the plan is for another gateway, the
     /// resources of the profile are ignored.
     fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
         let (then, now_used) = (&self.options.resources, &now.resources);
@@ -426,7 +429,7 @@ impl CreatedPlan {
     }
 }
 
-/// Surveys the list of a campaign, for all recipients with `again`, else for those without a message.
+/// Surveys the list of a campaign for recipients without a message, or for all recipients if `again` is set.
 async fn survey_for_plan(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
     let edition = TodaysTexts::compile(inputs).await?.edition;
@@ -444,7 +447,7 @@ async fn survey_for_plan(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool)
 /// Plans a run as if to send it, and keeps the plan for thirty days.
 ///
 /// # Errors
-/// If it could not be sent now.
+/// If the run could not be sent now.
 pub async fn create_plan(
     adapters: &Adapters,
     inputs: &Arc<Inputs>,
@@ -487,7 +490,7 @@ pub async fn create_plan(
     Ok(CreatedPlan { digest, planned, list, forecast, cost, findings, resources })
 }
 
-/// The plan of a run to these rows, with its cost if the profile has prices.
+/// Plans a run to these rows, and estimates the cost if the profile has prices.
 fn plan_campaign(
     inputs: &Inputs,
     list: &ListSurvey,

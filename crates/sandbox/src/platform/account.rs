@@ -47,14 +47,14 @@ impl SandboxAccount {
         BalanceRecord { amount: self.balance.trim_decimals(), currency: self.settings.currency.clone() }
     }
 
-    /// The answer to `sender`. It is empty for an account without a list of senders, since a list would exclude other
-    /// names.
+    /// The answer to `sender`. The answer is empty for an account without a list of senders, because a list would
+    /// exclude all other names.
     pub(crate) fn sender_records(&self) -> Value {
         let senders = self.settings.senders.iter().flatten();
         senders.map(|(name, status)| json!({ "name": name, "status": status.name() })).collect()
     }
 
-    /// Checks sender names and routes.
+    /// Checks that the account may use the sender names and channels of a request.
     pub(crate) fn check_allowed(&self, load: &SendRequest) -> Result<(), OperationError> {
         if !load.signatures.iter().all(|signature| self.knows_sender(signature)) {
             return Err(OperationError::ALPHA_NAME);
@@ -63,7 +63,7 @@ impl SandboxAccount {
         if routed { Ok(()) } else { Err(OperationError::NO_ROUTE) }
     }
 
-    /// Charges an amount to the balance.
+    /// Deducts an amount from the balance if there is enough money.
     pub(crate) fn charge(&mut self, amount: Amount) -> Result<(), OperationError> {
         if self.balance < amount {
             return Err(OperationError::NO_MONEY);
@@ -72,7 +72,7 @@ impl SandboxAccount {
         Ok(())
     }
 
-    /// Puts an amount back.
+    /// Adds a refund to the balance.
     pub(crate) fn refund(&mut self, amount: Amount) {
         self.balance = self.balance.saturating_add(amount);
     }
@@ -104,11 +104,11 @@ impl OperationLimiter {
         Self { limiter: RateLimiter::direct_with_clock(quota, FakeRelativeClock::default()), now: None, refill }
     }
 
-    /// Takes a number of operations from the limit at `at`.
+    /// Takes this many operations from the limit at the time `at`.
     ///
     /// # Errors
-    /// The time to wait, if the limit is exhausted; nothing is taken then. A request larger than a burst never fits;
-    /// its time to wait is that of a whole burst.
+    /// The time to wait, if the limit is exhausted, in which case no operations are taken. A request larger than a
+    /// burst never fits, so the time to wait is the time that refills a whole burst.
     pub(crate) fn take_operations(&mut self, operations: usize, at: Timestamp) -> Result<(), Duration> {
         let since = self.now.map_or(Duration::ZERO, |now| at.duration_since(now).try_into().unwrap_or_default());
         self.limiter.clock().advance(since);
@@ -168,7 +168,8 @@ impl TemplateStore {
         Ok((self.last, self.all.entry(self.last).or_insert(template)))
     }
 
-    /// Deletes a template, only if it has the given text, if any. Returns the number of deleted templates.
+    /// Deletes a template; if `text` is given, the template must have this text. Returns how many templates were
+    /// deleted.
     pub(crate) fn delete_template(&mut self, id: u64, text: Option<&str>) -> u64 {
         let has_text = |template: &&Template| text.is_none_or(|text| *text == *template.text);
         if self.all.get(&id).filter(has_text).is_none() {
@@ -228,7 +229,8 @@ fn review_status(scenario: &Scenario, created: VirtualTime, now: VirtualTime) ->
     }
 }
 
-/// The record of an SMS template (contract 2.5); its `count` has characters and messages, as in `8 / 1`.
+/// The record of an SMS template (contract 2.5); the `count` field contains the characters and SMS parts, as in
+/// `8 / 1`.
 fn sms_record(id: u64, template: &Template) -> Value {
     let (size, Template { title, text, .. }) = (measure_sms(&template.text), template);
     json!({ "id": id, "name": title, "template": text, "count": format!("{} / {}", size.units, size.parts) })

@@ -22,17 +22,17 @@ pub(crate) struct ApiResponse {
 }
 
 impl ApiResponse {
-    /// The request was not executed.
+    /// The answer to a request that was not executed.
     pub(crate) fn rejected(error: impl Into<Cow<'static, str>>) -> Self {
         Self { success: false, error: Some(error.into()), request_id: None, data: None }
     }
 
-    /// The operations were executed, each with its own result.
+    /// The answer to operations that were executed, with a result for each operation.
     pub(crate) fn from_results(data: Vec<ResultItem>) -> Self {
         Self { success: true, error: None, request_id: None, data: Some(data) }
     }
 
-    /// The operations were queued.
+    /// The answer to operations that were queued.
     pub(crate) fn queued(request_id: String) -> Self {
         Self { success: true, error: None, request_id: Some(request_id), data: None }
     }
@@ -155,12 +155,12 @@ impl OperationError {
         OperationError(error.to_owned().into())
     }
 
-    /// A required field is missing or blank.
+    /// The error for a required field that is missing or blank.
     pub(crate) fn missing_field(field: &str) -> Self {
         OperationError(format!("Please enter {field}").into())
     }
 
-    /// A field has an invalid value.
+    /// The error for a field with an invalid value.
     pub(crate) fn invalid_field(field: &str) -> Self {
         OperationError(format!("Error in {field}").into())
     }

@@ -53,7 +53,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// The behaviour itself.
+    /// Returns the behaviour to which the pattern refers.
     pub(crate) fn resolve_behaviour(self, scenario: &Scenario) -> &Behaviour {
         let exception = self.exception.and_then(|index| scenario.exceptions.get(index as usize));
         exception.map_or(&scenario.behaviours, |exception| &exception.behaviours).for_channel(self.channel)
@@ -61,7 +61,7 @@ impl Pattern {
 }
 
 impl Phase {
-    /// The status in the gateway's words.
+    /// The gateway's name for the status in this phase.
     pub(crate) fn status_name(self, scenario: &Scenario) -> &str {
         match self {
             Phase::Queued => "QUEUED",
@@ -75,7 +75,7 @@ impl Phase {
         }
     }
 
-    /// Whether the phase is final, so that a webhook reports it (contract 6.2).
+    /// Whether the phase is final, in which case a webhook reports it (contract 6.2).
     pub(crate) fn is_final(self) -> bool {
         !matches!(self, Phase::Queued | Phase::Accepted)
     }
@@ -125,7 +125,7 @@ enum DrawKind {
 impl MessageLifecycle<'_> {
     /// The next state and its time; `None` if the state is final.
     ///
-    /// The first channel accepts the message halfway to its outcome, later channels at once.
+    /// The first channel accepts the message halfway to the outcome; later channels accept the message immediately.
     pub(crate) fn next_state(&self, state: LifecycleState) -> Option<LifecycleState> {
         let stage = self.stages.get(usize::from(state.stage))?;
         let behaviour = self.choose_pattern(stage.channel).resolve_behaviour(self.scenario);
@@ -141,7 +141,7 @@ impl MessageLifecycle<'_> {
         }
     }
 
-    /// The next reported state: after the failure of an earlier channel, the outcome of the next one.
+    /// The next reported state; after the failure of an earlier channel, this is the outcome of the next channel.
     pub(crate) fn next_reported_state(&self, reported: LifecycleState) -> Option<LifecycleState> {
         let is_failure = matches!(reported.phase, Phase::Failed(_));
         match is_failure && usize::from(reported.stage) + 1 < self.stages.len() {
@@ -177,7 +177,7 @@ impl MessageLifecycle<'_> {
         LifecycleState { since, phase: Phase::Failed(self.stage_failure(stage)), ..state }
     }
 
-    /// The failure of a stage.
+    /// Determines why a stage fails: the lifetime has expired, or the behaviour prevents delivery.
     pub(crate) fn stage_failure(&self, stage: &ChannelStage) -> DeliveryFailure {
         let pattern = self.choose_pattern(stage.channel);
         let in_time = pattern.resolve_behaviour(self.scenario).after <= stage.lifetime();
@@ -262,8 +262,8 @@ impl GatewayEmulator {
         event.into_iter().chain(self.outbox.next_due()).min().map(VirtualTime::to_timestamp)
     }
 
-    /// Executes at most `limit` events, whenever they are due. Returns whether any are left. Webhooks stay in the
-    /// outbox.
+    /// Executes at most `limit` events, no matter when they are due. Returns whether any events are left. Webhooks stay
+    /// in the outbox.
     pub(crate) fn drain(&mut self, limit: usize, lines: &mut JournalLines) -> bool {
         for _ in 0..limit {
             let Some((due, index)) = self.agenda.take_due(VirtualTime::MAX) else { return false };
@@ -284,7 +284,7 @@ impl GatewayEmulator {
         })
     }
 
-    /// Queues a message's next state, if it has one.
+    /// Queues the next state of a message, if there is one.
     pub(crate) fn schedule_next_state(&mut self, index: u32) {
         let message = self.messages.message_at(index);
         let next = self.lifecycle(message).and_then(|life| life.next_state(message.state));
@@ -340,8 +340,8 @@ impl GatewayEmulator {
         }
     }
 
-    /// Charges a message for the stage that ended its delivery, and refunds the rest of the reservation (contract
-    /// 4.3).
+    /// Charges a message for the stage that ended its delivery, and refunds the unspent part of the reservation
+    /// (contract 4.3).
     fn settle_charge(&mut self, index: u32, state: LifecycleState, lines: &mut JournalLines) {
         let message = self.messages.message_at(index);
         let charged = match state.phase {
@@ -367,12 +367,13 @@ impl GatewayEmulator {
         }
     }
 
-    /// The stage of a state.
+    /// The channel stage that a message has reached in this state.
     pub(crate) fn current_stage(&self, message: &SandboxMessage, state: LifecycleState) -> Option<&ChannelStage> {
         self.plans.stages_of(message.plan).get(usize::from(state.stage))
     }
 
-    /// The `type` of a state: the channel that is being tried, or the operation's type if none was.
+    /// The `type` of a message in a state: the channel that is being tried, or the operation's type if no channel was
+    /// tried.
     pub(crate) fn type_name(&self, message: &SandboxMessage, state: LifecycleState) -> &'static str {
         self.current_stage(message, state).map_or(message.kind.name(), |stage| stage.channel.name())
     }

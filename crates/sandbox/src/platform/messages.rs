@@ -38,7 +38,7 @@ pub(crate) struct SandboxMessage {
 }
 
 impl SandboxMessage {
-    /// The facts that conditions can use; `None` without a recipient.
+    /// The facts that conditions can use; `None` if the message has no recipient.
     pub(crate) fn condition_facts(&self) -> Option<MessageFacts> {
         let endpoint = if self.request.is_some() { Endpoint::Async } else { Endpoint::Sync };
         Some(MessageFacts { phone: self.phone?, envelope: self.envelope.into(), endpoint })
@@ -62,7 +62,7 @@ pub(crate) struct MessageStore {
 }
 
 impl MessageStore {
-    /// Stores a message and returns its index. Its client identifier now refers to this message.
+    /// Stores a message and returns its index. If the client identifier was used before, it now refers to this message.
     pub(crate) fn insert(&mut self, mut message: SandboxMessage) -> u32 {
         let index = self.len();
         let (account, is_message) = (message.account, message.kind.is_message());
@@ -141,7 +141,7 @@ pub(crate) struct ChannelStage {
 }
 
 impl ChannelStage {
-    /// Creates a stage with a lifetime in seconds, or the gateway's default.
+    /// Creates a stage with a lifetime in seconds, or with the gateway's default lifetime.
     pub(crate) fn new(channel: Channel, parts: u32, lifetime: Option<u64>) -> Self {
         let lifetime = u32::try_from(lifetime.unwrap_or(DEFAULT_LIFETIME)).unwrap_or(u32::MAX);
         Self { channel, parts, dtmf: false, lifetime }

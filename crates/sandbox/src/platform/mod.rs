@@ -171,7 +171,7 @@ impl GatewayEmulator {
         }
     }
 
-    /// Writes the name of a fault that applies before the first envelope.
+    /// Writes to the journal the name of a fault that applies before the first envelope.
     pub(crate) fn record_initial_fault(&mut self, fault: &'static str, at: Timestamp, lines: &mut JournalLines) {
         lines.push_line(&JournalLine::Fault { at: VirtualTime::from_timestamp(at), envelope: self.envelopes, fault });
     }
@@ -187,7 +187,7 @@ impl GatewayEmulator {
         limit.map_or(Ok(()), |limit| limit.take_operations(envelope.items.len(), self.now.to_timestamp()))
     }
 
-    /// Rejects an envelope that exceeds the limit of its account. It is not executed.
+    /// Rejects an envelope that exceeds the limit of its account. The envelope is not executed.
     fn reject_over_limit(
         &mut self,
         envelope: &ParsedEnvelope,
@@ -211,7 +211,7 @@ impl GatewayEmulator {
         }
     }
 
-    /// Numbers an envelope.
+    /// Assigns the next numbers to an envelope, and returns the origin of its operations.
     fn number_envelope(&mut self, envelope: &ParsedEnvelope, endpoint: Endpoint) -> OperationOrigin {
         self.sends = self.sends.saturating_add(envelope.contains_sends().into());
         let request = match endpoint {
@@ -297,7 +297,7 @@ pub(crate) fn format_request_id(number: u32) -> String {
     format!("sandbox-{number:010}")
 }
 
-/// Writes a line for each recipient, or a single line if there are none, each followed by its charge.
+/// Writes a line for each recipient, or a single line without a recipient, each followed by a line for the charge.
 fn write_operation_lines(
     lines: &mut JournalLines,
     at: VirtualTime,
@@ -434,7 +434,7 @@ impl Counts {
         self.funds.reserved = self.funds.reserved.saturating_add(amount);
     }
 
-    /// Charges a part of a reservation to a channel and releases the rest.
+    /// Charges part of a reservation to a channel and releases the unspent part.
     pub(crate) fn settle_funds(&mut self, channel: Channel, reserved: Amount, spent: Amount) {
         let Funds { spent: all, reserved: held, balance, .. } = &mut self.funds;
         *held = held.saturating_sub(reserved);

@@ -55,7 +55,7 @@ impl GatewayEmulator {
         Ok(ItemOutcome { result, first: Some(first), parts: Some(parts), charge })
     }
 
-    /// Looks a number up.
+    /// Looks up a phone number.
     pub(crate) fn look_up_number(
         &mut self,
         item: &RequestItem,
@@ -66,7 +66,7 @@ impl GatewayEmulator {
         self.answer_at_once(item, Channel::Hlr, origin, |_, _| ResultData::Record(lookup_record(phone, &status)))
     }
 
-    /// The final status of a lookup. It is known at once, because the answer contains it.
+    /// The final status of a lookup. The final status is known immediately, because the answer contains it.
     fn lookup_status(&self, phone: Phone, origin: OperationOrigin) -> String {
         let facts = MessageFacts { phone, envelope: origin.envelope.into(), endpoint: origin.endpoint() };
         let stages = [ChannelStage::new(Channel::Hlr, 1, None)];
@@ -78,7 +78,7 @@ impl GatewayEmulator {
         state.phase.status_name(&self.scenario).to_owned()
     }
 
-    /// Calls a number from a number whose last four digits are the code.
+    /// Calls a phone number from a number whose last four digits are the code.
     pub(crate) fn make_code_call(
         &mut self,
         item: &RequestItem,
@@ -90,7 +90,7 @@ impl GatewayEmulator {
         })
     }
 
-    /// Rejects an operation. On the asynchronous endpoint, only its status and its webhook report that.
+    /// Rejects an operation. On the asynchronous endpoint, only the message's status and webhook report the rejection.
     pub(crate) fn reject_operation(
         &mut self,
         item: &RequestItem,
@@ -110,7 +110,7 @@ impl GatewayEmulator {
         ItemOutcome { first, ..ItemOutcome::from(Err(refusal)) }
     }
 
-    /// Charges an operation that is answered immediately and leaves a message with a status.
+    /// Charges and answers an operation immediately, and stores a message whose status can be queried.
     fn answer_at_once(
         &mut self,
         item: &RequestItem,
@@ -131,7 +131,7 @@ impl GatewayEmulator {
         Ok(ItemOutcome { result: Ok(answer(first, each)), first: Some(first), parts: None, charge })
     }
 
-    /// The address for the statuses of an accepted message.
+    /// The webhook address for the statuses of an accepted message.
     fn status_address(&self, item: &RequestItem, origin: OperationOrigin) -> Option<Arc<str>> {
         let notify = || self.accounts[origin.account as usize].notify.clone();
         match (item.kind, origin.request) {
@@ -144,7 +144,8 @@ impl GatewayEmulator {
         }
     }
 
-    /// Stores a message for each recipient, at least one, and returns the index of the first.
+    /// Stores a message for each recipient, or one message without a recipient, and returns the index of the first
+    /// message.
     fn store_messages(&mut self, item: &RequestItem, origin: OperationOrigin, beginning: &InitialMessage) -> u32 {
         let message = SandboxMessage {
             id: item.id.clone(),
@@ -168,7 +169,7 @@ impl GatewayEmulator {
     }
 }
 
-/// The number of messages of an item: one for each recipient, or one if no recipient could be read.
+/// How many messages an item creates: one for each recipient, or one if no recipient could be read.
 fn count_messages(item: &RequestItem) -> u32 {
     u32::try_from(item.phones.len().max(1)).unwrap_or(u32::MAX)
 }
@@ -182,7 +183,7 @@ fn draw_code(chance: RandomDraw, msg_id: u64) -> String {
 const MADE_UP_ID_DECISION: u64 = 9 << 48;
 
 impl GatewayEmulator {
-    /// The status of a message, as visible in the scenario.
+    /// The status of a message, as far as the scenario makes it visible.
     pub(crate) fn status_record(
         &self,
         inquiry: &MessageInquiry,
@@ -208,7 +209,7 @@ impl GatewayEmulator {
         }))
     }
 
-    /// The reply to a message, if it has one in this state.
+    /// The reply to a message, if the message has a reply in this state.
     pub(crate) fn reply_records(&self, message: &SandboxMessage, state: LifecycleState) -> Option<[ReplyRecord; 1]> {
         let life = self.lifecycle(message).filter(|_| state.phase == Phase::Replied)?;
         let stage = self.current_stage(message, state)?;

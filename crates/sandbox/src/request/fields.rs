@@ -144,7 +144,7 @@ impl<'a> OperationFields<'a> {
         self.field(key).map(|value| ClientId::from_json(value).ok_or_else(|| self.invalid_field(key))).transpose()
     }
 
-    /// The recipients: a number, digits in a string, or several of these separated by commas.
+    /// Reads the recipients: a number, or a string of one or more phone numbers separated by commas.
     pub(crate) fn read_phones(&self) -> Result<Vec<Phone>, OperationError> {
         let phones = match self.field("phone") {
             Some(Value::Number(number)) => whole_number(number).and_then(Phone::new).map(|phone| vec![phone]),
@@ -186,7 +186,7 @@ fn whole_number(number: &Number) -> Option<u64> {
     number.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
-/// Parses numbers separated by commas; a trailing comma is allowed.
+/// Parses phone numbers separated by commas; a trailing comma is allowed.
 fn phones_from_text(text: &str) -> Option<Vec<Phone>> {
     let text = text.trim();
     let parts = text.strip_suffix(',').unwrap_or(text).split(',');
@@ -299,7 +299,7 @@ impl SendRequest {
     }
 }
 
-/// Reads an operation for these channels in order, each with its own prefix.
+/// Reads an operation for these channels, in order; the fields of each channel have a prefix.
 pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> Result<SendRequest, OperationError> {
     let mut load = SendRequest::default();
     for name in channels {
@@ -309,7 +309,8 @@ pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> R
     Ok(load)
 }
 
-/// Reads a pipeline: distinct known channels, each with the object of its name. Other objects are ignored.
+/// Reads a pipeline: distinct known channels, each with settings in an object of the channel's name. Objects for other
+/// channels are ignored.
 pub(crate) fn read_pipeline(fields: &OperationFields) -> Result<SendRequest, OperationError> {
     let mut load = SendRequest::default();
     for name in fields.required_array("pipeline")? {
@@ -410,14 +411,14 @@ fn read_rcs_stage<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, 
     fields.required_text("message").map(|_| (ChannelStage::new(Channel::Rcs, 1, None), Some(signature)))
 }
 
-/// A code of 4 to 8 digits, the only content that Telegram accepts.
+/// Reads a code of 4 to 8 digits, the only content that Telegram accepts.
 fn read_telegram<'a>(fields: &OperationFields<'a>, lifetime: Option<u64>) -> Result<StageReading<'a>, OperationError> {
     let code = fields.required_digits("message")?.len();
     let leg = (ChannelStage::new(Channel::Telegram, 1, lifetime), None);
     if (4..=8).contains(&code) { Ok(leg) } else { Err(fields.invalid_field("message")) }
 }
 
-/// A spoken message. The text is optional, because the contract shows a stage without it.
+/// Reads a spoken message. The text is optional, because the contract shows a stage without a text.
 fn read_voice<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     fields.optional_text("message")?;
     let dtmf = fields.optional_flag("dtmf")?.unwrap_or_default();

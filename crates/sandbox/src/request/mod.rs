@@ -49,7 +49,7 @@ pub(crate) struct RawRequest<'a> {
 pub(crate) struct AccountKeys(Vec<Option<SecretString>>);
 
 impl AccountKeys {
-    /// The accounts' own keys; the first account without a key has the server's key.
+    /// Collects the keys of the accounts; the first account without a key gets the server's key.
     pub(crate) fn for_scenario(scenario: &Scenario, server: &SecretString) -> Self {
         let mut server = Some(server.clone());
         let keys = scenario.accounts.iter();
@@ -62,7 +62,7 @@ impl AccountKeys {
         keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key))
     }
 
-    /// The index of a key's account.
+    /// Finds the index of the account to which a key belongs.
     fn find_account(&self, auth: &str) -> Option<u32> {
         let opens = |key: &Option<SecretString>| key.as_ref().is_some_and(|key| key.expose_secret() == auth);
         self.0.iter().position(opens).and_then(|index| u32::try_from(index).ok())
@@ -78,7 +78,7 @@ pub(crate) struct ParsedEnvelope {
 }
 
 impl ParsedEnvelope {
-    /// Whether the envelope contains an operation that reaches a phone; only then do faults count it.
+    /// Whether the envelope contains an operation that reaches a phone; faults count only such envelopes.
     pub(crate) fn contains_sends(&self) -> bool {
         self.items.iter().any(|item| item.kind.reaches_a_phone())
     }
@@ -229,7 +229,7 @@ fn read_delete_viber(fields: &OperationFields, id: Option<&ClientId>) -> Result<
     read_template_id(fields, id).map(|id| TemplateCall::DeleteViber { id, text })
 }
 
-/// The number of a template. Unlike a message's `id`, it is the gateway's own.
+/// Reads the number of a template. Unlike the `id` of a message, the gateway assigns this number.
 fn read_template_id(fields: &OperationFields, id: Option<&ClientId>) -> Result<u64, OperationError> {
     match id.ok_or_else(|| fields.missing_field("id"))?.to_key() {
         ClientIdKey::Number(number) => Ok(number),
@@ -237,7 +237,8 @@ fn read_template_id(fields: &OperationFields, id: Option<&ClientId>) -> Result<u
     }
 }
 
-/// The gateway's own identifier takes precedence: a client's might have been used twice.
+/// Reads which message is meant; the gateway's identifier takes precedence, because a client's identifier might have
+/// been used twice.
 fn read_message_inquiry(fields: &OperationFields, id: Option<&ClientId>) -> Result<MessageInquiry, OperationError> {
     match (fields.optional_id("msg_id")?, id) {
         (Some(msg_id), _) => Ok(MessageInquiry::MsgId(msg_id)),
@@ -246,7 +247,7 @@ fn read_message_inquiry(fields: &OperationFields, id: Option<&ClientId>) -> Resu
     }
 }
 
-/// The only phone of a lookup or verification call, which has a single result.
+/// Returns the only phone number of a lookup or verification call; several phone numbers are an error.
 fn single_phone(phones: &[Phone]) -> Result<Phone, OperationError> {
     match phones {
         [phone] => Ok(*phone),
@@ -265,7 +266,7 @@ macro_rules! kinds {
         pub(crate) const KINDS: &[(OperationType, &str)] = &[$((OperationType::$kind, $word)),*];
 
         impl OperationType {
-            /// The channels in order; a pipeline names its own.
+            /// The channels of an operation, in order; a pipeline names its channels in the request.
             pub(crate) fn channels(self) -> &'static [Channel] {
                 match self {
                     $(OperationType::$kind => &[$($(Channel::$channel),*)?],)*
@@ -299,7 +300,7 @@ kinds! {
 }
 
 impl OperationType {
-    /// The word on the wire.
+    /// The name of the operation type in requests.
     pub(crate) fn name(self) -> &'static str {
         KINDS[self as usize].1
     }
@@ -309,12 +310,12 @@ impl OperationType {
         KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 
-    /// Whether the operation is a message, so that it may have a `hook` (contract 6.3).
+    /// Whether the operation is a message, which may have a `hook` (contract 6.3).
     pub(crate) fn is_message(self) -> bool {
         self.reaches_a_phone() && !matches!(self, OperationType::CallOtp | OperationType::Hlr)
     }
 
-    /// Whether the operation reaches a phone, so that it leaves a message with a status.
+    /// Whether the operation reaches a phone, and therefore leaves a message with a status.
     pub(crate) fn reaches_a_phone(self) -> bool {
         self == OperationType::Pipeline || !self.channels().is_empty()
     }

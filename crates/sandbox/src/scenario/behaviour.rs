@@ -112,7 +112,7 @@ pub(super) fn read_behaviours(channels: ConfigSection<'_>, report: &mut FindingC
     behaviours
 }
 
-/// Reads the exceptions of a scenario. They inherit the behaviour of their channel.
+/// Reads the exceptions of a scenario. Exceptions inherit the usual behaviour of the channel.
 pub(super) fn read_exceptions(items: &[Node], usual: &Behaviours, report: &mut FindingCollector) -> Vec<Exception> {
     let exception = |item: &Node, report: &mut FindingCollector| {
         let section = ConfigSection::new(Some(item), EXCEPTION);
@@ -128,7 +128,8 @@ pub(super) fn read_exceptions(items: &[Node], usual: &Behaviours, report: &mut F
     items.iter().map(|item| exception(item, report)).collect()
 }
 
-/// Reads a behaviour on top of the usual one. `channel` is set if the section concerns a single channel.
+/// Reads a behaviour; the usual behaviour supplies missing values. `channel` is set if the section concerns a single
+/// channel.
 fn read_behaviour(
     usual: &Behaviour,
     channel: Option<Channel>,

@@ -111,7 +111,7 @@ const COMPANION_KEYS: [(&str, &str, &str); 4] = [
 const UNKNOWN_BEFORE_CONNECTION: [(&str, &str); 2] =
     [("suffix", "the recipient's number"), ("endpoint", "the endpoint")];
 
-/// The faults of a scenario.
+/// Reads the faults of a scenario.
 pub(super) fn read_faults(items: &[Node], report: &mut FindingCollector) -> Vec<ScenarioFault> {
     items.iter().filter_map(|item| read_fault(item, report)).collect()
 }
@@ -205,7 +205,7 @@ pub(super) fn read_condition(section: ConfigSection<'_>, report: &mut FindingCol
     }
 }
 
-/// One envelope or a range of them.
+/// Parses the number of an envelope, or a range of envelope numbers.
 fn parse_envelope_range(text: &str) -> Option<RangeInclusive<u64>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
@@ -274,7 +274,7 @@ impl ScenarioCondition {
     }
 }
 
-/// Whether a number ends with these digits.
+/// Whether a phone number ends with these digits.
 fn ends_with(phone: Phone, suffix: &str) -> bool {
     phone.to_string().ends_with(suffix)
 }

@@ -84,7 +84,7 @@ pub enum SenderStatus {
 }
 
 impl SenderStatus {
-    /// The word on the wire.
+    /// The name of the status in the gateway's answers.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -145,13 +145,13 @@ impl fmt::Debug for AccountSettings {
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
-/// Reads a scenario file. Problems become findings with their place.
+/// Reads a scenario file. Problems become findings with a place in the file.
 #[must_use]
 pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
     load_scenario_within(&CampaignPath::anywhere(path))
 }
 
-/// Reads a scenario file within its scope.
+/// Reads a scenario file within the scope of its path.
 #[must_use]
 pub fn load_scenario_within(path: &CampaignPath) -> LoadedFile<Scenario> {
     let loaded = document::load_file(path, SCENARIO_FILE, |root, report| {
@@ -233,7 +233,7 @@ fn read_scenario(root: ConfigSection<'_>, report: &mut FindingCollector) -> Scen
     }
 }
 
-/// The duration under a key. `None` if it is missing or invalid.
+/// Reads the duration under a key. Returns `None` if the key is missing or the duration is invalid.
 pub(super) fn read_duration(section: ConfigSection<'_>, key: &str) -> Option<Duration> {
     section.parse_value::<Seconds>(key).map(Duration::from)
 }
@@ -282,7 +282,7 @@ impl Scenario {
     /// Sets the first account's notification address, for statuses that are not sent to a `hook` (contract 6.4).
     ///
     /// # Errors
-    /// If it is not a web address.
+    /// If the address is not a web address.
     pub fn set_notify_address(&mut self, address: String) -> Result<(), Finding> {
         if let Some(finding) = notify_finding(&address).filter(Finding::is_error) {
             return Err(finding);
@@ -294,7 +294,7 @@ impl Scenario {
     }
 }
 
-/// A finding about an unsuitable notification address.
+/// Returns a finding if a notification address is invalid or not on this machine.
 fn notify_finding(address: &str) -> Option<Finding> {
     let url = reqwest::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url.as_ref().and_then(reqwest::Url::host_str) {
@@ -329,7 +329,7 @@ fn read_senders(section: ConfigSection<'_>, report: &mut FindingCollector) -> Op
     Some(senders)
 }
 
-/// Reads the rate limit of the accounts. `None` for `unlimited` or an invalid value.
+/// Reads the rate limit of the accounts. Returns `None` for `unlimited` or an invalid value.
 fn read_limit(section: ConfigSection<'_>) -> Option<OperationLimit> {
     let rate = section.parse_value::<Rate>("rate")?.per_second()?;
     Some(OperationLimit { rate, burst: section.parse_value("burst")? })

@@ -70,7 +70,7 @@ impl SandboxPort {
         }
     }
 
-    /// Refuses connections for this long, or for as long as before if that is longer.
+    /// Refuses connections for this long, or until an earlier refusal ends if that is later.
     fn refuse_connections(&mut self, duration: Duration) {
         let now = Instant::now();
         let ends = now.checked_add(duration).unwrap_or(now + FOR_EVER);
@@ -86,7 +86,7 @@ impl SandboxPort {
         }
     }
 
-    /// The next accepted connection. Cancel safe.
+    /// Accepts the next connection. This method is cancel safe.
     pub(super) async fn accept(&mut self) -> (TcpStream, SocketAddr) {
         loop {
             match &mut self.state {
@@ -195,13 +195,13 @@ enum BodyArrival {
 /// An answer with its whole body.
 type WholeAnswer = Response<Vec<u8>>;
 
-/// Both endpoints on one port.
+/// Creates the router that serves both endpoints on one port.
 pub(super) fn router(shell: Arc<HttpState>) -> Router {
     Router::new().fallback(serve_request).with_state(shell)
 }
 
-/// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL may end with
-/// one.
+/// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL may end with a
+/// slash.
 fn endpoint_at(path: &str) -> Option<Endpoint> {
     match path.trim_start_matches('/') {
         "api/json.php" => Some(Endpoint::Sync),
@@ -242,7 +242,7 @@ async fn serve_request(
 }
 
 impl HttpState {
-    /// Sends the answer with the faults of its transmission.
+    /// Builds the response to a request, and applies the transmission faults.
     async fn finish_response(self: Arc<Self>, reaction: ResponsePlan) -> Response {
         let ResponsePlan { answer, wire: WireFaults { delay, page, loss, port: behaviour } } = reaction;
         let response = page.map_or_else(|| json_response(StatusCode::OK, &answer), |page| html_response(&page));
@@ -265,7 +265,7 @@ impl HttpState {
         }
     }
 
-    /// Sends an order to the port and waits until it is done.
+    /// Sends an order to the port and waits until the order has been carried out.
     async fn order_port(&self, behaviour: PortBehaviour) {
         if behaviour != PortBehaviour::Open {
             let (done, confirmed) = oneshot::channel();
@@ -276,8 +276,8 @@ impl HttpState {
     }
 }
 
-/// Sends `kept` bytes of the body with a `Content-Length` for all of it, then breaks the connection. With 0 bytes, not
-/// even the head is sent.
+/// Sends `kept` bytes of the body with the `Content-Length` of the whole body, then breaks the connection. With 0
+/// bytes, not even the head is sent.
 fn truncate_response(response: WholeAnswer, kept: usize) -> Response {
     let (mut head, mut body) = response.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));

@@ -65,7 +65,8 @@ enum DrainState {
 }
 
 impl LivePlatform {
-    /// A platform that runs a scenario from now on. The server's key belongs to the account without one.
+    /// Creates a platform that runs a scenario from now on. The server's key belongs to the first account without a
+    /// key.
     pub(super) fn new(scenario: Arc<Scenario>, key: &SecretString, sink: JournalSink) -> Self {
         let keys = AccountKeys::for_scenario(&scenario, key);
         let clock = VirtualClock::start(Timestamp::now(), Instant::now(), scenario.speed);
@@ -73,7 +74,7 @@ impl LivePlatform {
         Self { keys, core, wakeup: Notify::new(), progress: Notify::new() }
     }
 
-    /// Executes a request. Its journal is written before the answer is returned.
+    /// Executes a request. The journal lines of the request are written before the answer is returned.
     ///
     /// Returns `None` if the journal cannot be written; it is then unknown whether the request was executed.
     pub(super) async fn execute_request(
@@ -98,7 +99,7 @@ impl LivePlatform {
         due.unwrap_or_default()
     }
 
-    /// Waits until [`LivePlatform::take_due_work`] might have work earlier than it said.
+    /// Waits until [`LivePlatform::take_due_work`] might have work earlier than the method last reported.
     pub(super) async fn wait_for_wakeup(&self) {
         self.wakeup.notified().await;
     }
@@ -112,7 +113,7 @@ impl LivePlatform {
         self.wakeup.notify_one();
     }
 
-    /// Writes a fault that applies before the first request.
+    /// Writes to the journal a fault that applies before the first request.
     pub(super) fn record_initial_fault(&self, fault: &'static str) {
         let _ = self.lock_core().run_journaled(|platform, at, lines| platform.record_initial_fault(fault, at, lines));
     }
@@ -175,7 +176,7 @@ impl LivePlatform {
 }
 
 impl PlatformCore {
-    /// Runs an action at the current time and writes its lines; `None` if they cannot be written.
+    /// Runs an action at the current time and writes the journal lines; `None` if the lines cannot be written.
     fn run_journaled<T>(
         &mut self,
         act: impl FnOnce(&mut GatewayEmulator, Timestamp, &mut JournalLines) -> T,
@@ -261,7 +262,7 @@ impl VirtualClock {
 /// The minimum interval between two checks of the clock.
 const MIN_TICK: Duration = Duration::from_millis(20);
 
-/// Keeps a platform up to date until it is dropped. Webhooks in flight end with it.
+/// Keeps a platform up to date until this future is dropped. Dropping the future cancels the webhooks in flight.
 pub(super) async fn run_clock(live: Arc<LivePlatform>, client: WebhookClient) {
     let mut under_way = JoinSet::new();
     loop {

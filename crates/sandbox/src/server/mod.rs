@@ -78,10 +78,11 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Starts a sandbox. It is reachable when this returns, unless its scenario begins with a refused connection.
+    /// Starts a sandbox. The sandbox is reachable when this function returns, unless the scenario begins with a refused
+    /// connection.
     ///
     /// # Errors
-    /// If the address is in use, the journal cannot be opened, or two accounts have the same key; the text says which.
+    /// If the address is in use, the journal cannot be opened, or two accounts have the same key.
     pub async fn start(settings: SandboxSettings) -> io::Result<Self> {
         Self::start_with(settings, Timeouts::default()).await
     }
@@ -127,7 +128,7 @@ impl Sandbox {
         Ok(Self { address, key, live, timeouts, stop, serving })
     }
 
-    /// The address that it listens on.
+    /// The address on which the sandbox listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -157,21 +158,21 @@ impl Sandbox {
         self.live.counts()
     }
 
-    /// The lines of a journal in memory; empty otherwise.
+    /// The lines of a journal in memory; the text is empty for any other journal.
     #[must_use]
     pub fn journal(&self) -> String {
         self.live.journal_text()
     }
 
-    /// Waits until all messages are final, in their own time, with a timeout.
+    /// Waits until all messages have a final status, at the speed of the scenario, with a timeout.
     pub async fn wait_until_settled(&self, longest: Duration) {
         self.live.wait_until_settled(longest).await;
     }
 
     /// Advances all messages to their final status now.
     ///
-    /// Webhooks are sent with all their retries. The timeout for their receivers is five seconds; for a receiver in
-    /// this process there is practically none.
+    /// Webhooks are sent with all retries. The timeout for receivers is five seconds; for a receiver in this process,
+    /// there is practically no timeout.
     pub async fn drain(&self) -> Counts {
         self.live.drain(self.timeouts.receivers).await;
         self.live.counts()

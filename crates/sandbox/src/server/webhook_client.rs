@@ -74,8 +74,8 @@ impl WebhookClient {
         Self { plain, other: Arc::default(), hooks, names, timeout, receiver: None, warned: Arc::default() }
     }
 
-    /// The client for URLs that cannot be sent unchanged, for example over TLS. It encodes some characters of a URL as
-    /// browsers do.
+    /// The client for URLs that cannot be sent unchanged, for example over TLS. This client encodes some characters of
+    /// a URL as browsers do.
     fn fallback_client(&self) -> Result<&Client, String> {
         let built = self.other.get_or_init(|| {
             let client = http_client::builder().http1_only().pool_max_idle_per_host(0);
@@ -147,7 +147,7 @@ impl WebhookClient {
         }
     }
 
-    /// The target of a webhook, if it is allowed.
+    /// Resolves the target of a webhook, or returns the reason why the target is not allowed.
     async fn resolve_target(&self, url: &str) -> Result<WebhookTarget, String> {
         let url = Url::parse(url).map_err(|error| format!("the URL is not valid: {error}"))?;
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -175,7 +175,7 @@ struct WebhookTarget {
 }
 
 /// The exact URL and its `Host` header, if the URL can be sent unchanged: over plain HTTP, without a password, and
-/// without characters that an HTTP library rejects. Host and port are the ones that were checked.
+/// without characters that an HTTP library rejects. The request goes to the host and port that were checked.
 fn verbatim_request_target(url: &Url, at: Option<IpAddr>, written: &str) -> Option<(Uri, HeaderValue)> {
     if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
         return None;
@@ -210,7 +210,8 @@ type ReceiveFn = dyn Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + S
 pub struct LocalReceiver(Arc<ReceiveFn>);
 
 impl LocalReceiver {
-    /// A receiver that calls this function with the URL and the body of each webhook; it returns an HTTP status.
+    /// Creates a receiver that calls this function with the URL and the body of each webhook; the function returns an
+    /// HTTP status.
     pub fn new(take: impl Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync + 'static) -> Self {
         Self(Arc::new(take))
     }
@@ -317,7 +318,7 @@ mod request_tests {
         WebhookPost { webhook: 1, url: url.into(), body: b"{\"success\":true}".to_vec() }
     }
 
-    /// A client for which one name is this machine and all others are unknown.
+    /// A client for which `shop.test` is this machine and all other names are unknown.
     fn test_client(hooks: WebhookPolicy) -> WebhookClient {
         let names = HostNames::from_lookup(|name| {
             let found = if name == "shop.test" { vec![std::net::Ipv4Addr::LOCALHOST.into()] } else { Vec::new() };

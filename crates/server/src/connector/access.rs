@@ -60,7 +60,7 @@ impl KeyAccess {
         }
     }
 
-    /// Asks the gateway with a key, unless it recently rejected the key or there are too many unknown keys.
+    /// Asks the gateway with a key, unless the gateway recently rejected the key or there were too many unknown keys.
     pub(super) async fn ask_with_key<T>(
         &self,
         key: &SecretString,
@@ -80,7 +80,7 @@ impl KeyAccess {
         self.await_and_record(hash, inquiry).await
     }
 
-    /// Verifies a key by an inquiry, unless the gateway recently accepted it.
+    /// Verifies a key with an inquiry, unless the gateway recently accepted the key.
     pub(super) async fn verify_key(
         &self,
         key: &SecretString,
@@ -93,7 +93,7 @@ impl KeyAccess {
         }
     }
 
-    /// Records that the gateway rejected a key with a message, a lookup or a template.
+    /// Records that the gateway rejected a key, if the error of a message, a lookup or a template says so.
     pub(super) fn record_key_refusal(&self, key: &SecretString, error: &ToolError) {
         if error.is_key_refused() {
             self.known.record_refused(self.known.hash_key(key), Instant::now());

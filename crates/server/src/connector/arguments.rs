@@ -23,7 +23,7 @@ impl ToolArguments {
         Self(arguments)
     }
 
-    /// A whole number.
+    /// The value of a whole-number argument.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.0.get(name)?.as_u64()
     }
@@ -33,7 +33,7 @@ impl ToolArguments {
         &self.0
     }
 
-    /// A string; empty if it is missing.
+    /// The value of a string argument; empty if the argument is missing.
     pub(super) fn text(&self, name: &str) -> String {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
@@ -43,18 +43,18 @@ impl ToolArguments {
         self.0.get(name) == Some(&Value::Bool(true))
     }
 
-    /// The recipient's number.
+    /// Parses the recipient's phone number.
     pub(super) fn parse_phone(&self) -> Result<Phone, ToolError> {
         let value = self.0.get("phone").unwrap_or(&Value::Null);
         read_phone(value).map(|number| number.phone).map_err(ToolError::invalid_argument)
     }
 
-    /// The identifier of a message, if the caller gives one.
+    /// Parses the identifier of a message, if the caller gives an identifier.
     pub(super) fn parse_optional_id(&self) -> Result<Option<MessageId>, ToolError> {
         if self.0.contains_key("id") { self.parse_id().map(Some) } else { Ok(None) }
     }
 
-    /// The identifier of a message.
+    /// Parses the identifier of a message.
     pub(super) fn parse_id(&self) -> Result<MessageId, ToolError> {
         let wrong = || ToolError::invalid_argument("`id` is not an identifier returned by a sending tool");
         self.number("id").and_then(MessageId::new).ok_or_else(wrong)
@@ -64,7 +64,7 @@ impl ToolArguments {
 /// Parses a phone number: a string of digits, with or without a plus sign, or a whole number.
 ///
 /// # Errors
-/// The problem and what to do, without the number.
+/// The problem and what to do, without the phone number.
 pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -109,7 +109,7 @@ pub(super) fn phone_problem(value: &Value) -> Option<String> {
     read_phone(value).err()
 }
 
-/// Masks a number except for its last four digits, if the value is a number.
+/// Masks all but the last four digits of a phone number, whether or not the value is a valid number.
 pub(super) fn mask_phone(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),

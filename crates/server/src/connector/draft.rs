@@ -67,10 +67,10 @@ impl MessageDraft {
         Value::Object(preview)
     }
 
-    /// The content of the message, with texts that fit every channel.
+    /// Converts the draft to the content of a message, in which every text fits its channel.
     ///
     /// # Errors
-    /// The problems.
+    /// The problems that prevent sending the draft.
     pub(super) fn to_content(&self) -> Result<MessageContent<CallText>, Vec<String>> {
         let (mut stages, mut problems) = (Vec::new(), self.problems.clone());
         for (channel, arguments) in &self.stages {
@@ -126,7 +126,7 @@ impl MessageDraft {
         })
     }
 
-    /// The message type: the given one, or the one that fits the keys.
+    /// Determines the message type: the named type, or else the type that fits the given keys.
     fn determine_form(
         &self,
         channel: Channel,
@@ -162,7 +162,7 @@ pub(super) fn argument_name(key: &'static str) -> &'static str {
     }
 }
 
-/// The content of a stage by argument name, as an operation of this kind carries it, with the part count of its text.
+/// The arguments of a stage that an operation of this kind carries, with the part count of a billed text.
 fn carried_arguments(kind: OperationKind, stage: &Stage<CallText>) -> ChannelArguments {
     let mut carried = ChannelArguments::new();
     for (field, value) in stage.values().filter(|(field, _)| field.place_in(kind).property().is_some()) {
@@ -198,7 +198,7 @@ fn to_text(given: Option<&Value>) -> Option<CallText> {
     Some(Cow::Owned(given?.as_str()?.to_owned()))
 }
 
-/// The complete cards.
+/// Reads the complete cards, and omits the incomplete cards.
 fn read_cards(cards: &[Value]) -> Vec<Card<CallText>> {
     let card = |card: &Value| {
         let text = |key: &str| to_text(card.get(key));
@@ -212,7 +212,7 @@ const FEW_PARTS: usize = 3;
 /// The beginnings of template tags.
 const TAGS: [&str; 2] = ["{{", "{%"];
 
-/// Why a message cannot be sent.
+/// Finds the reasons why a message cannot be sent.
 pub(super) fn find_errors(content: &MessageContent<Cow<'_, str>>) -> Vec<String> {
     let unfilled = content.stages.iter().flat_map(|stage| {
         let title = stage.channel().facts().title;
@@ -226,7 +226,7 @@ pub(super) fn find_errors(content: &MessageContent<Cow<'_, str>>) -> Vec<String>
     unfilled.chain(findings.iter().filter(|finding| finding.is_error()).map(describe_finding)).collect()
 }
 
-/// Warnings that a person should read before confirming a message.
+/// Finds warnings that a person should read before confirming a message.
 pub(super) fn find_warnings(content: &MessageContent<Cow<'_, str>>, number: Option<ValidNumber>) -> Vec<String> {
     let mut warnings: Vec<String> =
         check_message(content).iter().filter(|finding| !finding.is_error()).map(describe_finding).collect();
@@ -313,7 +313,7 @@ pub(super) fn unconfirmed_result(CallPreview { shown, problems, warnings, .. }: 
     })
 }
 
-/// The extra result properties of a call that did nothing.
+/// The schemas of the extra result properties of a call that did nothing.
 pub(super) fn property_schemas() -> Value {
     json!({
         "refused": { "const": true, "description": "Nothing was done: the call was not confirmed." },

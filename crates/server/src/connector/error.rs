@@ -45,40 +45,40 @@ impl ToolError {
         }
     }
 
-    /// Adds what to do about it.
+    /// Adds advice on what to do about the error.
     pub(super) fn with_how_to(self, how_to: impl Into<String>) -> Self {
         Self { how_to: Some(how_to.into()), ..self }
     }
 
-    /// The first error, with the sentences of all errors as its problems; `None` without errors.
+    /// The first error, which lists the messages of all errors if there are several; `None` if there are no errors.
     pub(super) fn first_of(errors: Vec<Self>) -> Option<Self> {
         let problems: Vec<String> = errors.iter().map(Self::sentence).collect();
         let first = errors.into_iter().next()?;
         Some(if problems.len() > 1 { Self { problems, ..first } } else { first })
     }
 
-    /// The message, on one line.
+    /// The error message, on one line.
     pub(super) fn sentence(&self) -> String {
         self.error.clone()
     }
 
-    /// Whether the error only reports an exhausted limit per hour.
+    /// Whether the error only reports an exhausted rate limit.
     pub(super) fn is_rate_limit(&self) -> bool {
         self.code == "rate_limited"
     }
 
-    /// The call has no key.
+    /// The error for a call without a key.
     pub(super) fn missing_key() -> Self {
         let how_to = "send the header `Authorization: Bearer API_KEY` with each call";
         Self::new("no_api_key", "Access denied").with_how_to(how_to)
     }
 
-    /// An invalid argument.
+    /// The error for an invalid argument.
     pub(super) fn invalid_argument(why: impl AsRef<str>) -> Self {
         Self::new("invalid_argument", why).with_how_to("check the tool's input schema, then call it again")
     }
 
-    /// The limit of calls is exceeded.
+    /// The error for a caller who exceeds the limit of calls.
     pub(super) fn rate_limited(wait: Option<Duration>) -> Self {
         let seconds = wait.map_or(1, |wait| wait.as_secs() + 1);
         let error = format!("too many calls; wait {seconds} s");
@@ -86,7 +86,7 @@ impl ToolError {
             .with_how_to(format!("call the tool again after {seconds} s"))
     }
 
-    /// The gateway does not know the key.
+    /// The error for a key that the gateway does not accept.
     pub(super) fn key_refused() -> Self {
         Self::new("access_denied", "Access denied")
             .with_how_to("the gateway does not accept this API key; ask the person who set up the key")
@@ -97,7 +97,7 @@ impl ToolError {
         self.code == "access_denied"
     }
 
-    /// The same message was sent to the same number this many seconds ago.
+    /// The error for a message that repeats a message sent to the same phone number this many seconds ago.
     pub(super) fn repeated_message(seconds: u64) -> Self {
         let error = format!("the same message was sent to this number {seconds} s ago");
         Self::new("repeated", error).with_how_to(
@@ -106,7 +106,7 @@ impl ToolError {
         )
     }
 
-    /// The limit of messages per hour is reached.
+    /// The error for a message after the limit of messages per hour is reached.
     pub(super) fn too_many_sends(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the hourly message limit has been reached; wait {wait} s");
@@ -114,7 +114,7 @@ impl ToolError {
             .with_how_to(format!("nothing was sent; try again after {wait} s"))
     }
 
-    /// The limit of lookups per hour is reached.
+    /// The error for a lookup after the limit of lookups per hour is reached.
     pub(super) fn too_many_lookups(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the hourly lookup limit has been reached; wait {wait} s");
@@ -123,7 +123,7 @@ impl ToolError {
         ))
     }
 
-    /// The sending window is closed.
+    /// The error for a message while the sending window is closed.
     pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
         let Some(opens) = opens else {
             let error = "the sending window is closed and does not open within a year";
@@ -136,27 +136,27 @@ impl ToolError {
             .with_how_to(format!("nothing was sent; tell the user, and call this tool again at {time} or later"))
     }
 
-    /// The recipient opted out.
+    /// The error for a message to a recipient who opted out.
     pub(super) fn opted_out() -> Self {
         Self::new("opted_out", "this number is on the suppression list or in a `suppress` file")
             .with_how_to("nothing was sent; tell the user, and do not try another way")
     }
 
-    /// The operator requires consent, and a single message has none.
+    /// The error for a single message, which has no recorded consent, if the operator requires consent.
     pub(super) fn no_consent() -> Self {
         let error = "the operator requires the recipient's consent, but single messages have no recorded consent";
         Self::new("no_consent", error)
             .with_how_to("nothing was sent; tell the user: only a campaign with `consent` can send it")
     }
 
-    /// The recipient has reached a message cap.
+    /// The error for a message to a recipient who has reached a message cap.
     pub(super) fn cap_reached() -> Self {
         let error = "this number has reached the operator's message cap";
         Self::new("cap_reached", error)
             .with_how_to("nothing was sent; tell the user, and do not retry now: the cap resets later")
     }
 
-    /// The outcome of a sent message is unknown.
+    /// The error for a message that might have been sent, but whose outcome is unknown.
     pub(super) fn unknown_outcome(id: Option<u64>) -> Self {
         let error = "the message was passed to the gateway, but its outcome is unknown: it might have been sent";
         let by = id.map_or_else(String::new, |id| format!(" with id {id}"));
@@ -167,7 +167,7 @@ impl ToolError {
             .with_id(id)
     }
 
-    /// Adds another hint.
+    /// Adds another hint to the advice.
     pub(super) fn with_more_how_to(self, more: &str) -> Self {
         let how_to = self.how_to.as_ref().map_or_else(|| more.to_owned(), |how_to| format!("{how_to}; {more}"));
         self.with_how_to(how_to)

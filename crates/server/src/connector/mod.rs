@@ -91,7 +91,7 @@ impl Connector {
         Self { campaigns: Some(Arc::new(campaigns)), ..self }
     }
 
-    /// Waits until no message is in flight, after calls are no longer served.
+    /// Waits until no message or run is in progress, after the connector has stopped serving calls.
     pub fn wait_until_idle(&self) -> impl Future<Output = ()> + use<> {
         let (sending, runs) =
             (self.sending.clone(), self.campaigns.as_ref().map(|campaigns| campaigns.wait_for_runs()));

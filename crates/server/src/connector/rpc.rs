@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 in the revisions of the Model Context Protocol, and the contract's bare call (contract 4.4).
 //!
-//! Objects with a repeated member are rejected. The module is pure. It knows nothing about tools, and of HTTP only the
-//! status of an answer.
+//! Objects with a repeated member are rejected. The module is pure. It does not know about tools. All it knows of HTTP
+//! is the MCP headers and the status of an answer.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub(in crate::connector) struct RpcRequest {
     pub(in crate::connector) era: ProtocolEra,
 }
 
-/// Reads a message. `head` has the HTTP headers that repeat parts of it.
+/// Reads a message. `head` contains the HTTP headers that repeat parts of the message.
 ///
 /// # Errors
 /// The answer to an invalid message.
@@ -132,7 +132,7 @@ pub(in crate::connector) enum ProtocolEra {
 }
 
 impl ProtocolEra {
-    /// The era of a message, from its metadata, then its headers, then methods of one era only.
+    /// Determines the protocol era of a message from the metadata, the headers, and methods that exist in one era only.
     fn of_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
         let meta = params.get("_meta");
         let says = |key| meta.and_then(|meta| meta.get(key)).is_some();
@@ -141,7 +141,7 @@ impl ProtocolEra {
     }
 }
 
-/// Whether the HTTP header of a message names no revision, or an old one.
+/// Whether the HTTP header of a message names no revision, or an old revision.
 fn is_legacy(head: Option<&str>) -> bool {
     head.is_none_or(|version| LEGACY.contains(&version))
 }
@@ -158,14 +158,14 @@ pub(in crate::connector) struct RpcHeaders<'a> {
 }
 
 impl RpcHeaders<'_> {
-    /// The problem if the headers name a different revision than the message.
+    /// Returns a problem if the headers name a different revision than the message.
     ///
-    /// That is a contradiction even if one of the two is unknown here.
+    /// Different revisions are a contradiction even if this server does not know them.
     fn check_version(self, version: &str) -> Option<String> {
         self.version.and_then(|value| check_header("MCP-Protocol-Version", Some(value), version))
     }
 
-    /// The problem if the headers differ from the message.
+    /// Returns a problem if the headers differ from the message.
     fn check_headers(self, version: &str, method: &str, name: Option<&Value>) -> Option<String> {
         check_header("MCP-Protocol-Version", self.version, version)
             .or_else(|| check_header("Mcp-Method", self.method, method))
@@ -175,7 +175,7 @@ impl RpcHeaders<'_> {
     }
 }
 
-/// The problem if a header differs from its expected value.
+/// Returns a problem if a header differs from its expected value.
 fn check_header(header: &str, value: Option<&str>, is: &str) -> Option<String> {
     match value.map(decode_header) {
         Some(Some(value)) if value == is => None,
@@ -204,39 +204,39 @@ pub(in crate::connector) struct RpcError {
 }
 
 impl RpcError {
-    /// The body is not JSON.
+    /// The error for a body that is not JSON.
     fn parse_error() -> Self {
         Self::new(400, -32700, "Parse error")
     }
 
-    /// The message is JSON, but not a valid request.
+    /// The error for a message that is JSON, but not a valid request.
     pub(in crate::connector) fn invalid_request(why: &str) -> Self {
         Self::new(400, -32600, format!("Invalid Request: {why}"))
     }
 
-    /// The message names a revision that is unknown here.
+    /// The error for a message that names a revision unknown to this server.
     fn unsupported_version(requested: &str) -> Self {
         let supported: Vec<&str> = [MODERN].into_iter().chain(LEGACY).collect();
         let data = json!({ "supported": supported, "requested": requested });
         Self { data: Some(data), ..Self::new(400, -32022, "Unsupported protocol version") }
     }
 
-    /// The message lacks metadata that its revision requires.
+    /// The error for a message without metadata that its revision requires.
     fn missing_meta(key: &str) -> Self {
         Self::new(400, -32602, format!("Invalid params: `_meta` has no `{key}`"))
     }
 
-    /// The HTTP header contradicts the body.
+    /// The error for an HTTP header that contradicts the body.
     fn header_mismatch(why: String) -> Self {
         Self::new(400, -32020, format!("Header mismatch: {why}"))
     }
 
-    /// The method does not exist.
+    /// The error for a method that does not exist.
     pub(in crate::connector) fn unknown_method(era: ProtocolEra) -> Self {
         Self::new(if era == ProtocolEra::Modern { 404 } else { 200 }, -32601, "Method not found")
     }
 
-    /// The parameters do not fit the method.
+    /// The error for parameters that do not fit the method.
     pub(in crate::connector) fn invalid_params(era: ProtocolEra, why: impl Into<String>) -> Self {
         Self::new(if era == ProtocolEra::Modern { 400 } else { 200 }, -32602, why)
     }
@@ -255,7 +255,7 @@ pub(in crate::connector) struct RpcReply {
     pub(in crate::connector) body: Value,
 }
 
-/// The answer to a request that succeeded; in the revision without a handshake it names this server.
+/// The answer to a request that succeeded; in the revision without a handshake, the answer names this server.
 pub(in crate::connector) fn result_reply(
     request: &RpcRequest,
     mut result: Map<String, Value>,
@@ -305,7 +305,7 @@ struct RepeatedMembers {
 }
 
 impl RepeatedMembers {
-    /// Why the document is rejected; `None` if no member is repeated.
+    /// Describes the repeated member for which a document is rejected; `None` if no member is repeated.
     fn describe_problem(&self) -> Option<String> {
         let name = self.first.as_ref()?;
         Some(match name.chars().count() {
@@ -322,7 +322,7 @@ impl RepeatedMembers {
     }
 }
 
-/// Reads a document.
+/// Reads a JSON document and notes repeated members.
 ///
 /// # Errors
 /// If the body is not JSON.

@@ -72,7 +72,7 @@ impl SendPolicy {
 impl Caller<'_> {
     /// Adds to a preview every reason why the confirmed call would be refused, without using up any limit.
     ///
-    /// The operator's rules are checked only for keys that the gateway accepts, because they reveal who opted out.
+    /// The operator's rules are checked only for keys that the gateway accepts, because the rules reveal who opted out.
     pub(super) async fn check_preview(&self, mut preview: CallPreview, arguments: &Map<String, Value>) -> CallPreview {
         if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
             if let Err(unproven) = self.verify_key().await {
@@ -91,7 +91,7 @@ impl Caller<'_> {
         preview
     }
 
-    /// All reasons to refuse a message now. The guard against repeats checks `content`, if it is given.
+    /// Collects all reasons to refuse a message now. The guard against repeats checks `content`, if it is given.
     async fn collect_refusals(
         &self,
         sending: &SendPolicy,
@@ -220,7 +220,7 @@ impl ConfirmedMessage {
     }
 }
 
-/// The error of a message that was refused before it was sent.
+/// The error for a message that was refused before it was sent.
 fn refused_message_error(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
         Error::IdTaken => ToolError::new("id_taken", "an earlier call has already used this `id`").with_how_to(
@@ -233,7 +233,7 @@ fn refused_message_error(error: Error, id: Option<u64>) -> ToolError {
     refused.with_id(id)
 }
 
-/// The outcome of a message for the caller.
+/// Renders the outcome of a message for the caller.
 fn render_outcome(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedSingle) -> Result<Value, ToolError> {
     let id = id.get();
     let accepted = |request_id: Option<Value>| {
@@ -261,7 +261,7 @@ fn render_outcome(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedS
     Err(error.with_id(Some(id)))
 }
 
-/// The error of a message that was certainly not sent.
+/// The error for a message that was certainly not sent.
 pub(super) fn not_sent_error(reason: &str, stop: Option<&Stop>) -> ToolError {
     match stop.map(|stop| stop.kind) {
         Some(StopKind::KeyRefused) => ToolError::key_refused(),
@@ -278,7 +278,8 @@ pub(super) fn not_sent_error(reason: &str, stop: Option<&Stop>) -> ToolError {
 /// The identity of a message: its recipient and its content.
 ///
 /// Words, letters and punctuation distinguish texts. Surrounding spaces, the number and kind of spaces and line breaks
-/// between words, invisible characters and the encoding of letters do not. A gateway on loopback is separate.
+/// between words, invisible characters and the encoding of letters do not. Messages through a gateway on loopback have
+/// separate identities.
 fn message_identity(phone: Phone, content: &MessageContent<Cow<'_, str>>, loopback: bool) -> Vec<u8> {
     let content = content.map_texts(|text| normalize_text(text));
     let content = serde_json::to_string(&content).unwrap_or_default();
@@ -317,7 +318,7 @@ struct OwnPlace {
 }
 
 impl RecentMessages {
-    /// Reserves the place of a message that is about to be sent, or returns how long ago it was sent.
+    /// Reserves a place for a message that is about to be sent, or returns how long ago the same message was sent.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -337,7 +338,7 @@ impl RecentMessages {
         })
     }
 
-    /// How long ago a message was sent; `None` if it was not sent recently. Reserves no place.
+    /// Returns how long ago the same message was sent; `None` if it was not sent recently. Reserves no place.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -355,7 +356,8 @@ impl RecentMessages {
         Some(ago).filter(|ago| *ago < REPEAT_WINDOW)
     }
 
-    /// Releases the place of a message that certainly was not sent. If that fails, the place expires within a minute.
+    /// Releases the place of a message that certainly was not sent. If the place cannot be released, it expires within
+    /// a minute.
     async fn release_place(&self, ledger: &dyn Ledger, place: SentPlace) {
         match place {
             SentPlace::Own(place) => self.release_own_place(place),
@@ -370,10 +372,10 @@ impl RecentMessages {
         }
     }
 
-    /// Reserves the place of a message in this process.
+    /// Reserves a place for a message in this process.
     ///
     /// # Errors
-    /// The time since the last sending, if that is less than a minute and the message is not meant to be sent `again`.
+    /// The time since the same message was sent, if that is less than a minute and `again` is not set.
     fn reserve_own_place(&self, message: impl Hash, again: bool, now: Instant) -> Result<OwnPlace, Duration> {
         let message = self.hasher.hash_one(message);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -149,7 +149,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// The key in the `Authorization` header of a call (contract 5.3). `None` without a bearer key.
+/// The key in the `Authorization` header of a call (contract 5.3). Returns `None` if there is no bearer key.
 fn bearer_key(headers: &HeaderMap) -> Option<SecretString> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let key = key.trim();
@@ -349,7 +349,7 @@ impl AssistantClient {
         }
     }
 
-    /// The entry (contract 4.4), and whether it contains a key.
+    /// Renders the server entry of the file (contract 4.4), and returns whether the entry contains a key.
     fn render_entry(self, entry: &ClientEntry) -> (Value, bool) {
         match entry {
             ClientEntry::Http(url) => {

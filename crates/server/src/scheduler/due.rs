@@ -24,8 +24,8 @@ pub struct DueOccurrences {
 
 /// Finds the due and missed occurrences after `handled`. An occurrence is missed if it is more than `max_delay` late.
 ///
-/// Of several occurrences only the last one is due, unless it is too late, and the others are missed. So a restart
-/// never sends a flood of old messages.
+/// If there are several, only the last occurrence is due, unless it is too late, and all earlier occurrences are
+/// missed. So a restart never sends a flood of old messages.
 #[must_use]
 pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_delay: Duration) -> DueOccurrences {
     let mut found = DueOccurrences::default();
@@ -125,22 +125,23 @@ impl ScheduleMemory {
         })
     }
 
-    /// Whether an occurrence was started or is waiting. It might have no record in the ledger yet.
+    /// Whether an occurrence was started or is waiting. Such an occurrence might have no record in the ledger yet.
     pub(super) fn is_in_progress(&self, occurrence: &Occurrence) -> bool {
         let waiting = self.waiting.as_ref().map(|waiting| &waiting.occurrence);
         let unapproved = self.unapproved.as_ref().map(|unapproved| &unapproved.occurrence);
         [self.running.as_ref(), waiting, unapproved].into_iter().flatten().any(|own| own == occurrence)
     }
 
-    /// Forgets waiting occurrences that are in the future again after the clock was set back. They become due at their
-    /// time.
+    /// Forgets waiting occurrences that are in the future again after the clock was set back. These occurrences become
+    /// due again at the scheduled time.
     pub(super) fn handle_clock_set_back(&mut self, now: Timestamp) {
         self.waiting.take_if(|waiting| waiting.occurrence.at > now);
         self.unapproved.take_if(|unapproved| unapproved.occurrence.at > now);
     }
 }
 
-/// The time up to which every occurrence has a record. Records in the future come from a wrong clock and are ignored.
+/// Reads the time up to which every occurrence has a record. Records in the future come from a wrong clock and are
+/// ignored.
 pub(super) async fn read_handled_until(
     ledger: &dyn Ledger,
     active: &ActiveSchedule,

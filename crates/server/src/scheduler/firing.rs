@@ -37,7 +37,7 @@ impl DaemonState {
         (self.daemon.observer)(event);
     }
 
-    /// Handles the due occurrences of a schedule. Returns the time until the next one.
+    /// Handles the due occurrences of a schedule. Returns the time until the next occurrence.
     pub(super) async fn process_schedule(
         &mut self,
         active: ActiveSchedule,
@@ -112,7 +112,7 @@ impl DaemonState {
         lateness(checked_at, now) >= self.daemon.refresh || is_due()
     }
 
-    /// Checks that the campaign is unchanged and its records are intact, and reports problems once.
+    /// Checks that the campaign is unchanged and the schedule's records are intact, and reports problems once.
     async fn check_schedule(
         &mut self,
         memory: &mut ScheduleMemory,
@@ -145,7 +145,7 @@ impl DaemonState {
         Ok(())
     }
 
-    /// The findings about the file of a schedule, if the change makes it unreadable.
+    /// Loads the findings about the file of a schedule, if the change makes the file unreadable.
     async fn load_findings(&self, active: &ActiveSchedule, change: ScheduleChange) -> Vec<BriefFinding> {
         match change {
             ScheduleChange::Unreadable => check_schedule(&self.daemon.adapters, active).await.unwrap_or_default(),
@@ -180,7 +180,7 @@ impl DaemonState {
         Ok(())
     }
 
-    /// Whether it is too late for an occurrence of an earlier daemon.
+    /// Whether it is too late to start an occurrence that an earlier daemon recorded.
     fn is_expired(
         &self,
         schedule: &Schedule,
@@ -193,7 +193,7 @@ impl DaemonState {
         is_too_late(schedule, &occurrence, list.as_deref().and_then(FileStat::read), now)
     }
 
-    /// Skips an occurrence for which an earlier daemon sent no messages, and reports that.
+    /// Skips an occurrence for which an earlier daemon sent no messages, and reports the skipped occurrence.
     async fn give_up_occurrence(&self, active: &ActiveSchedule, record: &OccurrenceRecord) -> Result<(), LedgerError> {
         let Some(occurrence) = recorded_occurrence(record) else { return Ok(()) };
         // The owner of the campaign lock might be about to send it.
@@ -270,7 +270,8 @@ impl DaemonState {
         Ok(())
     }
 
-    /// Starts the occurrence that waits for its list once the list is complete. Returns whether it still waits.
+    /// Starts the occurrence that waits for its list once the list is complete. Returns whether the occurrence still
+    /// waits.
     async fn poll_list(
         &mut self,
         memory: &mut ScheduleMemory,
@@ -303,7 +304,7 @@ impl DaemonState {
         self.running.spawn(async move { StartResult { active, occurrence, resumed, outcome: sent.await } });
     }
 
-    /// Records and reports a skipped occurrence. Returns whether this is its first record.
+    /// Records and reports a skipped occurrence. Returns whether the occurrence had no record before.
     pub(super) async fn skip_occurrence(
         &self,
         active: &ActiveSchedule,
@@ -338,7 +339,7 @@ impl DaemonState {
         Ok(())
     }
 
-    /// Handles the result of a start.
+    /// Handles the result of a started occurrence.
     pub(super) async fn handle_end(&mut self, started: StartResult) -> Result<(), LedgerError> {
         let StartResult { active, occurrence, resumed, outcome } = started;
         if let Some(memory) = self.memories.get_mut(&active.name) {
@@ -402,14 +403,15 @@ impl DaemonState {
     }
 }
 
-/// Whether it is too late for an occurrence: its grace period has passed since it was due, or since its list arrived.
+/// Whether the grace period has passed since an occurrence was due or its list arrived, or the maximum delay was
+/// exceeded.
 fn is_too_late(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>, now: Timestamp) -> bool {
     let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
     let late = lateness(arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at)), now);
     late > schedule.grace || lateness(occurrence.at, now) > schedule.max_delay()
 }
 
-/// The last occurrence up to a time that fired, with its run.
+/// Finds the last occurrence that fired up to a time, with the run that the occurrence started.
 async fn find_last_fired(
     ledger: &dyn Ledger,
     active: &ActiveSchedule,
@@ -456,7 +458,7 @@ impl DaemonState {
     }
 
     /// Starts the occurrence that waits for an approval once it is approved, or skips it after the deadline. Returns
-    /// whether it still waits.
+    /// whether the occurrence still waits.
     pub(super) async fn poll_approval(
         &mut self,
         memory: &mut ScheduleMemory,
@@ -493,7 +495,7 @@ impl DaemonState {
     }
 
     /// Restores an occurrence that was waiting for an approval when the previous daemon ended. Returns whether there
-    /// was one.
+    /// was such an occurrence.
     pub(super) async fn restore_awaiting_approval(
         &self,
         memory: &mut ScheduleMemory,

@@ -129,7 +129,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// The reason in the ledger's form.
+    /// Converts the reason to the record that the ledger stores.
     #[must_use]
     pub fn to_record(&self) -> SkipRecord {
         let why = match self {
@@ -172,11 +172,11 @@ impl<'a> From<&'a ActiveSchedule> for NotifiedSchedule<'a> {
     }
 }
 
-/// Stores notifications about a schedule for the targets in its campaign file. Nobody is notified if the file cannot
-/// be read.
+/// Stores notifications about a schedule for the targets in its campaign file. No notifications are stored if the file
+/// cannot be read.
 ///
-/// A notification program is not started if the campaign file changed after the activation, because nobody reviewed
-/// it.
+/// A notification program is not started if the campaign file changed after the activation, because nobody reviewed the
+/// change.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -274,7 +274,7 @@ impl Daemon {
     /// Starts due occurrences until the shutdown, then waits for messages in flight.
     ///
     /// # Errors
-    /// If the ledger fails: an occurrence that cannot be recorded is not started.
+    /// If the ledger fails, because an occurrence that cannot be recorded is not started.
     pub async fn run_until_shutdown(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
         let (stop, interrupt) = watch::channel(Interrupt::None);
         let now = (self.adapters.clock)();
@@ -418,7 +418,7 @@ impl DaemonState {
         Ok(problem)
     }
 
-    /// Reports once that the record of a schedule is damaged. Only its readable parts are known.
+    /// Reports once that the record of a schedule is damaged. Only the readable parts of the record are known.
     async fn report_unreadable(&mut self, damaged: &DamagedSchedule) -> Result<(), LedgerError> {
         let schedule = NotifiedSchedule { name: &damaged.name, file: damaged.file.as_ref(), active: None };
         self.report_damage_once(schedule, &damaged.error.describe_damage()).await

@@ -39,8 +39,8 @@ impl TokenFile {
     /// Opens a token file, after checking that it contains a valid token.
     ///
     /// # Errors
-    /// If the file cannot be read, is readable by others, or contains no valid token. The message never contains any
-    /// part of the token.
+    /// If the file cannot be read, is readable by other users, or contains no valid token. The message never contains
+    /// any part of the token.
     pub fn open(path: PathBuf) -> Result<Self, String> {
         let file = Self(SecretSource::File(path));
         file.read_token().map(|_| file)
@@ -152,7 +152,7 @@ async fn read_runs(run_list: &RunListCache) -> Result<Arc<RunList>, Response> {
     Err(json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why })))
 }
 
-/// Responds with an object that states the version of its format.
+/// Responds with a JSON object, to which the version of the JSON format is added.
 fn json_response(status: StatusCode, mut body: Value) -> Response {
     body["version"] = JSON_VERSION.into();
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()

@@ -43,13 +43,13 @@ use campaign_net::Hosts;
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Puts the dashboard's router behind the host allowlist.
+/// Adds the host allowlist and the security headers to the dashboard's router.
 pub fn dashboard_router(behind: Router, hosts: Hosts) -> Router {
     let hosts = Arc::new(hosts);
     behind.fallback(|| async { StatusCode::NOT_FOUND }).layer(middleware::from_fn_with_state(hosts, check_host))
 }
 
-/// Rejects requests for other host names and from public addresses with 404.
+/// Responds with 404 to requests that the host allowlist does not allow, and adds security headers to every response.
 async fn check_host(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
     let mut answer = match hosts.allows(request.headers()) {
         true => next.run(request).await,

@@ -80,7 +80,7 @@ impl ForeignFormat {
         is_tar.then_some(Self("an archive (tar)", ForeignAdvice::Unpack))
     }
 
-    /// Detects text that is not a table, although its file name often suggests one.
+    /// Detects text that is not a table, although its file name often suggests a table.
     fn detect_text(head: &[u8]) -> Option<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let begins = |with: &str| head.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()));
@@ -107,7 +107,8 @@ impl ForeignFormat {
         self.0
     }
 
-    /// How to turn the file into a list. `None` if it should be opened in its program and saved as a list.
+    /// How to turn the file into a list. `None` if the file should be opened in the program that created it and saved
+    /// as a list.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self.1 {
             ForeignAdvice::SaveAs => None,
@@ -252,13 +253,14 @@ const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The last three of the first four bytes of a skippable frame. The first byte is 0x50 to 0x5f.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 
-/// Whether a file begins with a frame of zstd. Parallel and seekable compressors put a skippable frame first.
+/// Whether a file begins with a zstd frame. Parallel and seekable compressors put a skippable frame first.
 pub(super) fn is_zstd(head: &[u8]) -> bool {
     let is_skippable = head.first().is_some_and(|first| first & 0xf0 == 0x50) && head.get(1..4) == Some(&SKIPPABLE[..]);
     head.starts_with(&FRAME) || is_skippable
 }
 
-/// The window in bytes that the frame at the beginning of a file needs. `None` if `head` has no complete frame header.
+/// The window size, in bytes, that is needed to decompress the zstd frame at the beginning of a file. `None` if `head`
+/// has no complete frame header.
 pub(super) fn read_window(head: &[u8]) -> Option<u64> {
     let rest = head.strip_prefix(&FRAME)?;
     let (descriptor, rest) = rest.split_first()?;

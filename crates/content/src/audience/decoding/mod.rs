@@ -62,13 +62,13 @@ impl SheetText {
 }
 
 impl DecodedText {
-    /// Text that is already UTF-8.
+    /// Wraps text that is already UTF-8.
     #[must_use]
     pub fn from_utf8(input: Box<dyn Read + Send>) -> Self {
         Self { input, format: Arc::default(), spool: None }
     }
 
-    /// The format of the file, as far as it is known.
+    /// The format of the file, as far as it has been detected.
     #[must_use]
     pub fn format(&self) -> &Arc<DetectedFormat> {
         &self.format
@@ -129,21 +129,21 @@ struct DecodingSource<'f> {
 }
 
 impl DecodingSource<'_> {
-    /// The header row and the file, if there are rows above the header.
+    /// The row number of the header and the path of the file, if there are rows above the header.
     fn header_row(&self) -> Option<(u32, PathBuf)> {
         self.form.header_row.filter(|row| *row > 1).map(|row| (row, self.file.to_owned()))
     }
 }
 
-/// Opens a file as a list in this form.
+/// Opens a file as a list in the format that `form` declares.
 ///
-/// `file` is the name of the file in findings. `region` is the region of the recipients, which tells apart encodings
-/// that share most of their letters.
+/// `file` is the name of the file in findings. `region` is the region of the recipients, which helps to tell apart
+/// encodings that share most letters.
 ///
 /// # Errors
 ///
-/// The file is not a list: it has another format, is damaged, or does not match the form. Problems further into the
-/// file are reported while it is read.
+/// The file is not a list: it has another format, is damaged, or does not match `form`. Problems further into the file
+/// are reported while it is read.
 pub fn decode<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
@@ -155,11 +155,11 @@ pub fn decode<S: Read + Seek + Send + 'static>(
 
 /// Opens a table that no campaign describes, such as purchases, opt-outs or results.
 ///
-/// Its findings do not suggest keys of a campaign file.
+/// The findings about such a table do not suggest keys of a campaign file.
 ///
 /// # Errors
 ///
-/// Those of [`decode`].
+/// The errors of [`decode`].
 pub fn decode_table<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
@@ -245,7 +245,7 @@ pub(super) fn delimiter_line(delimiter: Delimiter) -> Vec<u8> {
     [b"sep=", &[delimiter.to_byte()][..], DELIMITER_LINE_END.as_bytes()].concat()
 }
 
-/// The first bytes of a file.
+/// Reads the first bytes of a file.
 fn read_head(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD);
     input.take(HEAD as u64).read_to_end(&mut head)?;
@@ -290,7 +290,7 @@ impl SpooledFile {
         Ok(Self(Arc::new(file)))
     }
 
-    /// Uses a file that is already written.
+    /// Wraps a file that is already written.
     pub(in crate::audience) fn from_file(written: File) -> Self {
         Self(Arc::new(written))
     }
@@ -385,13 +385,13 @@ impl DetectedFormat {
         self.sheet.as_ref().map(|sheet| sheet.name.as_str())
     }
 
-    /// The names of the workbook's other visible sheets; empty if it is not a workbook.
+    /// The names of the workbook's visible sheets, except the one that was read. Empty if the file is not a workbook.
     #[must_use]
     pub(crate) fn other_sheets(&self) -> &[String] {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)
     }
 
-    /// Warnings about the sheet.
+    /// Warnings about the sheet that was read.
     #[must_use]
     pub fn warnings(&self) -> &[Finding] {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.warnings)

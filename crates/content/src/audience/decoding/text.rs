@@ -64,7 +64,7 @@ impl DecodingStage {
 }
 
 impl<R: Read> TextDecoder<R> {
-    /// A decoder of text that begins with `head`, in the declared encoding if there is one.
+    /// Creates a decoder of text that begins with `head`. A declared encoding is used instead of detection.
     pub(super) fn new(
         input: R,
         head: &[u8],
@@ -123,14 +123,14 @@ impl<R: Read> TextDecoder<R> {
         Ok(DecodingStage::with_encoding(encoding))
     }
 
-    /// Reads until the sample is large enough. The flag is true if the text ends there.
+    /// Reads until the sample is large enough. Returns the sample, and whether the text ended with it.
     fn read_sample(&mut self, mut sample: Vec<u8>) -> io::Result<(Vec<u8>, bool)> {
         let wanted = SAMPLE.saturating_sub(sample.len());
         let read = self.input.by_ref().take(wanted as u64).read_to_end(&mut sample)?;
         Ok((sample, read < wanted))
     }
 
-    /// Decodes bytes and appends them to the ready output.
+    /// Decodes bytes and appends the text to the output that is ready to be read.
     fn decode_bytes(&mut self, bytes: &[u8], last: bool) -> io::Result<()> {
         let DecodingStage::Other(decoding) = &mut self.stage else { return Ok(()) };
         (self.at, decoding.ended) = (0, last);
@@ -199,7 +199,7 @@ fn is_utf16(encoding: &'static Encoding) -> bool {
     encoding == UTF_16LE || encoding == UTF_16BE
 }
 
-/// Detects UTF-16 by its zero bytes: delimiters and digits have one, always on the same side.
+/// Detects UTF-16 by zero bytes: the code units of delimiters and digits contain one, always in the same position.
 fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
     let (mut first, mut second) = (0, 0);
     let pairs = head.chunks_exact(2);
@@ -227,8 +227,8 @@ fn is_mostly_utf8(sample: &[u8], ended: bool) -> bool {
     sound >= damaged * SOUND_FOR_DAMAGED
 }
 
-/// Counts the valid and the invalid non-ASCII characters of UTF-8 text. The last character may be incomplete, unless
-/// the text ends there.
+/// Counts the valid and the invalid non-ASCII characters of UTF-8 text. An incomplete last character is not counted as
+/// invalid, unless the text ends there.
 fn count_utf8_characters(text: &[u8], ended: bool) -> (usize, usize) {
     let (mut sound, mut damaged, mut behind) = (0, 0, 0);
     for chunk in text.utf8_chunks() {
@@ -283,7 +283,7 @@ impl<R: Read> RowBlanker<R> {
         Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }
     }
 
-    /// Reads a block above the header into the output.
+    /// Reads a block into the output, and blanks the rows above the header.
     fn read_block(&mut self) -> io::Result<()> {
         let mut block = Vec::with_capacity(HEADER_BLOCK);
         self.input.by_ref().take(HEADER_BLOCK as u64).read_to_end(&mut block)?;
@@ -302,7 +302,7 @@ impl<R: Read> RowBlanker<R> {
         Ok(())
     }
 
-    /// Reads a byte above the header. Only line endings are output.
+    /// Blanks a byte above the header. Only line endings are output.
     fn blank_byte(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
             (RowPosition::Quoted, b'"') => RowPosition::AfterQuote,
@@ -325,7 +325,7 @@ impl<R: Read> RowBlanker<R> {
     }
 }
 
-/// The length of the line that declares the delimiter, including a byte order mark. 0 without such a line.
+/// The length of the line that declares the delimiter, including a byte order mark. 0 if there is no such line.
 fn delimiter_line_length(head: &[u8]) -> usize {
     let text = head.strip_prefix(MARK).unwrap_or(head);
     read_declared_delimiter(text)

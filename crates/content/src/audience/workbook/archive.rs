@@ -61,13 +61,13 @@ impl<'f, S: Read + Seek> WorkbookArchive<'f, S> {
         self.names.contains_key(&normalize_name(part))
     }
 
-    /// The part with this name, packed or not. `None` if there is none.
+    /// The part with this name, compressed or not. `None` if there is no such part.
     pub(super) fn open_part(&mut self, part: &str) -> Result<Option<ZipFile<'_, S>>, WorkbookError> {
         let Some(number) = self.names.get(&normalize_name(part)) else { return Ok(None) };
         Ok(Some(self.zip.by_index(*number)?))
     }
 
-    /// The XML events of the part with this name. `None` if there is none.
+    /// The XML events of the part with this name. `None` if there is no such part.
     pub(super) fn read_events(&mut self, part: &str) -> Result<Option<XmlEvents<ZipFile<'_, S>>>, WorkbookError> {
         let excess = SizeFindings {
             piece: list_findings::large_workbook(
@@ -84,8 +84,8 @@ fn normalize_name(name: &str) -> String {
     name.replace('\\', "/").to_ascii_lowercase()
 }
 
-/// Whether the directory fits into memory. The number of entries that the archive states might be wrong, so all entries
-/// are counted, wherever they are.
+/// Whether the directory fits into memory. The archive might declare a wrong count of entries, so all entries are
+/// counted, wherever they are.
 fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     let mut block = vec![0; 1 << 18];
     let (mut held, mut parts, mut bytes) = (0, 0_u64, 0_u64);
@@ -116,7 +116,7 @@ fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     }
 }
 
-/// The start of the first directory entry in these bytes. `None` if there is none.
+/// The start of the first directory entry in these bytes. `None` if the bytes contain no entry.
 fn find_entry(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = bytes[from..].iter().position(|&byte| byte == ENTRY[0]) {
@@ -162,7 +162,7 @@ impl<R: Read> XmlEvents<R> {
         Self { xml, buffer: Vec::new(), depth: 0, whole: None, within: None }
     }
 
-    /// The same events, but each element with this local name counts as one piece with its content.
+    /// The same events, but each element with this local name, including its content, counts as one piece.
     pub(super) fn with_whole_elements(self, name: &'static str) -> Self {
         Self { whole: Some(name), ..self }
     }
@@ -238,7 +238,7 @@ impl<R: Read> BufRead for CountingReader<R> {
     }
 }
 
-/// The value of an attribute.
+/// The value of the attribute with this name.
 pub(super) fn attribute_value(element: &BytesStart<'_>, name: &str) -> Option<String> {
     find_attribute(element, |key| key == name)
 }
@@ -277,7 +277,7 @@ impl<'f> MemoryBudget<'f> {
         Self { file, left: MAX_KEPT }
     }
 
-    /// Reserves bytes for the named things, or rejects the workbook.
+    /// Reserves memory for `things`, or rejects the workbook as too large.
     pub(super) fn reserve(&mut self, bytes: usize, things: &str) -> Result<(), WorkbookError> {
         match self.left.checked_sub(bytes as u64) {
             Some(left) => {

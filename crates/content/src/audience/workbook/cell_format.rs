@@ -50,12 +50,12 @@ pub(super) enum FormatToken {
 }
 
 impl NumberFormat {
-    /// The format of a cell without one.
+    /// The format `General`, which applies to cells without a format of their own.
     pub(super) fn general() -> Self {
         Self::parse("General", None)
     }
 
-    /// The format for a code. `id` identifies the built-in formats.
+    /// Parses the code of a number format. `id` identifies the built-in formats.
     pub(super) fn parse(code: &str, id: Option<u32>) -> Self {
         let code = match id {
             Some(LOCAL_DATE) => "dd.mm.yyyy",
@@ -65,7 +65,7 @@ impl NumberFormat {
         Self { sections: split_sections(code).into_iter().map(FormatSection::parse).collect() }
     }
 
-    /// A number in this format.
+    /// Formats a number in this format.
     pub(super) fn format_number(&self, value: f64) -> String {
         let (index, section) = self.choose_section(value);
         let shown = section.map_or_else(|| format_general(value.abs()), |section| section.format_number(value.abs()));
@@ -74,7 +74,7 @@ impl NumberFormat {
         format!("{sign}{shown}").trim().to_owned()
     }
 
-    /// A time in this format.
+    /// Formats a time in this format.
     pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
         let (_, section) = self.choose_section(time.as_f64());
         match section.and_then(|section| section.dates.as_ref()) {
@@ -83,7 +83,7 @@ impl NumberFormat {
         }
     }
 
-    /// The section for a number, and its index.
+    /// The section that applies to a number, and the index of that section.
     fn choose_section(&self, value: f64) -> (usize, Option<&FormatSection>) {
         let numbers = &self.sections[..self.sections.len().min(3)];
         if numbers.iter().any(|section| section.condition.is_some()) {
@@ -169,7 +169,7 @@ impl FormatSection {
         Self { condition, tokens, dates }
     }
 
-    /// A non-negative number in this section.
+    /// Formats a non-negative number with this section.
     fn format_number(&self, value: f64) -> String {
         if self.dates.is_some() || self.tokens.contains(&FormatToken::Unsupported) {
             return format_general(value);
@@ -228,7 +228,8 @@ struct WholeDigits {
 }
 
 impl WholeDigits {
-    /// Writes the digits for a placeholder: all surplus digits for the first placeholder, else one digit or none.
+    /// Writes the digits for a placeholder: one digit or none, except that the first placeholder also gets all surplus
+    /// digits.
     fn push_placeholder_digits(&mut self, shown: &mut String, kind: char) {
         let here = self.digits.len().saturating_sub(self.placeholders - 1);
         let digits: Vec<char> = self.digits.drain(..here).collect();
@@ -266,7 +267,7 @@ fn starts_with(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> b
     with.chars().all(|wanted| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&wanted)))
 }
 
-/// The sections of a code. Semicolons in quotes do not count.
+/// Splits a format code into sections. Semicolons in quotes do not count.
 fn split_sections(code: &str) -> Vec<&str> {
     let (mut sections, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, character) in code.char_indices() {
@@ -285,7 +286,7 @@ fn split_sections(code: &str) -> Vec<&str> {
     sections
 }
 
-/// A non-negative number as a cell without a format shows it, but with all digits before the decimal point.
+/// Formats a non-negative number like a cell without a format, but with all digits before the decimal point.
 fn format_general(value: f64) -> String {
     let (whole, _) = round_digits(value, 0, 0);
     let decimals = if value.fract() == 0.0 { 0 } else { (GENERAL_WIDTH - 1).saturating_sub(whole.len().max(1)) };
@@ -295,8 +296,8 @@ fn format_general(value: f64) -> String {
     if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
 }
 
-/// The digits before and after the decimal point of a number times a power of ten, rounded half up. If the part before
-/// the decimal point is 0, it has no digits.
+/// The digits before and after the decimal point of `value` times ten to the power of `power`, rounded half up. If the
+/// part before the decimal point is 0, it has no digits.
 ///
 /// A spreadsheet keeps fifteen digits. A whole number with more digits keeps all of them.
 fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
@@ -407,7 +408,7 @@ impl DateFormat {
         Self { parts, ukrainian: language.trim_start_matches('0').eq_ignore_ascii_case(UKRAINIAN), halves }
     }
 
-    /// A time in this format. Fractions of a second that are not shown are rounded.
+    /// Formats a time in this format. Fractions of a second that are not shown are rounded.
     pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
         let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
         let (language, days) = if self.ukrainian { (Language::Uk, DAYS_IN_UKRAINIAN) } else { (Language::En, DAYS) };
@@ -442,7 +443,7 @@ impl DateFormat {
     }
 }
 
-/// A time without a specific format: the date as day, month and year, and the time unless it is midnight.
+/// Formats a time without a specific format: the date as day, month and year, and the time unless it is midnight.
 pub(super) fn format_default(time: &ExcelDateTime) -> String {
     let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
     let clock =
@@ -457,7 +458,7 @@ pub(super) fn format_default(time: &ExcelDateTime) -> String {
     }
 }
 
-/// The total hours, minutes or seconds of a duration.
+/// The total hours, minutes or seconds of a duration, depending on `letter`.
 fn count_elapsed(time: &ExcelDateTime, letter: char) -> f64 {
     let in_a_day = match letter {
         'h' => 24.0,
@@ -471,7 +472,7 @@ fn first_letters(name: &str, count: usize) -> String {
     name.chars().take(count).collect()
 }
 
-/// The day of the week of a date, from Sunday.
+/// The index of a date's day of the week, counted from Sunday.
 fn find_weekday(year: u16, month: u8, day: u8) -> usize {
     let parts = (i16::try_from(year), i8::try_from(month), i8::try_from(day));
     let (Ok(year), Ok(month), Ok(day)) = parts else { return 0 };
@@ -479,7 +480,7 @@ fn find_weekday(year: u16, month: u8, day: u8) -> usize {
     date.map_or(0, |date| usize::try_from(date.weekday().to_sunday_zero_offset()).unwrap_or(0))
 }
 
-/// The text that a cell shows in a wide column, with all digits of a number.
+/// Formats a cell as it looks in a wide column, with all digits of a number.
 pub(super) fn format_cell(value: &DataRef<'_>, format: &NumberFormat) -> String {
     match value {
         DataRef::Empty => String::new(),

@@ -25,7 +25,7 @@ use archive::WorkbookArchive;
 use campaign_core::finding::Finding;
 use campaign_core::panics::catch_panic;
 
-/// Whether a file is a workbook, or at least packed like one.
+/// Whether a file is a workbook, or at least uses the container format of a workbook.
 pub(super) fn is_workbook(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || head.starts_with(b"\xd0\xcf\x11\xe0")
 }
@@ -50,7 +50,7 @@ impl From<Finding> for WorkbookError {
 }
 
 impl WorkbookError {
-    /// The finding in an error, or else its message.
+    /// The finding that the error carries, or else a report of damage with the message of the error.
     fn from_io(error: &std::io::Error) -> Self {
         extract_finding(error)
             .map_or_else(|| Self::Damaged(error.to_string()), |finding| Self::Finding(finding.clone().into()))
@@ -119,7 +119,8 @@ fn convert_workbook<S: Read + Seek>(
         .into())
 }
 
-/// The index of the requested sheet. `sheets` are names with a flag for visible ones.
+/// The index of the requested sheet, or of the first visible sheet if none is requested. `sheets` contains each name
+/// with a flag that is true for visible sheets.
 fn choose_sheet(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, WorkbookError> {
     let names = || sheets.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     let Some(wanted) = wanted else {
@@ -209,7 +210,7 @@ impl<'f> SheetRows<'f> {
         list_findings::large_workbook(self.file, &format!("row {} has more than 1 MiB of text", u64::from(row) + 1))
     }
 
-    /// Adds a cell that shows an error, and counts it.
+    /// Adds a cell that shows an error, and counts the error.
     fn put_error_cell(&mut self, row: u32, column: u32, shown: &str) -> Result<(), WorkbookError> {
         if self.errors.0 == 0 {
             shown.clone_into(&mut self.errors.2);
@@ -256,7 +257,8 @@ impl<'f> SheetRows<'f> {
         .map_err(|error| io::Error::other(error).into())
     }
 
-    /// All rows, and the chosen sheet with warnings about its hidden rows and about errors in cells.
+    /// Finishes the sheet. Returns all rows, and the chosen sheet with warnings about hidden rows and about cells with
+    /// errors.
     fn finish_sheet(
         mut self,
         sheets: &[(String, bool)],
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_too_many_empty_cells_are_rejected() {
+    fn sheet_with_too_many_empty_cells_is_rejected() {
         let mut rows = SheetRows::new(Path::new("list.xlsx")).unwrap();
         for row in 0..300_000 {
             assert_eq!(error_message(rows.put_cell(row, 0, "x")), "");

@@ -42,7 +42,7 @@ fn damaged_error(error: impl std::fmt::Display) -> WorkbookError {
     WorkbookError::Damaged(error.to_string())
 }
 
-/// The names of all sheets, and whether they are visible.
+/// The names of all sheets, and whether each sheet is visible.
 fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<Vec<(String, bool)>, WorkbookError> {
     /// The memory of a name's entry in a list with spare capacity, without the name's bytes.
     const EACH: usize = 64;
@@ -178,7 +178,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
         Ok(())
     }
 
-    /// Reads a cell to its end: its paragraphs, without notes and drawings.
+    /// Reads a cell to its end. Keeps the paragraphs, but not notes and drawings.
     fn read_text(&mut self, shown: &mut ShownCell) -> Result<(), WorkbookError> {
         let (mut paragraphs, mut within, mut ignored) = (0, 0_u32, 0_u32);
         loop {
@@ -231,7 +231,7 @@ impl ShownCell {
         self.text.extend(std::iter::repeat_n(' ', count.min(1024)));
     }
 
-    /// Restores the stored value when the displayed number is shortened or `###`, and flags error cells.
+    /// Replaces a displayed number that is shortened or `###` with the stored value, and flags error cells.
     fn restore_displayed_number(&mut self, element: &BytesStart<'_>) {
         let kind = attribute_value(element, "calcext:value-type")
             .or_else(|| attribute_value(element, "office:value-type"))

@@ -173,12 +173,12 @@ fn is_workbook_entry(entry: &[u8]) -> bool {
     latin_letters(entry).windows(4).any(|four| four == b"book")
 }
 
-/// The Latin letters of the name of an entry, in lower case.
+/// The Latin letters in the name of a directory entry, in lower case.
 fn latin_letters(entry: &[u8]) -> Vec<u8> {
     entry[..64].iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
 }
 
-/// The next sector of each sector.
+/// Reads the file allocation table: for each sector, the next sector of its chain.
 fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     let sector = |id: u32| bytes.get((id as usize + 1).checked_mul(size)?..).map(|rest| &rest[..size.min(rest.len())]);
     let mut fat_sectors = read_numbers(bytes.get(76..512)?);
@@ -202,7 +202,7 @@ fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     None
 }
 
-/// The bytes of a chain of sectors. `None` if it is circular or leaves the file.
+/// The bytes of a chain of sectors. `None` if the chain is circular or leaves the file.
 fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usize) -> Option<Vec<u8>> {
     let (mut bytes, mut next) = (Vec::new(), start);
     for _ in 0..=fat.len() {
@@ -257,7 +257,7 @@ const MAX_CONTINUED: usize = 1 << 14;
 /// The code page of UTF-16 text.
 const UTF_16: u16 = 1200;
 
-/// Rejects a stream if the library would need more than `most` bytes for it.
+/// Rejects a stream if the library would need more than `most` bytes of memory to read the stream.
 pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
     let mut room = MemoryEstimate { left: most, ..MemoryEstimate::default() };
     room.code_page = UTF_16;
@@ -295,7 +295,7 @@ impl MemoryEstimate {
         Ok(())
     }
 
-    /// Reads the records before the sheets. Returns where the sheets begin.
+    /// Reads the records before the sheets. Returns the offsets at which the sheets begin.
     fn read_globals(&mut self, stream: &[u8]) -> Result<Vec<u32>, XlsFlaw> {
         let mut sheets = Vec::new();
         let mut records = BiffRecords(stream);
@@ -344,7 +344,8 @@ impl MemoryEstimate {
         Ok(())
     }
 
-    /// The size of the next shared string in UTF-8. `None` if the record is damaged; the library stops there, too.
+    /// The size of the next shared string in UTF-8. `None` if the record is damaged; the library stops at such a
+    /// record, too.
     fn shared_string_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
         let mut behind = 3;
@@ -393,7 +394,8 @@ impl MemoryEstimate {
         text.chunks_exact(2).map(unit).sum()
     }
 
-    /// Reads the records of a sheet. Returns their size, and the memory that the library needs for their cells.
+    /// Reads the records of a sheet. Returns the size of the records, and the memory that the library needs for the
+    /// cells.
     fn read_sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), XlsFlaw> {
         let (mut cells, mut formulas) = (CellArea::default(), CellArea::default());
         let (mut listed, mut kept, mut begun, mut depth) = (0, 0, false, 0_usize);
@@ -425,7 +427,7 @@ impl MemoryEstimate {
         Ok((stream.len() - records.0.len(), kept))
     }
 
-    /// The number of cells in a record, and the size of their text.
+    /// The count of cells in a record, and the memory that their text needs.
     fn count_cells(
         &mut self,
         kind: u16,
@@ -468,7 +470,7 @@ impl MemoryEstimate {
         Ok((u64::from(last - column) + 1, text))
     }
 
-    /// The maximum size of a formula as text.
+    /// Estimates the maximum size of a formula as text, in bytes.
     fn formula_size(&self, tokens: &[u8]) -> u64 {
         /// The length of the longest number.
         const NUMBER: u64 = 330;
@@ -551,7 +553,7 @@ impl CellArea {
     }
 }
 
-/// Rejects a sheet that declares an impossible size, because the library allocates what it declares.
+/// Rejects a sheet that declares an impossible size, because the library allocates memory for the declared size.
 fn check_declared_size(data: &[u8]) -> Result<(), XlsFlaw> {
     let said = match data.len() {
         10 => [u16_at(data, 2).map(u32::from), u16_at(data, 6).map(u32::from)],

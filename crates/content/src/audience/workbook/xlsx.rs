@@ -138,12 +138,12 @@ impl WorkbookParts {
         Ok(Self { folder, sheets, is_1904 })
     }
 
-    /// The part with the shared strings of all cells.
+    /// The name of the part with the shared strings of all cells.
     pub(super) fn shared_strings_part(&self) -> String {
         format!("{}sharedStrings.xml", self.folder)
     }
 
-    /// The part with the formats of all cells.
+    /// The name of the part with the formats of all cells.
     pub(super) fn styles_part(&self) -> String {
         format!("{}styles.xml", self.folder)
     }
@@ -324,7 +324,8 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
     }
 }
 
-/// The hidden rows of a sheet, from 1 and in order. Rejects a sheet with a cell that does not fit into memory.
+/// The hidden rows of a sheet, counted from 1, in the order of the sheet. Rejects a sheet with a cell that does not fit
+/// into memory.
 pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>, WorkbookError> {
     /// The maximum number of rows in a sheet.
     const MOST_ROWS: usize = 1 << 20;
@@ -355,7 +356,7 @@ pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>
 
 const RELATIONS: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 
-/// A copy that contains only the sheet with this index, named [`SHEET`].
+/// Copies the workbook with only the sheet at this index, which is named [`SHEET`] in the copy.
 pub(super) fn copy_sheet<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     parts: &WorkbookParts,

@@ -22,12 +22,13 @@ pub(super) struct FailureSubject<'s> {
     pub(super) title: String,
 }
 
-/// The filter that turns text into a number of the same type or spelling as the other operand.
+/// The filter that converts text to a number of the same type as the other operand: `float` or `int`.
 fn number_filter(other: &str) -> &'static str {
     if other == "f64" || other.contains('.') { "float" } else { "int" }
 }
 
-/// The first token of the value that ends before the token `end`: a name with its parts and calls, brackets, or one token.
+/// The index of the first token of the value before `end`: a name with its parts and calls, a bracketed expression, or
+/// a single token.
 fn find_operand_start(tokens: &[TemplateToken<'_>], end: usize) -> usize {
     let symbol =
         |at: usize, symbols: &[&str]| matches!(&tokens[at].kind, TokenKind::Symbol(symbol) if symbols.contains(symbol));
@@ -53,7 +54,8 @@ fn find_operand_start(tokens: &[TemplateToken<'_>], end: usize) -> usize {
     at
 }
 
-/// The first token of the value that goes into the filter or test at token `at`, before all filters in the chain.
+/// The index of the first token of the value to which the filter or test at token `at` applies, before all filters in
+/// the chain.
 fn find_chain_start(tokens: &[TemplateToken<'_>], at: usize) -> Option<usize> {
     let mut first = at;
     while let Some(joint) = first.checked_sub(1) {
@@ -68,7 +70,8 @@ fn find_chain_start(tokens: &[TemplateToken<'_>], at: usize) -> Option<usize> {
 }
 
 impl<'s> FailurePlace<'s> {
-    /// The place of these bytes. Tera points to the name of a filter; its input is part of the place.
+    /// The place of these bytes. Tera points to the name of a filter, so the place also includes the input of that
+    /// filter.
     pub(super) fn new(source: &'s str, span: Range<usize>, is_column: &'s dyn Fn(&str) -> bool) -> Self {
         let tokens = tokenize(source);
         let at = tokens.partition_point(|token| token.span.start < span.start);
@@ -96,7 +99,7 @@ impl<'s> FailurePlace<'s> {
         &self.tokens[of(self.span.start)..of(self.span.end).max(of(self.span.start))]
     }
 
-    /// The tokens of the tag before the place.
+    /// The tokens between the beginning of the tag and the place.
     fn preceding_tokens(&self) -> &[TemplateToken<'s>] {
         let end = self.tokens.partition_point(|token| token.span.start < self.span.start);
         let opens =
@@ -105,7 +108,8 @@ impl<'s> FailurePlace<'s> {
         &self.tokens[start..end]
     }
 
-    /// The value at the place, or the nearest one before it in its tag: the name of a filter follows its value.
+    /// The value at the place, or else the nearest value before the place in the same tag, because a filter's name
+    /// follows its value.
     pub(super) fn find_subject(&self) -> FailureSubject<'s> {
         self.first_subject(self.inner_tokens()).or_else(|| self.last_subject(self.preceding_tokens())).unwrap_or_else(
             || {
@@ -116,7 +120,7 @@ impl<'s> FailurePlace<'s> {
         )
     }
 
-    /// The first value among the tokens that is a column, or else any name.
+    /// The first column among the values of these tokens, or else the first value.
     fn first_subject(&self, tokens: &[TemplateToken<'s>]) -> Option<FailureSubject<'s>> {
         let all = (0..tokens.len()).filter_map(|at| self.value_at(tokens, at));
         let (columns, others): (Vec<_>, Vec<_>) = all.partition(|(is_column, _)| *is_column);
@@ -173,7 +177,7 @@ impl<'s> FailurePlace<'s> {
         }
     }
 
-    /// The two sides of an operator at the place, and the operator.
+    /// Splits the place at the first of these operators. Returns the left operand, the operator and the right operand.
     pub(super) fn split_operands(&self, operators: &[&str]) -> Option<(FailurePlace<'s>, &'s str, FailurePlace<'s>)> {
         let inner = self.inner_tokens();
         let mut depth = 0_usize;
@@ -198,7 +202,7 @@ impl<'s> FailurePlace<'s> {
         Some((left, operator, side(operator_span.end..self.span.end)))
     }
 
-    /// The source text at the place, converted to a number.
+    /// Suggests source text that converts the value at the place to a number.
     pub(super) fn suggest_number(&self, other: &str) -> String {
         match self.inner_tokens() {
             [TemplateToken { kind: TokenKind::Text(text), .. }] if text.trim().parse::<f64>().is_ok() => {

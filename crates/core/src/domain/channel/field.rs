@@ -106,7 +106,7 @@ pub enum WirePlace {
 }
 
 impl WirePlace {
-    /// The property of the operation or stage that the key uses.
+    /// The property of the operation or stage that contains the value of the key.
     #[must_use]
     pub fn property(self) -> Option<&'static str> {
         match self {
@@ -135,13 +135,13 @@ impl ChannelField {
         }
     }
 
-    /// The sender name, under this name outside a pipeline.
+    /// The key for the sender name, which is sent as `flat` outside a pipeline.
     pub(super) const fn signature(flat: &'static str) -> Self {
         let field = Self::new("signature", FieldKind::Template).with_docs("OlenaCo", "The sender name.").required();
         field.with_flat_place(WirePlace::Under(flat)).with_stage_place(WirePlace::Under("signature"))
     }
 
-    /// The text, under this name outside a pipeline.
+    /// The key for the text, which is sent as `flat` outside a pipeline.
     pub(super) const fn message(flat: &'static str) -> Self {
         Self::new("message", FieldKind::Message)
             .with_docs(
@@ -153,13 +153,13 @@ impl ChannelField {
             .with_stage_place(WirePlace::Under("message"))
     }
 
-    /// The address of the image, at this place; not possible in a pipeline.
+    /// The key for the address of the image, which is sent at the place `flat`; not available in a pipeline.
     pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The URL of the image.";
         Self::new("image", FieldKind::Template).with_docs("https://cdn.example/autumn.png", doc).with_flat_place(flat)
     }
 
-    /// The address that the button opens, under this name; not possible in a pipeline.
+    /// The key for the address that the button opens, which is sent as `flat`; not available in a pipeline.
     pub(super) const fn link(flat: &'static str) -> Self {
         Self::new("link", FieldKind::Template)
             .with_docs("https://shop.example", "The URL that the button opens.")
@@ -167,7 +167,7 @@ impl ChannelField {
             .with_flat_place(WirePlace::Under(flat))
     }
 
-    /// The caption of the button with this maximum length; not possible in a pipeline.
+    /// The key for the caption of the button, with a maximum length; not available in a pipeline.
     pub(super) const fn button(flat: WirePlace, most: usize) -> Self {
         let doc = "The caption of the button.";
         Self::new("button", FieldKind::Template)
@@ -176,7 +176,7 @@ impl ChannelField {
             .with_flat_place(flat)
     }
 
-    /// The number of seconds for which delivery is attempted, under this name; not possible in a pipeline.
+    /// The key for the time in seconds during which delivery is attempted, sent as `flat`; not available in a pipeline.
     pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
         Self::new("lifetime", FieldKind::Seconds { least, most })
             .with_docs("1h", "How long to keep trying to deliver the message on this channel.")
@@ -184,7 +184,7 @@ impl ChannelField {
             .with_stage_place(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
-    /// Whether links are shortened; not possible in a pipeline.
+    /// The key that says whether links are shortened; not available in a pipeline.
     pub(super) const fn short_link() -> Self {
         Self::new("short_link", FieldKind::Flag)
             .with_docs("true", "Shortens and tracks links, if your pricing plan includes this.")
@@ -192,7 +192,7 @@ impl ChannelField {
             .with_stage_place(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
-    /// Extra properties.
+    /// The key for extra properties.
     pub(super) const fn extra() -> Self {
         let doc = "Additional properties of the operation, sent unchanged.";
         Self::new("fields", FieldKind::Extra).with_docs("{ tag: autumn }", doc)
@@ -223,7 +223,7 @@ impl ChannelField {
         self
     }
 
-    /// Sets the number of characters that every account allows.
+    /// Sets the length, in characters, that every account allows.
     pub(super) const fn with_safe_length(mut self, characters: usize) -> Self {
         self.safe_length = Some(characters);
         self
@@ -234,19 +234,19 @@ impl ChannelField {
         self
     }
 
-    /// Sets the place outside a pipeline.
+    /// Sets the place of the value outside a pipeline.
     pub(super) const fn with_flat_place(mut self, place: WirePlace) -> Self {
         self.flat = place;
         self
     }
 
-    /// Sets the place in a pipeline stage.
+    /// Sets the place of the value in a pipeline stage.
     pub(super) const fn with_stage_place(mut self, place: WirePlace) -> Self {
         self.stage = place;
         self
     }
 
-    /// Sets the operations outside a pipeline that cannot carry the key, and why.
+    /// Sets the operations outside a pipeline that cannot carry the key, each with the reason.
     pub(super) const fn with_unsupported_kinds(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
         self.nowhere = kinds;
         self
@@ -285,7 +285,7 @@ const MAX_VALUES: usize = 9;
 pub(super) type FieldValueIter<'s, T> =
     std::iter::Flatten<std::array::IntoIter<Option<(&'static ChannelField, FieldValue<&'s T>)>, MAX_VALUES>>;
 
-/// The keys that have a value.
+/// The keys that have a value, each with that value.
 pub(super) fn present_values<'s, T, const N: usize>(
     values: [Option<(&'static ChannelField, FieldValue<&'s T>)>; N],
 ) -> FieldValueIter<'s, T> {
@@ -294,7 +294,7 @@ pub(super) fn present_values<'s, T, const N: usize>(
     std::array::from_fn(|_| given.next().flatten()).into_iter().flatten()
 }
 
-/// A required text.
+/// Pairs a key with a required text.
 pub(super) fn text_value<'s, T>(
     field: &'static ChannelField,
     text: &'s T,
@@ -302,7 +302,7 @@ pub(super) fn text_value<'s, T>(
     Some((field, FieldValue::Text(text)))
 }
 
-/// An optional text.
+/// Pairs a key with an optional text. `None` if there is no text.
 pub(super) fn optional_text_value<'s, T>(
     field: &'static ChannelField,
     text: &'s Option<T>,
@@ -310,7 +310,7 @@ pub(super) fn optional_text_value<'s, T>(
     text.as_ref().map(|text| (field, FieldValue::Text(text)))
 }
 
-/// An optional number.
+/// Pairs a key with an optional number. `None` if there is no number.
 pub(super) fn number_value<T>(
     field: &'static ChannelField,
     number: Option<u32>,
@@ -318,7 +318,7 @@ pub(super) fn number_value<T>(
     number.map(|number| (field, FieldValue::Number(number)))
 }
 
-/// An optional word of the key.
+/// Pairs a key with one of its words. `None` if there is no word.
 pub(super) fn word_value<T>(
     field: &'static ChannelField,
     word: Option<&'static str>,
@@ -326,7 +326,7 @@ pub(super) fn word_value<T>(
     word.map(|word| (field, FieldValue::Word(word)))
 }
 
-/// An optional flag.
+/// Pairs a key with an optional flag. `None` if there is no flag.
 pub(super) fn flag_value<T>(
     field: &'static ChannelField,
     flag: Option<bool>,
@@ -334,7 +334,7 @@ pub(super) fn flag_value<T>(
     flag.map(|flag| (field, FieldValue::Flag(flag)))
 }
 
-/// Converts an optional text by `f`.
+/// Converts an optional text with `f`.
 pub(super) fn try_map_optional<'s, T, U, E>(
     text: &'s Option<T>,
     f: &mut impl FnMut(&'s T) -> Result<U, E>,

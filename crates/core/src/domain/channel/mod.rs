@@ -72,8 +72,8 @@ pub struct MessageForm {
 }
 
 impl ChannelFacts {
-    /// The form that follows from the given keys: the smallest that allows all of them, otherwise the last; `None` if
-    /// the channel has only one.
+    /// The form that follows from the given keys: the smallest form that allows all of them, or else the last form.
+    /// `None` if the channel has only one form.
     #[must_use]
     pub fn find_form(&self, given: &[&str]) -> Option<&'static MessageForm> {
         let fits = |form: &&MessageForm| given.iter().all(|key| form.allows_key(key));
@@ -158,7 +158,7 @@ macro_rules! channels {
                 }
             }
 
-            /// The stage of a channel with these values; `None` if a required one is missing.
+            /// The stage of a channel with these values; `None` if a required value is missing.
             #[must_use]
             pub fn of(channel: Channel, values: StageValues<T>) -> Option<Self> {
                 match channel {
@@ -166,7 +166,7 @@ macro_rules! channels {
                 }
             }
 
-            /// The keys with values in the order of sending, without extra properties.
+            /// The keys that have a value, each with that value, in the order of sending and without extra properties.
             pub fn values(&self) -> impl Iterator<Item = (&'static ChannelField, FieldValue<&T>)> {
                 match self {
                     $(Stage::$channel(message) => message.values(),)*

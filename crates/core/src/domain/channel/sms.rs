@@ -122,7 +122,7 @@ impl<T> Stage<T> {
         }
     }
 
-    /// The text that is billed by parts, if any.
+    /// The text that is billed in parts, if there is one.
     pub fn billed_text(&self) -> Option<&T> {
         match self {
             Stage::Sms(sms) => Some(&sms.message),
@@ -130,7 +130,7 @@ impl<T> Stage<T> {
         }
     }
 
-    /// The text of the key as it is sent.
+    /// The text of the key `field` as it is sent, after the replacements that the author requested.
     #[must_use]
     pub fn outgoing_text<'t>(&self, field: &ChannelField, text: &'t str) -> Cow<'t, str> {
         let plain = match self {
@@ -142,7 +142,7 @@ impl<T> Stage<T> {
 }
 
 impl Stage<Cow<'_, str>> {
-    /// Replaces characters as the author requested, and records whether any changed.
+    /// Replaces characters as the author requested, and records whether any character changed.
     pub fn make_plain(&mut self) {
         if let Stage::Sms(sms) = self
             && let Some(plain) = sms.plain.take()

@@ -62,9 +62,9 @@ enum ViolationReason {
     NotOneOf(&'static [&'static str]),
 }
 
-/// The limit that `text` violates as the text of this key of `stage`, if any.
+/// Finds the limit that `text` violates as the value of the key `field` in `stage`.
 ///
-/// The stage's own texts do not matter, so a stage of templates works for a constant text.
+/// The texts in `stage` do not matter, so a constant text can be checked even if `stage` contains templates.
 #[must_use]
 pub fn find_text_violation<T>(stage: &Stage<T>, field: &'static ChannelField, text: &str) -> Option<TextViolation> {
     let broken = || field.limit.find_broken_rule(text, stage.max_parts());
@@ -140,7 +140,7 @@ fn strip_web_scheme(text: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
 }
 
-/// Checks the format by the extension in the path; an address without one can be any image.
+/// Checks the image format by the file extension in the path; an address without an extension is accepted.
 fn check_image(address: &str, formats: &'static [&'static str]) -> Option<ViolationReason> {
     let path = strip_web_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
     let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
@@ -196,7 +196,7 @@ impl fmt::Display for TextViolation {
     }
 }
 
-/// The words as alternatives: `a, b or c`.
+/// Joins words as alternatives: `a, b or c`.
 fn join_choices<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
     let mut words = words.rev();
     let last = words.next().unwrap_or_default().to_owned();
@@ -272,7 +272,7 @@ mod tests {
         Stage::Whatsapp(Whatsapp { signature: (), message: (), fields: ExtraProperties::new() })
     }
 
-    /// The key with this name; keys of cards follow from `carousel`.
+    /// The key with this name; keys of cards are written as `carousel.KEY`.
     fn find_field(stage: &Stage<()>, key: &str) -> &'static ChannelField {
         let card = key.strip_prefix("carousel.").map(|key| (CARD.as_slice(), key));
         let (fields, key) = card.unwrap_or((stage.channel().facts().fields, key));

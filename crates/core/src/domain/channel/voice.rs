@@ -32,7 +32,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// A property of the voice: in an object outside a pipeline, next to the text in one.
+/// The key for a property of the voice, sent in an object outside a pipeline and next to the text in a pipeline.
 const fn speaker_field(key: &'static str, kind: FieldKind) -> ChannelField {
     ChannelField::new(key, kind)
         .with_requirement(FieldRequirement::OutsidePipeline("a voice message needs a speaker"))

@@ -23,7 +23,7 @@ pub enum OptOutColumn {
     Status,
 }
 
-/// The state that a cell records under a header; nothing if the header or the value is unknown.
+/// The opt-out state that a cell in the column with this header records. `None` if the header or the value is unknown.
 #[must_use]
 pub fn read_opt_out_state(header: &str, value: &str) -> Option<OptOutState> {
     OptOutColumn::from_header(header)?.read_state(value)
@@ -357,7 +357,7 @@ const DATE_DIGITS: usize = 6;
 const TIMESTAMP_DIGITS: usize = 9;
 
 impl OptOutColumn {
-    /// The kind of record in the column with this header; `None` if it records no opt-outs.
+    /// The kind of record in the column with this header; `None` if the column does not record opt-outs.
     #[must_use]
     pub fn from_header(header: &str) -> Option<Self> {
         let words = split_words(header.split(['(', '[']).next().unwrap_or_default());
@@ -383,7 +383,7 @@ impl OptOutColumn {
         }
     }
 
-    /// The state that a cell of this column records; nothing for an unknown value.
+    /// The opt-out state that a cell of this column records; `None` if the value is unknown.
     #[must_use]
     pub fn read_state(self, value: &str) -> Option<OptOutState> {
         let value = value.trim();
@@ -408,7 +408,7 @@ impl OptOutColumn {
     }
 }
 
-/// The words of a header or value in lower case: `optOut`, `opt-out` and `OPT_OUT` are two words each.
+/// Splits a header or value into words in lower case: `optOut`, `opt-out` and `OPT_OUT` are two words each.
 fn split_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut after_lower) = (Vec::new(), String::new(), false);
     for character in text.chars() {

@@ -211,7 +211,7 @@ impl Grammar {
         }
     }
 
-    /// The one-word opt-out that this word is a misspelling of, with one typing error, if any.
+    /// The one-word opt-out that this word misspells with a single typing error, if any.
     fn find_misspelt(&self, word: &str) -> Option<&str> {
         if self.near_misses.contains(word) {
             return None;
@@ -234,7 +234,7 @@ impl Grammar {
         (0..words.len()).any(|begin| self.find_phrase_ends(phrase, words, begin, about) != 0)
     }
 
-    /// The possible ends of a phrase that begins at a word, as bits; neutral words can be within it.
+    /// The possible ends of a phrase that begins at a word, as bits; neutral words can occur within the phrase.
     fn find_phrase_ends(&self, phrase: &Phrase, words: &[WordId], begin: usize, about: bool) -> u64 {
         let begins = words.get(begin).zip(phrase.0.first()).is_some_and(|(word, first)| first.contains(word));
         let mut places = u64::from(begins) << begin;
@@ -275,8 +275,8 @@ struct PhraseCover<'g> {
 }
 
 impl PhraseCover<'_> {
-    /// The first of these phrases in a cover of the whole reply, in the spelling of the tables; `None` if no cover
-    /// contains one.
+    /// The first opt-out phrase in a cover of the whole reply, spelled as in the tables. Only the first `phrases`
+    /// phrases are tried. `None` if no cover contains such a phrase.
     fn find_first_phrase(&self, phrases: usize, about: bool) -> Option<String> {
         let Self { grammar, words } = self;
         // For each position: whether the words before it can be covered without a phrase, and for covers with phrases,
@@ -339,7 +339,7 @@ impl Default for WordTable {
 }
 
 impl WordTable {
-    /// The id of a word, added if it is new.
+    /// Returns the id of a word, and adds the word if it is new.
     fn intern_word(&mut self, word: &str) -> WordId {
         let is_sign = !word.contains(char::is_alphanumeric);
         let key = if is_sign { word.to_owned() } else { normalize_table_word(word) };
@@ -377,14 +377,14 @@ pub(super) enum ReplyToken {
     Question,
 }
 
-/// The words of a text, for comparison with the words of a file: apostrophes separate words, and repeated letters are
-/// kept.
+/// The words of a text, for comparison with further words and opt-in words: apostrophes separate words, and repeated
+/// letters are kept.
 pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|character: char| !character.is_alphanumeric() && !is_ignored_in_word(character));
     words.map(normalize_letters).filter(|word| !word.is_empty())
 }
 
-/// The tokens of a reply. Separate letters (`S T O P`) become one word if `is_word` accepts it.
+/// Splits a reply into tokens. Separate letters (`S T O P`) become one word if `is_word` accepts it.
 pub(super) fn split_tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
     let (mut tokens, mut word) = (Vec::new(), String::new());
     let end_word = |tokens: &mut Vec<ReplyToken>, word: &mut String| {
@@ -422,7 +422,7 @@ pub(super) fn normalize_table_word(word: &str) -> String {
     ))
 }
 
-/// Joins separate letters into a word, if there are three or more and it is known.
+/// Joins three or more separate letters into a word, if `is_word` accepts the word.
 fn join_letters(tokens: Vec<ReplyToken>, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
     let letter = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if word.chars().count() == 1 && word.chars().all(char::is_alphabetic));
     let (mut joined, mut rest) = (Vec::new(), tokens.as_slice());
@@ -450,7 +450,7 @@ fn join_letters(tokens: Vec<ReplyToken>, is_word: impl Fn(&str) -> bool) -> Vec<
     joined
 }
 
-/// A word with each repeated letter once: `STOOOP` and `STOPP` are `STOP`.
+/// Reduces each run of a repeated letter to a single letter: `STOOOP` and `STOPP` become `STOP`.
 fn collapse_repeated_letters(word: &str) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     letters.dedup();
@@ -474,7 +474,7 @@ fn is_ignored_in_word(character: char) -> bool {
         || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{fe0e}' | '\u{fe0f}' | '\u{feff}')
 }
 
-/// The Latin capital that looks like a Cyrillic or Greek one; the character itself if there is none.
+/// The Latin capital that looks like this Cyrillic or Greek capital; otherwise the character itself.
 pub(super) fn latin_lookalike(capital: char) -> char {
     match capital {
         'А' | 'Α' => 'A',

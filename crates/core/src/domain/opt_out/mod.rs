@@ -65,7 +65,7 @@ impl<'w> ReplyReading<'w> {
     }
 }
 
-/// The words in the form in which they are compared; words without a letter or digit are ignored.
+/// Prepares words for comparison; words without a letter or digit are ignored.
 fn prepare_compared_words(words: impl IntoIterator<Item = String>) -> impl Iterator<Item = ComparedWord> {
     let compared = words.into_iter().map(|word| (split_plain_words(&word).collect::<Vec<_>>(), word));
     compared.filter(|(words, _)| !words.is_empty()).map(|(words, word)| (word, words))
@@ -86,7 +86,7 @@ impl OptOutWords {
         self
     }
 
-    /// The number of words in a text, counted as for further words.
+    /// Counts the words in a text by the rules for further words.
     #[must_use]
     pub fn count_words(text: &str) -> usize {
         split_plain_words(text).count()
@@ -121,7 +121,7 @@ impl OptOutWords {
             .or_else(|| self.further_opt_ins.iter().find(|(_, words)| *words == reply).map(|(word, _)| word.as_str()))
     }
 
-    /// The word that makes another further word redundant: a further word or a built-in one-word opt-out.
+    /// The further word or built-in one-word opt-out that already covers another further word and makes it redundant.
     #[must_use]
     pub fn find_covering_word(&self, word: &str) -> Option<&str> {
         self.find_further_word(word).or_else(|| GRAMMAR.find_command(word))

@@ -1,5 +1,5 @@
 //! Tables of opt-out phrases in English, in Ukrainian and Russian (which people mix and also write in Latin letters),
-//! and in other languages of the European Union.
+//! and in the languages of the European Union.
 
 use super::grammar::PhraseTable;
 

@@ -11,7 +11,7 @@ use campaign_core::domain::variable::is_variable;
 use campaign_core::finding::{Finding, Rule, RuleText, join_names};
 use campaign_manifest::SourceMap;
 
-/// Findings about anomalies in cells and messages, one per column and kind, with the number of rows and the first.
+/// Findings about anomalies in cells and messages, one per column and kind, each with a row count and the first row.
 #[must_use]
 pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
     let of = |index: usize| survey.columns.iter().find(|column| column.index == index);
@@ -63,7 +63,7 @@ pub(super) static PLACEHOLDER_VALUE: Rule = Rule::warning(
     },
 );
 
-/// A finding about placeholder cells in messages.
+/// A finding about placeholder values in a column, which recipients would see.
 pub(super) fn report_placeholder_value(column: &str, value: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` contains `{value}` in {rows}, and recipients would see this value");
     let help = if value.starts_with('#') {
@@ -152,7 +152,7 @@ fn is_date_at_midnight(cell: &str) -> bool {
     is_day && matches!(rest, "" | "Z" | "+00" | "+00:00" | "+0000" | " UTC")
 }
 
-/// A finding about cells in messages; `name` is the column's name in templates.
+/// A finding about cells that contain values in a database format; `name` is the column's name in templates.
 pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
     let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
     let message = format!("in {rows}, the column `{name}` contains a value in a database format: `{example}`");
@@ -177,7 +177,7 @@ pub(super) static EMPTY_CELL: Rule = Rule::warning(
     },
 );
 
-/// Findings about empty cells in messages, by column and place, with the number of rows and the first.
+/// Findings about empty cells in messages, one per column and text, each with a row count and the first row.
 #[must_use]
 pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
     let of_text = |EmptyCells { place, messages, rows }: &EmptyCells| {
@@ -206,7 +206,7 @@ pub(super) static EMPTY_GREETING: Rule = Rule::warning(
     },
 );
 
-/// A finding about rows whose message lacks a word.
+/// A finding about rows whose message has a gap before punctuation, as in `Hello , …`.
 #[must_use]
 pub(super) fn report_empty_greeting(rows: &RoaringBitmap) -> Option<Finding> {
     let rows = Some(rows).filter(|rows| !rows.is_empty())?;
@@ -215,7 +215,7 @@ pub(super) fn report_empty_greeting(rows: &RoaringBitmap) -> Option<Finding> {
     Some(Finding::new(&EMPTY_GREETING, message).help(help))
 }
 
-/// A finding about a single message that lacks a word.
+/// A finding about a single message that has a gap before punctuation, as in `Hello , …`.
 pub(super) fn report_empty_greeting_in_message() -> Finding {
     let help = "fill in the value, or remove the comma and the space";
     Finding::new(&EMPTY_GREETING, "the message has a gap, as in `Hello , …`").help(help)
@@ -246,7 +246,7 @@ pub(super) static LOOP_OVER_TEXT: Rule = Rule::warning(
     },
 );
 
-/// A finding about a loop over cells that contain a list as text; `example` is the separator of its items.
+/// A finding about a loop over cells that contain a list as text; `example` is the separator in this list.
 pub(super) fn report_loop_over_text(name: &str, example: &str, rows: &str) -> Finding {
     let message = format!(
         "in {rows}, the loop over `{name}` splits the cell into individual characters, although the cell looks like \

@@ -33,13 +33,13 @@ impl RecipientCountries {
         self.rows.entry(country).or_default().insert(row.get());
     }
 
-    /// The rows of a country.
+    /// The rows whose recipients are in a country.
     #[must_use]
     pub fn rows_of(&self, country: Region) -> Option<&RoaringBitmap> {
         self.rows.get(&Some(country))
     }
 
-    /// How many of these rows are in each country that `is_wanted` selects, highest count first.
+    /// How many of `rows` are in each country that `is_wanted` selects, highest count first.
     #[must_use]
     pub fn count_rows(&self, rows: &RoaringBitmap, is_wanted: impl Fn(Option<Region>) -> bool) -> Vec<CountryCount> {
         let wanted = self.rows.iter().filter(|(country, _)| is_wanted(**country));
@@ -52,14 +52,14 @@ impl RecipientCountries {
         counts
     }
 
-    /// How many of these rows are in each country outside `home`, highest count first.
+    /// How many of `rows` are in each country outside `home`, highest count first.
     #[must_use]
     pub fn count_abroad(&self, home: &CountrySet, rows: &RoaringBitmap) -> Vec<CountryCount> {
         self.count_rows(rows, |country| !home.contains(country))
     }
 }
 
-/// The sum over all countries.
+/// The sum of the recipients in all countries.
 #[must_use]
 pub fn sum_recipients(counts: &[CountryCount]) -> u64 {
     counts.iter().map(|count| count.recipients).sum()
@@ -68,7 +68,7 @@ pub fn sum_recipients(counts: &[CountryCount]) -> u64 {
 /// How many countries a text names.
 const MAX_NAMED: usize = 5;
 
-/// Describes the numbers of recipients: `30 in PL, 5 in DE and 2 in an unknown country`.
+/// Describes how many recipients are in each country: `30 in PL, 5 in DE and 2 in an unknown country`.
 #[must_use]
 pub fn describe_countries(counts: &[CountryCount]) -> String {
     let (named, others) = counts.split_at(counts.len().min(MAX_NAMED));
@@ -104,7 +104,7 @@ pub(super) static NEW_COUNTRY: Rule = Rule::warning(
     },
 );
 
-/// A warning about recipients among these rows in countries outside `home` that no earlier run reached.
+/// A warning about recipients in `rows` who are in one of the countries `new`, which no earlier run reached.
 #[must_use]
 pub fn check_new_countries(survey: &Survey, new: &[Region], rows: &RoaringBitmap) -> Option<Finding> {
     let is_new = |country: Option<Region>| country.is_some_and(|country| new.contains(&country));

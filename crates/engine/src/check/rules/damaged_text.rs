@@ -29,7 +29,7 @@ pub enum TextDamage {
     HtmlEntity,
 }
 
-/// The first damage of a text, and the bytes of the damaged word.
+/// The first damage in a text, and the byte range of the damaged word.
 pub(in crate::check) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
     let (mut foreign, mut questions, mut ampersand, mut control) = (0, false, false, false);
     for &byte in text.as_bytes() {
@@ -85,7 +85,7 @@ fn may_be_damaged(bytes: &[u8]) -> bool {
     })
 }
 
-/// The word around a position, up to the spaces.
+/// The byte range of the word around a position, delimited by white space.
 fn find_word(text: &str, at: usize) -> Range<usize> {
     let start = text[..at]
         .rfind(char::is_whitespace)
@@ -95,8 +95,8 @@ fn find_word(text: &str, at: usize) -> Range<usize> {
     start..end
 }
 
-/// Question marks in place of letters: a word of them before other words, several such words, or a text without any
-/// letters.
+/// Finds question marks in place of letters: a leading word of question marks, several such words, or a text without
+/// any letters.
 fn find_lost_letters(text: &str) -> Option<Range<usize>> {
     let is_lost = |word: &str| {
         let marks = word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '?');
@@ -118,7 +118,7 @@ fn find_lost_letters(text: &str) -> Option<Range<usize>> {
     Some(start..start + word.len())
 }
 
-/// A word of UTF-8 that was read as Windows-1251 or Windows-1252, and the original word.
+/// Finds a UTF-8 word that was read as Windows-1251 or Windows-1252, and restores the original word.
 pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
     let mut at = 0;
     while let Some(offset) = text[at..].find(|c: char| !c.is_ascii()) {
@@ -202,7 +202,7 @@ pub(super) fn find_html_entities(text: &str) -> Vec<Range<usize>> {
     text.match_indices('&').filter_map(entity).collect()
 }
 
-/// The character of an entity.
+/// The character that an HTML entity stands for.
 pub(super) fn decode_entity(entity: &str) -> Option<String> {
     let name = entity.trim_start_matches('&').trim_end_matches(';');
     if let Some(digits) = name.strip_prefix('#') {
@@ -263,7 +263,7 @@ pub(super) fn is_escaped_whitespace(escape: &str) -> bool {
     ["%0A", "%0D", "%20"].iter().any(|known| known.eq_ignore_ascii_case(escape))
 }
 
-/// Markdown of a text: words in `**` or `__`, which no channel makes bold, and `[words](address)`.
+/// Finds Markdown in a text: words in `**` or `__`, which no channel makes bold, and `[words](address)`.
 ///
 /// The address can be a template tag, which is replaced by `x` in `masked` and readable in `source`.
 pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
@@ -281,7 +281,7 @@ pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The words between two pairs of marks, with the marks.
+/// The words between two double marks such as `**`, including the marks.
 fn find_between(text: &str, marks: &str) -> Vec<Range<usize>> {
     let mark = &marks[..1];
     let continues = |c: char| c.is_alphanumeric() || mark.contains(c);
@@ -301,7 +301,7 @@ fn find_between(text: &str, marks: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// A `\n` of two characters, which would be sent literally.
+/// Finds a line break written as the two characters `\n`, which would be sent literally.
 pub(super) fn find_escaped_line_break(text: &str) -> Option<Range<usize>> {
     text.match_indices("\\n").find_map(|(start, _)| {
         let before = &text[..start];
@@ -314,7 +314,7 @@ pub(super) fn find_escaped_line_break(text: &str) -> Option<Range<usize>> {
     })
 }
 
-/// The first occurrence of each kind of damage in a text.
+/// Finds the first occurrence of each kind of damage in a text.
 pub(super) fn check_damaged_text(text: &NamedTemplate) -> Vec<TextProblem> {
     let mut seen = Vec::new();
     let found = constant_parts(text).filter_map(|(part, at)| {
@@ -355,7 +355,7 @@ pub(super) static CONTROL_CHARACTER: Rule = Rule::warning(
     },
 );
 
-/// A control character in the constant part of a text.
+/// Reports a control character in the constant part of a text.
 pub(super) fn report_control_character_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let message = format!("this word contains a control character{}", format_code_point(&text.source[span.clone()]));
     problem_at(text, span, &CONTROL_CHARACTER, message, "type the word again")
@@ -368,7 +368,7 @@ pub(super) fn report_control_character(column: &str, example: &str, rows: &str) 
         .help("export the list again as UTF-8, or remove the character from the list")
 }
 
-/// The code point of the first control character, which cannot be displayed.
+/// Formats the code point of the first control character in a word, because the character cannot be displayed.
 fn format_code_point(word: &str) -> String {
     let found = word.chars().find(|c| c.is_control());
     found.map(|c| format!(": U+{:04X}", u32::from(c))).unwrap_or_default()
@@ -385,7 +385,7 @@ pub(super) static LOST_LETTERS: Rule = Rule::warning(
     },
 );
 
-/// Lost letters in the constant part of a text.
+/// Reports lost letters in the constant part of a text.
 pub(super) fn report_lost_letters_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let message = format!("the original characters of `{}` are lost", &text.source[span.clone()]);
     problem_at(text, span, &LOST_LETTERS, message, "type the word again, and save the file as UTF-8")
@@ -408,7 +408,7 @@ pub(super) static MISREAD_ENCODING: Rule = Rule::warning(
     },
 );
 
-/// Text that was read in the wrong encoding, in the constant part of a text.
+/// Reports a word, in the constant part of a text, that was read in the wrong encoding.
 pub(super) fn report_misread_encoding_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let word = &text.source[span.clone()];
     let help = match find_misread_word(word) {

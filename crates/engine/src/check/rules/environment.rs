@@ -46,7 +46,7 @@ pub static KEY_REFUSED: Rule = Rule::error(
     },
 );
 
-/// An error that the key was rejected, with the reason.
+/// An error that the gateway rejected the API key, with the reason.
 pub(in crate::check) fn key_rejected_finding(reason: String, key: &str) -> Finding {
     Finding::new(&KEY_REFUSED, reason).help(format!("check {key}; the profile reads the API key from there"))
 }
@@ -61,7 +61,7 @@ pub static ONLINE_UNKNOWN: Rule = Rule::warning(
     },
 );
 
-/// A warning that data is unknown, with the reason.
+/// A warning that account data is unknown, with the reason.
 pub(in crate::check) fn online_unknown_finding(
     what: &str,
     unanswered: &InquiryFailure,
@@ -88,7 +88,7 @@ pub static SENDER_UNKNOWN: Rule = Rule::error(
 /// The gateway's status for unverified sender names; the contract leaves the set open (2.5).
 const UNVERIFIED: &str = "New";
 
-/// Compares a signature with the sender names of the account.
+/// A finding if a signature is not among the account's verified sender names.
 pub(in crate::check) fn check_sender_name(
     signature: &Signature,
     senders: &[&SenderName],
@@ -138,7 +138,7 @@ pub(super) static UNCONFIRMED_REPLICA: Rule = Rule::warning(
     },
 );
 
-/// A warning that this many replicas might lack committed data. `None` for 0.
+/// A warning that some replicas do not confirm commits, so they might lack committed data. `None` if `replicas` is 0.
 #[must_use]
 pub fn check_replicas(replicas: u64) -> Option<Finding> {
     let replicas = match replicas {
@@ -162,7 +162,7 @@ pub(super) static UNFAMILIAR_LEDGER: Rule = Rule::warning(
     },
 );
 
-/// A warning about a ledger that this machine has never used, with its number of live runs and the latest one.
+/// A warning about a ledger that this machine has never used, with the count of live runs and the latest run.
 #[must_use]
 pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Finding {
     let runs = if runs == 1 {
@@ -312,7 +312,7 @@ pub(super) static NOTIFY_TEXT: Rule = Rule::error(
     },
 );
 
-/// The first text of `notify` that cannot be rendered.
+/// A finding about the first `notify` template of a campaign that cannot be rendered.
 #[must_use]
 pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
     let way = &campaign.notify.as_ref()?.method;
@@ -325,7 +325,7 @@ pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
     })
 }
 
-/// The first text of a profile's `policy.notify` that cannot be rendered.
+/// A finding about the first `policy.notify` template of a profile that cannot be rendered.
 pub(super) fn check_profile_notices(_: &Campaign, profile: &Profile) -> Option<Finding> {
     let way = &profile.notify.as_ref()?.method;
     let wrong = way.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
@@ -372,7 +372,8 @@ pub(super) static PROMISED_RECEIPTS: Rule = Rule::note(
 /// How missing delivery statuses arrive.
 const STATUS_REQUESTS: &str = "`serve` and `reconcile --all` request missing delivery statuses";
 
-/// Notes about promised delivery receipts, one per message type, if the profile has a webhook address.
+/// Notes on whether the gateway guarantees delivery receipts, one per message type, if the profile has a webhook
+/// address.
 #[must_use]
 pub fn check_promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     if profile.hook.is_none() || !campaign.receipts.uses_webhooks() {

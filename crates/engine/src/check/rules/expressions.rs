@@ -25,7 +25,7 @@ pub(super) static CELL_IS_TEXT: Rule = Rule::warning(
 const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
     [("false", "true"), ("no", "yes"), ("n", "y"), ("0", "1"), ("off", "on"), ("ні", "так")];
 
-/// The comparisons of a text that no cell can match; `is_column` knows the columns.
+/// The comparisons of a text that no cell can match; `is_column` says whether a name is a column.
 pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
     let fails = find_number_comparisons(text);
     let checks =
@@ -48,9 +48,9 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
     checks.filter_map(problem).collect()
 }
 
-/// Ordered comparisons of a cell with a number, which fail with every row.
+/// Finds ordered comparisons of a cell with a number, which fail for every row.
 ///
-/// `columns` are the names of columns in texts, if known; `included` are included texts.
+/// `columns` are the column names that texts can use, if they are known; `included` are the included texts.
 pub(in crate::check) fn find_failing_comparisons(
     brief: &CampaignBrief,
     columns: Option<&[String]>,
@@ -91,7 +91,7 @@ pub(super) fn may_be_column(defined: &HashSet<String>, constants: &[&str], name:
     !defined.contains(name) && !is_ours && !constants.contains(&name)
 }
 
-/// A finding about cells that mean no, but count as true.
+/// A finding about cells that mean “no”, but count as true.
 pub(super) fn report_taken_for_true(name: &str, example: &str, rows: &str) -> Finding {
     let message =
         format!("`{{% if {name} %}}` is true in {rows}, where the cell is `{example}`: any text counts as true");
@@ -103,7 +103,7 @@ pub(super) fn report_taken_for_true(name: &str, example: &str, rows: &str) -> Fi
     Finding::new(&CELL_IS_TEXT, message).help(help)
 }
 
-/// A finding about a comparison that no row matches.
+/// A finding about a comparison that no row matches, although some cells are similar to the expected value.
 pub(super) fn report_near_match(name: &str, asked: &str, example: &str, rows: &str) -> Finding {
     let message = format!("no row has `{asked}` in the column `{name}`; the value is `{example}` in {rows}");
     let help = format!("use the value from the list, as in `{{% if {name} == '{example}' %}}`, or correct the list");
@@ -120,7 +120,7 @@ pub(super) static FILTER_ARGUMENT: Rule = Rule::warning(
     },
 );
 
-/// The problems of filter arguments in a text.
+/// Finds problems with the arguments of filters in a text.
 pub(super) fn check_filter_arguments(text: &NamedTemplate) -> Vec<TextProblem> {
     find_filter_calls(text).iter().flat_map(|call| check_call(text, call)).collect()
 }
@@ -167,7 +167,7 @@ pub(super) static UNUSED_CONSTANT: Rule = Rule::error(
     },
 );
 
-/// Unused constants of variants whose names resemble constants that texts use.
+/// Findings about variant constants that no text uses, although a used constant has a similar name.
 pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {
     let brief = &campaign.brief;
     if brief.variants.iter().all(|variant| variant.vars.is_empty()) {

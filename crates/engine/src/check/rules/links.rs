@@ -20,7 +20,7 @@ pub(super) static BROKEN_LINK: Rule = Rule::warning(
     },
 );
 
-/// The malformed links in the constant part of a text.
+/// The malformed links in the constant parts of a text.
 pub(super) fn check_broken_links(text: &NamedTemplate) -> Vec<TextProblem> {
     let spans = constant_parts(text).flat_map(|(part, at)| {
         let found = find_broken_links(part).into_iter();
@@ -38,7 +38,7 @@ pub(super) fn check_broken_links(text: &NamedTemplate) -> Vec<TextProblem> {
     spans.map(problem).collect()
 }
 
-/// The link that was probably intended.
+/// The link that the author of a malformed link probably intended.
 fn repair_link(broken: &str) -> String {
     let address = match broken.find([':', ';', '/', '\\']) {
         Some(end) => broken[end..].trim_start_matches([':', ';', '/', '\\', ' ']),
@@ -160,13 +160,14 @@ const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
 /// Domains reserved for documentation (RFC 2606, section 3).
 const DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
 
-/// Whether the gateway of a profile has real recipients: it is neither on this machine nor an example.
+/// Whether the gateway of a profile has real recipients, because it is neither on this machine nor at an example
+/// address.
 pub(super) fn has_real_recipients(profile: &Profile) -> bool {
     let gateway = profile.base_url.host_and_port();
     !profile.base_url.is_loopback() && !is_reserved(gateway.split(':').next().unwrap_or_default())
 }
 
-/// The example links of the texts, if recipients would get them.
+/// A finding about the example links in the texts, if real recipients would get them.
 pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     if !has_real_recipients(profile) {
         return None;
@@ -194,7 +195,7 @@ pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Opt
     Some(to_finding(problem, Some(&campaign.places)))
 }
 
-/// The reserved hosts of links, with the byte at which each starts.
+/// Finds links to reserved hosts, and returns each host with the byte offset at which it starts.
 fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let words = text.split_inclusive(move |c| !is_of_host(c));
@@ -210,7 +211,7 @@ fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether this host cannot be registered.
+/// Whether a host is in a reserved domain, which nobody can register.
 fn is_reserved(host: &str) -> bool {
     let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
     TOP_LEVEL.iter().any(|domain| is_subdomain(host, domain)) || DOMAINS.iter().any(is_one)
@@ -251,7 +252,7 @@ pub(super) fn report_cell_in_link(name: &str, example: &str, rows: &str) -> Find
     Finding::new(&CELL_IN_LINK, message).help(help)
 }
 
-/// A URL-encoded value.
+/// URL-encodes white space and the characters `&`, `#`, `%` and `+` in a value.
 fn encode_url(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
     for character in value.chars() {
@@ -272,7 +273,7 @@ pub(in crate::check) fn may_break_link(cell: &str) -> bool {
     cell.contains(|c: char| c.is_whitespace() || matches!(c, '&' | '#'))
 }
 
-/// Whether a cell breaks a link of a text. `&` and `#` count only after `=`, where a value belongs.
+/// Whether a cell breaks a link in a text. `&` and `#` count only after `=`, where a value belongs.
 pub(in crate::check) fn breaks_link(text: &str, cell: &str) -> bool {
     text.match_indices(cell).any(|(at, _)| {
         let before = &text[..at];
@@ -295,7 +296,7 @@ pub(super) static SAME_LINK: Rule = Rule::note(
 const CODES: [&str; 12] =
     ["code", "promo", "coupon", "token", "voucher", "url", "link", "utm", "код", "промо", "купон", "посилання"];
 
-/// A note that the link is the same for all recipients although the list has unused codes.
+/// A note that all recipients get the same link, although the list has an unused column of codes.
 #[must_use]
 pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
     let texts = || {

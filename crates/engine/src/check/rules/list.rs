@@ -36,7 +36,7 @@ pub(super) static ROW_WITHIN: Rule = Rule::warning(
     },
 );
 
-/// A warning about rows with a cell that looks like a row.
+/// A warning about rows with a cell that seems to contain another row.
 #[must_use]
 pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
     let rows = Some(&survey.embedded_rows).filter(|rows| !rows.is_empty())?;
@@ -93,7 +93,7 @@ pub(super) static UNKNOWN_ZONE: Rule = Rule::warning(
     },
 );
 
-/// An error that the time zone column does not exist.
+/// An error that the list lacks the time zone column that the campaign names.
 #[must_use]
 pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
     let headers: Vec<String> = header.headers().iter().map(|header| format!("`{header}`")).collect();
@@ -102,7 +102,7 @@ pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
         .help(format!("write `campaign`, `recipient`, or the name of a column: {}", headers.join(", ")))
 }
 
-/// A warning about planned rows without a valid time zone, with examples of their cells.
+/// A warning about planned rows without a valid time zone, with examples of the invalid cells.
 #[must_use]
 pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
     let RecipientZones { unknown, examples, .. } = &survey.zones;

@@ -14,7 +14,7 @@ const MAX_NAMED: usize = 8;
 /// How many characters of a sign are shown.
 const MAX_CHARS: usize = 60;
 
-/// A finding at the first of these signs that names each sign once. `None` if there are no signs.
+/// A finding at the first of `spans`, which names each distinct sign once. `None` if `spans` is empty.
 pub(super) fn markup_finding(
     text: &NamedTemplate,
     spans: &[Range<usize>],
@@ -39,7 +39,7 @@ pub(super) fn markup_finding(
     Some(problem_at(text, first, rule, message, &help(&signs)))
 }
 
-/// The first characters of a long sign.
+/// Shortens a long sign to its first characters.
 fn shorten(sign: &str) -> String {
     match sign.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &sign[..end]),
@@ -135,7 +135,7 @@ pub(super) static URL_ESCAPE: Rule = Rule::warning(
     },
 );
 
-/// The escaped spaces and line breaks in a text.
+/// The URL-escaped spaces and line breaks in a text.
 pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
     let masked = mask_tags(text);
     let help = |escapes: &[&str]| {
@@ -167,7 +167,7 @@ pub(super) static ESCAPED_LINE_BREAK: Rule = Rule::warning(
     },
 );
 
-/// The first `\n` in the constant part of a text.
+/// Finds the first `\n`, written as two characters, in the constant parts of a text.
 pub(super) fn check_escaped_line_breaks(text: &NamedTemplate) -> Vec<TextProblem> {
     let first = constant_parts(text)
         .find_map(|(part, at)| find_escaped_line_break(part).map(|found| at.start + found.start..at.start + found.end));

@@ -188,7 +188,7 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     rule_groups().into_iter().flat_map(|group| group.rules.iter().copied())
 }
 
-/// Values of a campaign file that its gateway profile does not allow.
+/// Checks a campaign against its gateway profile: limits, endpoints, prices, windows, links and opt-out instructions.
 ///
 /// Defaults never cause a finding, because the profile overrides them
 /// ([`DeliverySettings::with_profile_limits`](campaign_manifest::DeliverySettings::with_profile_limits)).
@@ -210,7 +210,7 @@ pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Find
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
 
-/// Notes about a campaign, and about its list if that is known: facts that are not mistakes.
+/// Collects notes about a campaign and, if it was surveyed, about its list: facts that are not mistakes.
 #[must_use]
 pub fn collect_notes(
     campaign: &Campaign,
@@ -245,7 +245,7 @@ const TEXT_CHECKS: [fn(&NamedTemplate) -> Vec<TextProblem>; 10] = [
     expressions::check_filter_arguments,
 ];
 
-/// Findings about the texts, constants and links of a campaign, at their places.
+/// Findings about the texts, constants and links of a campaign, each with its location.
 #[must_use]
 pub fn check_texts(campaign: &Campaign) -> Vec<Finding> {
     let brief = &campaign.brief;
@@ -316,7 +316,7 @@ pub fn check_message(content: &MessageContent<Cow<'_, str>>) -> Vec<Finding> {
     findings
 }
 
-/// A finding about a text that is not in a file.
+/// Converts a text problem to a finding without a location, because the text is not in a file.
 fn finding_without_place(problem: TextProblem) -> Finding {
     let finding = Finding::new(problem.rule, problem.message);
     match problem.help {

@@ -22,7 +22,8 @@ pub(super) static CHANGED_ROW: Rule = Rule::warning(
     },
 );
 
-/// A warning about rows that are skipped because their number got a message in a row that is no longer in the list.
+/// A warning about rows that are skipped because their number already got a message for a row that is no longer in the
+/// list.
 #[must_use]
 pub fn check_changed_rows(survey: &Survey) -> Option<Finding> {
     let mut sets = survey.left_out.sets();
@@ -55,7 +56,8 @@ pub(super) static DIFFERING_DUPLICATES: Rule = Rule::warning(
     },
 );
 
-/// A warning about skipped rows whose messages differ from the one that their number gets.
+/// A warning about skipped duplicate rows whose message differs from the message for the first row with the same
+/// number.
 #[must_use]
 pub fn check_differing_duplicates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
     let finding = duplicates_finding(&survey.differing_duplicates)?;
@@ -93,8 +95,8 @@ pub(super) static DUPLICATE_NUMBER: Rule = Rule::error(
     },
 );
 
-/// An error about a repeated number, if the campaign forbids duplicates; `repeated` is the first such row and its
-/// number.
+/// An error about a repeated number, if the campaign forbids duplicates; `repeated` is the first row that repeats a
+/// number, with this number.
 pub(in crate::check) fn check_duplicate_number(
     brief: &CampaignBrief,
     repeated: Option<(Row, Phone)>,
@@ -156,7 +158,7 @@ pub fn check_consent_source(campaign: &Campaign, profile: Option<&Profile>) -> O
     Some(Finding::new(&rules::CONSENT, message).help(help).at(place))
 }
 
-/// An error about a missing column of consents.
+/// An error that a consent column named in the campaign is missing from the list.
 pub(in crate::check) fn missing_consent_column(key: &str, name: &str, header: &ListHeader) -> Finding {
     let finding = Finding::new(
         &rules::CONSENT,
@@ -180,7 +182,7 @@ pub(super) static OPTED_OUT_ROWS: Rule = Rule::warning(
 
 /// A warning for each column that marks planned recipients as opted out.
 ///
-/// Opt-outs do not block service messages, so these get no warning.
+/// Service messages cause no warnings, because opt-outs do not block them.
 #[must_use]
 pub fn check_opted_out_rows(survey: &Survey, brief: &CampaignBrief) -> Vec<Finding> {
     let columns = survey.opted_out.iter().filter(|cells| !cells.rows.is_empty() && brief.purpose.is_marketing());
@@ -206,9 +208,9 @@ fn opted_out_finding(cells: &OptedOutCells, condition: Option<&NamedTemplate>) -
     Finding::new(&OPTED_OUT_ROWS, message).help(format!("{help}, or add their numbers to a `suppress` file"))
 }
 
-/// A condition that selects only the rows that have not opted out. `None` if there are too many values.
+/// A condition that selects only recipients who have not opted out. `None` if the column has too many distinct values.
 ///
-/// A column of dates gets a new date with each opt-out, so the condition names no date.
+/// Each opt-out adds a new date to a column of dates, so the condition contains no dates.
 fn suggest_condition(OptedOutCells { name, values, has_dates, others, .. }: &OptedOutCells) -> Option<String> {
     let cell = if is_variable(name) { name.clone() } else { format!("recipient[{}]", quote_text(name)) };
     let list =
@@ -232,7 +234,7 @@ fn suggest_condition(OptedOutCells { name, values, has_dates, others, .. }: &Opt
     }
 }
 
-/// A text as a string literal of an expression.
+/// Formats a text as a string literal for an expression.
 fn quote_text(text: &str) -> String {
     let mark = if text.contains('"') { '\'' } else { '"' };
     format!("{mark}{text}{mark}")
@@ -248,7 +250,7 @@ pub(super) static LANDLINE: Rule = Rule::warning(
     },
 );
 
-/// A warning about planned rows with landline numbers, with a row count and the first row.
+/// A warning about planned rows with landline numbers, with a row count and the first few rows.
 #[must_use]
 pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     let rows = &survey.landlines;
@@ -272,7 +274,7 @@ pub(super) static OVER_LIMITS: Rule = Rule::warning(
     },
 );
 
-/// Findings if messages to these rows alone exceed a limit, ignoring what the edition has already used.
+/// Findings if the messages for `rows` alone exceed a limit, not counting what the edition has already used.
 #[must_use]
 pub fn check_limits(
     campaign: &Campaign,
@@ -302,7 +304,7 @@ pub fn check_limits(
     recipients.into_iter().chain(cost).collect()
 }
 
-/// A warning that the list has more recipients than the limit, for lists whose messages are unknown.
+/// A warning if the list has more recipients than the limit allows, for use when the messages cannot be prepared.
 #[must_use]
 pub fn check_list_limit(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
     let people = survey.count_planned();

@@ -19,7 +19,7 @@ pub(super) fn format_date(occurrence: &Occurrence) -> String {
     occurrence.nominal.strftime("%a %Y-%m-%d %H:%M").to_string()
 }
 
-/// Dates of a schedule: the first few, then the number of the others.
+/// Formats the dates of a schedule: the first few, then how many more there are.
 pub(super) fn format_dates(dates: &[&Occurrence]) -> String {
     let mut shown: Vec<String> = dates.iter().take(MAX_NAMED).map(|date| format_date(date)).collect();
     match dates.len() - shown.len() {
@@ -31,7 +31,7 @@ pub(super) fn format_dates(dates: &[&Occurrence]) -> String {
     if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) }
 }
 
-/// The runs that send messages, with their dates.
+/// The scheduled runs that send messages, each with its date and outlook.
 pub(super) fn sending_runs(runs: &[ScheduledRun]) -> impl Iterator<Item = (&Occurrence, Outlook)> {
     runs.iter().filter_map(|run| match run.outlook {
         OccurrenceOutlook::Sends(outlook) => Some((&run.occurrence, outlook)),
@@ -39,7 +39,7 @@ pub(super) fn sending_runs(runs: &[ScheduledRun]) -> impl Iterator<Item = (&Occu
     })
 }
 
-/// The reason why no message of a run can leave.
+/// The reason why a run cannot send any messages.
 pub(super) fn describe_obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) -> String {
     match (outlook.opens, outlook.ends) {
         (None, _) => "the window does not open within a year".to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn describe_obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) ->
     }
 }
 
-/// The times of the schedule as the campaign file writes them: `every: Mon 10:00`.
+/// The times of the schedule as written in the campaign file: `every: Mon 10:00`.
 pub(super) fn format_written_times(timed: &TimedCampaign<'_>) -> Option<String> {
     ["at", "every", "cron"].into_iter().find_map(|key| {
         let place = timed.campaign.places.locate_key(&format!("schedule.{key}"))?;
@@ -64,12 +64,12 @@ pub(super) fn format_written_times(timed: &TimedCampaign<'_>) -> Option<String> 
     })
 }
 
-/// The place of the first of these keys in the campaign file.
+/// The location of the first of `keys` that is in the campaign file.
 pub(super) fn find_key_place(timed: &TimedCampaign<'_>, keys: &[&str]) -> Option<SourceLocation> {
     keys.iter().find_map(|key| timed.campaign.places.locate_key(key))
 }
 
-/// The place of the schedule's times.
+/// The location of the schedule's times in the campaign file.
 pub(super) fn find_times_place(timed: &TimedCampaign<'_>) -> Option<SourceLocation> {
     find_key_place(timed, &["schedule.at", "schedule.every", "schedule.cron", "schedule"])
 }
@@ -103,7 +103,7 @@ pub(in crate::check) fn check_schedule(timed: &TimedCampaign<'_>, runs: &[Schedu
     Some(date_finding(timed, date, outlook))
 }
 
-/// An error for the past date of a schedule with a single date.
+/// An error if a schedule's only date has passed and its run could not have sent any messages anyway.
 pub(in crate::check) fn check_past_run(timed: &TimedCampaign<'_>, date: &Occurrence) -> Option<Finding> {
     let outlook = timed.limits.calculate_outlook(date.at);
     (!outlook.can_send()).then(|| date_finding(timed, date, &outlook))
@@ -185,7 +185,7 @@ pub(in crate::check) fn check_skipped_occurrences(
     [ended, closed, busy].into_iter().flatten().collect()
 }
 
-/// Dates after a fixed `until`.
+/// A warning about dates after a fixed `until`, on which no messages are sent.
 fn check_after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Option<Finding> {
     let Some(RunDeadline::At(until)) = timed.limits.end else { return None };
     let before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
@@ -201,7 +201,7 @@ fn check_after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timest
     Some(Finding::new(&SKIPPED_OCCURRENCES, message).help(help).at(find_key_place(timed, &["delivery.until"])))
 }
 
-/// Dates whose run ends before the window opens.
+/// A warning about dates whose run ends before the window opens.
 fn check_closed_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let closed = runs.iter().filter_map(|run| match run.outlook {
         OccurrenceOutlook::SendsNothing(outlook) if outlook.ends.is_none_or(|ends| ends > outlook.begins) => {
@@ -224,7 +224,7 @@ fn check_closed_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option
     Some(Finding::new(&SKIPPED_OCCURRENCES, message).help(help).at(find_times_place(timed)))
 }
 
-/// Dates on which the previous run is still being sent.
+/// A warning about dates on which the previous run is still sending.
 fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let busy: Vec<_> = runs.iter().filter(|run| matches!(run.outlook, OccurrenceOutlook::Busy(_))).collect();
     let first = busy.first()?;
@@ -252,7 +252,7 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
     Some(Finding::new(&SKIPPED_OCCURRENCES, message).help(help).at(find_times_place(timed)))
 }
 
-/// How long a run lasts.
+/// Describes how long a run takes.
 fn format_run_length(timed: &TimedCampaign<'_>, begins: Timestamp, finishes: Timestamp) -> String {
     let over_days = |per_day: &&DailyLimits| timed.messages.is_some_and(|messages| per_day.count_days(messages) > 1);
     let Some(per_day) = timed.limits.per_day.filter(over_days) else {
@@ -275,7 +275,7 @@ fn format_span(time: SignedDuration) -> String {
     if units.is_empty() { "less than a minute".to_owned() } else { units.join(" ") }
 }
 
-/// A `wait_for_file` so long that nothing can be sent if the list arrives at the end of the wait.
+/// A warning about a `wait_for_file` so long that nothing can be sent if the list arrives at the end of the wait.
 pub(in crate::check) fn check_late_list(
     timed: &TimedCampaign<'_>,
     schedule: &Schedule,

@@ -26,7 +26,7 @@ pub(super) struct ReasonRows<'l> {
     pub(super) rows: &'l RoaringBitmap,
 }
 
-/// The excluded rows in a state by reason, most frequent first.
+/// Groups the excluded rows in `state` by reason, most frequent reason first.
 pub(super) fn group_by_reason(left_out: &ExcludedRows, state: RowState) -> Vec<ReasonRows<'_>> {
     let sets = left_out.sets().filter(|(each, ..)| *each == state);
     let mut reasons: Vec<_> = sets.map(|(_, reason, rows)| ReasonRows { reason, rows }).collect();
@@ -34,7 +34,7 @@ pub(super) fn group_by_reason(left_out: &ExcludedRows, state: RowState) -> Vec<R
     reasons
 }
 
-/// The number of rows, and the first: `3 rows (first: row 5)`.
+/// Describes rows by their count and the first row: `3 rows (first: row 5)`.
 pub(super) fn describe_first(rows: &RoaringBitmap) -> String {
     let first = rows.min().unwrap_or_default();
     match rows.len() {
@@ -43,7 +43,7 @@ pub(super) fn describe_first(rows: &RoaringBitmap) -> String {
     }
 }
 
-/// The number of rows, and the first few: `3 rows (5, 17 and 20)`.
+/// Describes rows by their count and the first few row numbers: `3 rows (5, 17 and 20)`.
 pub(super) fn describe_first_few(rows: &RoaringBitmap) -> String {
     /// A person can check this many rows by hand.
     const FEW: usize = 5;
@@ -55,13 +55,14 @@ pub(super) fn describe_first_few(rows: &RoaringBitmap) -> String {
     }
 }
 
-/// The rows as the subject of a sentence, with the first ones named: `rows 3 and 5 are`.
+/// Describes rows as the subject of a sentence, naming the first few: `rows 3 and 5 are`.
 pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
     let shown: Vec<String> = rows.iter().take(MAX_LISTED_ROWS).map(|row| row.to_string()).collect();
     format_subject(&shown, rows.len() - shown.len() as u64)
 }
 
-/// A finding per reason while there is room, and one for the rest; `what` describes all these rows.
+/// Creates a finding for each reason until the limit of named rows is reached, and one for the remaining rows; `what`
+/// describes all these rows.
 pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
     let (mut findings, mut listed, mut rest) = (Vec::new(), 0, 0);
     for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
@@ -92,7 +93,7 @@ pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[Reason
     findings
 }
 
-/// The named rows and the number of others, as the subject of a sentence.
+/// Formats the named rows, and how many more there are, as the subject of a sentence.
 fn format_subject(shown: &[String], more: u64) -> String {
     match (shown, more) {
         ([one], 0) => format!("row {one} is"),
@@ -111,15 +112,15 @@ pub(super) static INVALID_ROW: Rule = Rule::warning(
     },
 );
 
-/// Warnings about invalid rows by reason, most frequent first; they name at most 20 rows.
+/// Warnings about invalid rows, one per reason, most frequent first; together they name at most 20 rows.
 ///
-/// If a text fails with a row, the finding points at that part of the text.
+/// If a text cannot be rendered for a row, the finding points to the part of the text that fails.
 #[must_use]
 pub fn check_invalid_rows(survey: &Survey) -> Vec<Finding> {
     invalid_row_findings(&survey.left_out, &survey.failing)
 }
 
-/// The invalid rows as errors, if a text fails with every selected row, so that no messages are sent.
+/// Errors about invalid rows, if the texts fail for every selected row and no messages can be sent.
 ///
 /// A single row does not prove that the text is wrong.
 pub(in crate::check) fn check_failing_texts(brief: &CampaignBrief, survey: &Survey) -> Vec<Finding> {
@@ -170,7 +171,7 @@ const MIN_INVALID_ROWS: u64 = 5;
 /// How many rows are named, with their reasons.
 const MAX_NAMED_ROWS: u64 = 20;
 
-/// Errors if too many rows are invalid for the run to start. Empty if there are few enough.
+/// Errors if too many rows are invalid for the run to start. Empty if few enough rows are invalid.
 pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Survey) -> Vec<Finding> {
     let invalid = survey.left_out.count_rows(RowState::Invalid);
     if invalid < MIN_INVALID_ROWS || !brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
@@ -199,7 +200,7 @@ pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Surv
     findings
 }
 
-/// Advice about the most frequent reason.
+/// The advice that applies to the most rows.
 fn format_advice(reasons: &[ReasonRows<'_>], has_region: bool) -> &'static str {
     let mut rows: BTreeMap<&str, u64> = BTreeMap::new();
     for ReasonRows { reason, rows: alike } in reasons {
@@ -251,7 +252,8 @@ pub(super) static NO_MESSAGES: Rule = Rule::warning(
 /// How many reasons a finding names; it counts the others together.
 const MAX_NAMED_REASONS: usize = 5;
 
-/// A warning that no row gets a message, with the reasons. `None` if a row does, or with `empty: ok`.
+/// A warning that no row gets a message, with the reasons. `None` if a row gets a message, if the list is empty, or
+/// with `empty: ok`.
 #[must_use]
 pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
     if survey.recipients == 0 || survey.count_planned() > 0 || brief.may_be_empty {
@@ -283,7 +285,7 @@ fn describe_reason(state: RowState, reason: &str, rows: u64) -> String {
     }
 }
 
-/// Advice about the most frequent reason.
+/// The advice for rows with this state and reason.
 fn advise_on_reason(state: RowState, reason: &str) -> &'static str {
     match (state, reason) {
         (RowState::Invalid, _) => "correct the list or the message",
@@ -306,7 +308,8 @@ pub(super) static NOBODY_MEANT: Rule = Rule::error(
     },
 );
 
-/// An error that `recipients.where` selects no rows. `None` if it selects some, or if that is allowed.
+/// An error that `recipients.where` selects no rows. `None` if some rows are selected, or if the campaign allows an
+/// empty selection.
 pub(in crate::check) fn check_empty_selection(brief: &CampaignBrief, survey: &Survey) -> Option<Finding> {
     let condition = brief.condition.as_ref()?;
     let mut skipped =
@@ -334,8 +337,8 @@ pub(super) static NO_TEXT_CHOSEN: Rule = Rule::error(
     },
 );
 
-/// An error that no row has a text. `None` if a row has one, if rows are skipped for another reason, or if the campaign
-/// allows all rows to be invalid.
+/// An error that no row has a text. `None` if a row has a text, if rows are excluded for another reason, or if the
+/// campaign allows all rows to be invalid.
 pub(in crate::check) fn check_no_text_chosen(
     brief: &CampaignBrief,
     survey: &Survey,
@@ -366,7 +369,7 @@ pub(in crate::check) fn check_no_text_chosen(
 mod tests {
     use super::*;
 
-    /// Invalid rows with their reasons.
+    /// Invalid rows, each with the given reason.
     fn build_invalid_rows(rows: &[(u32, &str)]) -> ExcludedRows {
         let mut left_out = ExcludedRows::default();
         for (row, reason) in rows {

@@ -54,8 +54,8 @@ pub(super) fn check_opt_out_instructions(campaign: &Campaign, profile: &Profile)
     Some(Finding::new(&NO_WAY_OUT, message).help(NO_WAY_OUT.text.fix).at(place))
 }
 
-/// Whether a message of a variant tells recipients how to opt out. A text that includes another one is assumed to do
-/// so.
+/// Whether a message of a variant tells recipients how to opt out. A text that includes another text is assumed to
+/// contain such instructions.
 fn has_opt_out_instructions(arm: &MessageArm<'_>) -> bool {
     let MessageArm { content, vars, .. } = arm;
     let MessageContent { stages, .. } = *content;
@@ -122,7 +122,7 @@ fn find_opt_out_word(text: &str) -> Option<(usize, &str)> {
         .or_else(|| text.to_lowercase().find("opt out").map(|at| (at, "opt out")))
 }
 
-/// The words of a text with their positions. A dash belongs to a word.
+/// Splits a text into words, each with its position. Hyphens and apostrophes are part of a word.
 fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’');
     let mut at = 0;

@@ -32,7 +32,8 @@ pub(super) static CLOSED_WINDOW: Rule = Rule::error(
     },
 );
 
-/// An error if the windows of a campaign and its profile are never open together, or need unknown time zones.
+/// An error if the windows of a campaign and its profile are never open together. Also an error if the profile's window
+/// needs a time zone that the campaign does not set.
 pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (own, policy) = (campaign.window.as_ref(), profile.window.as_ref());
     let at_its_key = |finding: Finding| match campaign.places.locate_key("delivery.window") {
@@ -79,7 +80,7 @@ pub(super) static LATE_START: Rule = Rule::warning(
 /// How long messages can wait without a warning.
 const TOLERATED_WAIT: Duration = Duration::from_secs(3_600);
 
-/// A warning about dates on which messages wait for a long time.
+/// A warning about dates on which messages wait a long time for the window to open.
 pub(in crate::check) fn check_late_start(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let late: Vec<_> =
         sending_runs(runs).filter(|(_, outlook)| outlook.first_message_wait() > TOLERATED_WAIT).collect();
@@ -101,7 +102,7 @@ pub(in crate::check) fn check_late_start(timed: &TimedCampaign<'_>, runs: &[Sche
     Some(Finding::new(&LATE_START, message).help(help).at(find_times_place(timed)))
 }
 
-/// A time in hours and minutes: `11 h 30 min`.
+/// Formats a duration in hours and minutes: `11 h 30 min`.
 fn format_hours(time: Duration) -> String {
     let minutes = time.as_secs() / 60;
     match (minutes / 60, minutes % 60) {
@@ -124,7 +125,7 @@ pub(in crate::check) fn check_until_near(timed: &TimedCampaign<'_>, outlook: &Ou
     until_near_finding(timed, "", outlook)
 }
 
-/// The warning of [`check_until_near`] for the dates of a schedule.
+/// The same warning as [`check_until_near`], for the runs on the dates of a schedule.
 pub(in crate::check) fn check_until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let short: Vec<_> = sending_runs(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
     let (date, outlook) = short.first()?;
@@ -151,7 +152,7 @@ fn until_near_finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) 
     Some(Finding::new(&UNTIL_NEAR, message).at(find_key_place(timed, &["delivery.until"])))
 }
 
-/// An error that `until` is over before the run starts, so that all recipients would be skipped.
+/// An error if `until` has already passed, because the run would skip all recipients.
 #[must_use]
 pub fn check_until_over(campaign: &Campaign, now: Timestamp) -> Option<Finding> {
     let until = campaign.deadline().filter(|until| *until <= now)?;
@@ -193,7 +194,8 @@ pub(super) fn check_fallback_window(
         .find_map(|(path, content)| check_fallback_channels(campaign, profile, messages, due, &path, content))
 }
 
-/// Checks the channels below a path of keys.
+/// Checks whether the channels below the key prefix `path` have lifetimes that let the last channel send within the
+/// window.
 fn check_fallback_channels(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -254,7 +256,7 @@ fn check_fallback_channels(
     })
 }
 
-/// A duration for display: `11 h 30 min`.
+/// Formats a duration for display: `11 h 30 min`.
 fn format_duration(time: Duration) -> String {
     let minutes = time.as_secs() / 60;
     match (minutes / 60, minutes % 60) {
@@ -264,7 +266,7 @@ fn format_duration(time: Duration) -> String {
     }
 }
 
-/// The longest lifetime within this many seconds, as a campaign file writes it: `11h`.
+/// Formats the longest lifetime of at most `seconds`, in whole hours or minutes, as written in a campaign file: `11h`.
 fn format_lifetime(seconds: u64) -> String {
     if seconds >= 3_600 { format!("{}h", seconds / 3_600) } else { format!("{}m", seconds / 60) }
 }
@@ -291,7 +293,7 @@ pub(super) fn check_late_fallback(campaign: &Campaign) -> Option<Finding> {
     all.into_iter().find_map(|(path, content)| check_channel_lifetimes(campaign, &path, content))
 }
 
-/// Checks the channels below a path of keys.
+/// Checks the channels below the key prefix `path` for a channel that has a fallback, but no lifetime.
 fn check_channel_lifetimes(
     campaign: &Campaign,
     path: &str,
@@ -357,8 +359,8 @@ struct NightRecipients {
     from: Time,
 }
 
-/// A finding about marketing that would reach people at night although no window is set. It is a note for campaigns
-/// that are only checked and have no schedule.
+/// A finding about marketing messages that would reach recipients at night because no window is set. The caller turns
+/// the finding into a note if a campaign without a schedule is only checked.
 #[must_use]
 pub fn check_night(
     campaign: &Campaign,
@@ -407,7 +409,8 @@ pub fn check_night(
     Some(Finding::new(&NIGHT, message).help(help).at(campaign.places.locate_key("schedule")))
 }
 
-/// The recipients by time zone. Those whose number does not show it have the campaign's time zone, if it has one.
+/// Groups the recipients by time zone. Recipients whose number does not indicate a time zone count in the campaign's
+/// time zone, if it is set.
 fn group_by_zone(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> Vec<ZoneRecipients> {
     let mut named = survey.local_zones.count_by_zone(rows);
     let unknown = rows.len().saturating_sub(named.iter().map(|(_, recipients)| recipients).sum());
@@ -449,7 +452,7 @@ fn is_night(time: Time) -> bool {
     time.hour() >= NIGHT_BEGINS || time.hour() < NIGHT_ENDS
 }
 
-/// Describes the time zones: `1 000 in Europe/Kyiv at 22:30`.
+/// Describes how many recipients would get messages at night in each time zone: `1 000 in Europe/Kyiv at 22:30`.
 fn describe_night(night: &[NightRecipients]) -> String {
     let (named, others) = night.split_at(night.len().min(MAX_NAMED));
     let describe = |zone: &NightRecipients| {
@@ -477,7 +480,7 @@ pub(super) static SEVERAL_ZONES: Rule = Rule::note(
     },
 );
 
-/// A note about recipients whose number does not show a time zone, so that their window follows the campaign's clock.
+/// A note that the window uses the campaign's time zone for recipients whose number does not indicate a time zone.
 #[must_use]
 pub fn check_several_zones(
     campaign: &Campaign,

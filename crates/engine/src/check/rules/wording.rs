@@ -50,7 +50,7 @@ fn describe_word(word: &str) -> String {
     }
 }
 
-/// Letters with their noun: ``letters `a` and `o` ``.
+/// Formats letters after the noun “letter” or “letters”: ``letters `a` and `o` ``.
 fn format_letters(letters: &[String]) -> String {
     let noun = if letters.len() == 1 { "letter" } else { "letters" };
     format!("{noun} {}", letters.join(" and "))
@@ -73,9 +73,9 @@ pub(in crate::check) fn find_mixed_word(text: &str) -> Option<Range<usize>> {
     }
 }
 
-/// Whether a word has letters of one alphabet in place of their lookalikes from the other.
+/// Whether a word has letters of one alphabet in place of lookalikes from another alphabet.
 ///
-/// A foreign word with a native ending, such as `VIPам` or `SMSу`, is intended.
+/// A foreign word with a native ending, such as `VIPам` or `SMSу`, is not considered a mistake.
 fn has_wrong_alphabet_letters(word: &str) -> bool {
     let letters = |of: fn(char) -> bool| word.chars().filter(move |c| of(*c));
     let (latin, cyrillic) = (letters(|c| c.is_ascii_alphabetic()), letters(is_cyrillic));
@@ -134,7 +134,8 @@ pub(super) static COSTLY_CHARACTER: Rule = Rule::warning(
 /// How many groups of characters a finding names.
 const MAX_NAMED: usize = 5;
 
-/// Findings about characters that make SMS longer, most expensive first, with the price if the profile has one.
+/// Findings about characters that make SMS longer, most expensive first, with the extra cost if the profile has a
+/// price.
 #[must_use]
 pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: Option<&Profile>) -> Vec<Finding> {
     let mut costly: Vec<_> = survey.costly.iter().collect();
@@ -181,13 +182,13 @@ pub(super) fn check_costly_characters_in_message(text: &str) -> Option<Finding> 
     Some(Finding::new(&COSTLY_CHARACTER, message).help(help))
 }
 
-/// The characters with their code points, because some look like others.
+/// Formats characters with code points, because some characters look alike.
 fn format_characters(characters: &[char]) -> String {
     let name = |c: &char| format!("`{c}` (U+{:04X})", u32::from(*c));
     characters.iter().map(name).collect::<Vec<_>>().join(" and ")
 }
 
-/// The suggested replacements.
+/// Suggests replacements for characters that make SMS longer.
 fn format_help(characters: &[char]) -> String {
     let typed: Option<Vec<&str>> = characters.iter().map(|c| keyboard_replacement(*c)).collect();
     match typed {
@@ -226,7 +227,7 @@ pub(super) static LONG_BUTTON: Rule = Rule::note(
     },
 );
 
-/// The constant captions that are longer than some accounts allow.
+/// Finds constant button captions that are longer than some accounts allow.
 pub(super) fn check_long_buttons(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
     let constant = |text: &NamedTemplate| !text.source.contains("{{") && !text.source.contains("{%");
     let problems = stage.texts().filter_map(|(field, text)| {

@@ -120,7 +120,7 @@ impl LedgerPair {
         }
     }
 
-    /// Makes one call to both ledgers, by a current or former owner. Both must return the same.
+    /// Makes the same call to both ledgers, as a current or former owner. Both ledgers must return the same result.
     async fn call_both(&mut self, chance: &mut SimulationRandom) {
         let leases = self.leases[self.leases.len().saturating_sub(1 + chance.below(2) as usize)];
         match chance.below(9) {

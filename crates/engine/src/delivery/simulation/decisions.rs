@@ -22,7 +22,7 @@ use campaign_ledger::{
 };
 
 impl SimulatedWorld {
-    /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
+    /// Asks about rows in doubt, and applies the campaign's rule to rows that were not found.
     pub(super) async fn reconcile(
         &self,
         ledger: &ProcessLedger,
@@ -65,7 +65,8 @@ impl SimulatedWorld {
         self.decide_on(self.plan.decision, self.plan.retry_rejected).await;
     }
 
-    /// A message in doubt that was resent and rejected is still in doubt. A person accepts that.
+    /// A message in doubt that was resent and rejected is still in doubt. A person therefore decides that such messages
+    /// were not sent.
     pub(super) async fn accept_doubt(&self) {
         self.decide_on(FinalDecision::NotSent, false).await;
     }

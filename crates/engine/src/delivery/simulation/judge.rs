@@ -92,7 +92,7 @@ struct JudgeNotes {
 #[derive(Default)]
 pub(super) struct PromiseJudge(Mutex<JudgeNotes>);
 
-/// The number of a row's recipient.
+/// The phone number of a row's recipient.
 pub(super) fn row_phone(row: Row) -> u64 {
     380_501_000_000 + u64::from(row.get())
 }
@@ -117,7 +117,7 @@ impl PromiseJudge {
         self.0.lock().unwrap().findings.clone()
     }
 
-    /// Allows this many further messages for a row, as a person decided.
+    /// Allows `more` further messages for a row, because a person decided so.
     pub(super) fn allow_more(&self, row: Row, more: u64) {
         *self.0.lock().unwrap().accepted.entry(row).or_default() += more;
     }
@@ -127,13 +127,13 @@ impl PromiseJudge {
         self.0.lock().unwrap().decided.insert(row);
     }
 
-    /// Records that the recipient of a row opted out, after this many intents.
+    /// Records that the recipient of a row opted out after `intents` intents for this row.
     pub(super) fn note_opt_out(&self, row: Row, intents: u32) {
         self.0.lock().unwrap().opted_out.insert(row, intents);
     }
 
-    /// Records that a process starts sending. `careless` means that a first rejection says nothing about the messages
-    /// after it.
+    /// Records that a process starts sending. `careless` means that a first rejection says nothing about later
+    /// messages.
     pub(super) fn note_start(&self, process: usize, careless: bool) {
         if !careless {
             self.0.lock().unwrap().canaries.insert(process, Vec::new());
@@ -202,7 +202,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Checks counts that are shown: the answers in them must be on the disk.
+    /// Checks counts that are shown to the operator: the answers that they include must be on the disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
         // Another process may know more about a message by now, but no message is forgotten.
         let answered = [
@@ -220,7 +220,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Compares the ledger with the platform. At the end, every row must have a final state.
+    /// Compares the ledger with the platform. If `ended` is true, every row must have a final state.
     pub(super) fn compare_outcomes(
         &self,
         plan: &WorldPlan,
@@ -267,7 +267,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Compares the numbers that the guard skips with the platform: the next run would send to all others.
+    /// Compares the phone numbers that the guard skips with the platform; the next run would send to all other numbers.
     pub(super) fn check_guard(
         &self,
         plan: &WorldPlan,
@@ -296,8 +296,8 @@ impl PromiseJudge {
         }
     }
 
-    /// Measures the rate over all windows of at least a second, for all processes or one. `spare` are the operations by
-    /// which each process may exceed it.
+    /// Measures the rate in all periods of at least a second, for one process or for all processes. `spare` is how many
+    /// operations each process may send beyond the rate.
     pub(super) fn measure_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
         let mut notes = self.0.lock().unwrap();
         let arrivals: Vec<ArrivedEnvelope> =
@@ -334,7 +334,7 @@ fn find_row(disk: &SimulatedDisk, id: u64) -> Option<Row> {
     disk.contents.stored_runs().find_map(|book| book.run.find_row(id))
 }
 
-/// Checks that every stored `msg_id` is the one that the platform gave this row.
+/// Checks that every stored `msg_id` is the identifier that the platform gave to the row's message.
 fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, taken: &[TakenMessage]) {
     let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
     for envelope in disk.contents.stored_runs().flat_map(|book| book.envelopes.values()) {
@@ -400,8 +400,8 @@ pub(super) struct WorldReport {
 }
 
 impl SimulatedWorld {
-    /// Measures the account's rate over all processes, and the campaign's rate within each process, or over all of them
-    /// if they share the run.
+    /// Measures the account's rate over all processes. Measures the campaign's rate within each process, or over all
+    /// processes if they share the run.
     pub(super) fn measure_rates(&self) {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;

@@ -43,7 +43,7 @@ impl ProcessLedger {
         self.disk.lock().unwrap()
     }
 
-    /// Makes a change. The process can end before it, and between the commit and the return.
+    /// Makes a change to the ledger. The process can end before the change, or between the commit and the return.
     pub(super) async fn write<T>(
         &self,
         change: impl FnOnce(&mut SimulatedDisk, i64) -> Result<T, LedgerError> + Send,
@@ -154,7 +154,7 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.read(|contents| contents.list_runs(&wanted).into_iter().map(Ok).collect()).await })
     }
 
-    /// Everyone gets the lock: the previous owner counts as gone, as after an expired lease.
+    /// Every process gets the lock: the previous owner counts as gone, as after an expired lease.
     fn acquire_campaign_lock<'a>(
         &'a self,
         campaign: &'a str,
@@ -347,12 +347,13 @@ impl SuppressionList for ProcessLedger {
     }
 }
 
-/// The lists of these worlds come from their plans.
+/// Fails, because simulated worlds have no copies: the lists come from the plans of the worlds.
 pub(super) fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
     Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
 }
 
-/// The numbers whose message was certainly accepted. Skipping only these resends messages in doubt.
+/// The phone numbers whose messages were certainly accepted. If only these numbers were skipped, messages in doubt
+/// would be resent.
 fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
     let envelopes =
         runs.iter().filter_map(|run| contents.stored_run(*run).ok()).flat_map(|book| book.envelopes.values());
@@ -410,7 +411,7 @@ impl ProcessLedger {
         }
     }
 
-    /// Corrupts the account's rate limit before a reservation.
+    /// Corrupts the account's rate limit before a reservation, if this is the mistake to simulate.
     pub(super) fn corrupt_rate_limit(&self, account: &str, rate: Option<f64>) {
         let mut disk = self.disk();
         if self.mistake == Some(Mistake::BurstingPace)

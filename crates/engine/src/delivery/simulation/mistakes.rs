@@ -9,12 +9,12 @@ use super::play_world;
 /// This many worlds are enough for each mistake to show.
 const WORLDS: u64 = 600;
 
-/// Asserts that, in some world, the judge reports a breach of one of these promises.
+/// Asserts that, in some world, the judge reports breaches of all `promises`.
 fn assert_caught(mistake: Mistake, promises: &[Breach]) {
     assert_caught_in(mistake, promises, |plan| WorldPlan { starts: 4, ..plan });
 }
 
-/// Like [`assert_caught`], in worlds changed so that nothing else hides the mistake.
+/// Like [`assert_caught`], but in worlds that are changed so that nothing else hides the mistake.
 fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(WorldPlan) -> WorldPlan) {
     let plan = |seed| change(WorldPlan::from_seed(seed));
     let seed = (0..WORLDS).find(|seed| {
@@ -26,12 +26,13 @@ fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(World
     assert!(right.is_empty(), "the same world without the mistake, seed {seed}: {right:#?}");
 }
 
-/// The plan with only the account's gate, because the gate of the process would hide most of its mistakes.
+/// The plan, changed to limit only the account's rate, because the gate of the process would hide most mistakes of the
+/// account's gate.
 fn with_account_gate_only(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, rate: None, account_rate: Some(10.0), batch: 10, ..plan }
 }
 
-/// The plan with several workers that send the run in small shards.
+/// The plan, changed so that several workers send the run in small shards.
 fn with_workers(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, ..plan }.with_sharing(SharingPlan { size: 3, workers: 3 })
 }

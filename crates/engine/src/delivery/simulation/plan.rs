@@ -204,7 +204,8 @@ impl WorldPlan {
         }
     }
 
-    /// The same plan, with several channels in half of the worlds. Drawn separately, so that nothing else changes.
+    /// The same plan, but with several channels in half of the worlds. This is drawn separately, so nothing else in the
+    /// plan changes.
     fn with_fallback(self) -> Self {
         let mut chance = self.random_for(9);
         match self.kind {
@@ -216,20 +217,20 @@ impl WorldPlan {
         }
     }
 
-    /// Whether the platform omits the channel that failed before the last one, so that the message seems to have
-    /// failed.
+    /// Whether the platform's reports omit the name of a failed channel before the last channel, so that the whole
+    /// message seems to have failed.
     pub(super) fn omits_failed_channel(&self) -> bool {
         self.random_for(10).once_in(4)
     }
 
-    /// The same plan, sent by several workers. Long throttling is excluded: a worker that waits for an hour would make
-    /// all of them wait.
+    /// The same plan, but several workers send the run. Long throttling is excluded, because a worker that waits for an
+    /// hour would make all workers wait.
     pub(super) fn with_sharing(mut self, sharing: SharingPlan) -> Self {
         self.faults.retain(|fault| *fault != WorldFault::ThrottledLong);
         Self { sharing: Some(sharing), ..self }
     }
 
-    /// Whether the platform sends webhooks. Verification calls have none.
+    /// Whether the platform sends webhooks. Verification calls have no webhooks.
     pub(super) fn sends_webhooks(&self) -> bool {
         self.kind != OperationKind::CallOtp && !self.random_for(4).once_in(2)
     }
@@ -241,7 +242,7 @@ impl WorldPlan {
 }
 
 impl WorldPlan {
-    /// The run of the campaign.
+    /// A new run of the simulated campaign, without the rows in `excluded`.
     pub(super) fn new_run(&self, random: u64, excluded: ExcludedRows) -> NewRun {
         NewRun {
             campaign: "simulated".into(),

@@ -115,12 +115,12 @@ impl SimulatedPlatform {
         self.books().fired.clone()
     }
 
-    /// The operations of an envelope, read from its bytes.
+    /// Parses the operations of an envelope from the bytes that would be sent.
     pub(super) fn read_operations(envelope: &Envelope) -> Vec<ArrivedOperation> {
         envelope.operations().iter().filter_map(|operation| serde_json::from_slice(&operation.json).ok()).collect()
     }
 
-    /// Receives an envelope.
+    /// Executes a received envelope, possibly with a fault, and returns the answer.
     pub(super) fn receive_envelope(&self, arrived: &[ArrivedOperation]) -> TimedAnswer {
         let mut books = self.books();
         let fault = if books.healthy { None } else { books.choose_fault(&self.plan, arrived.len()) };
@@ -174,7 +174,7 @@ impl SimulatedPlatform {
 }
 
 impl PlatformBooks {
-    /// Chooses the fault of this request, if it has one that affects the answer.
+    /// Chooses a fault for this request. `None` if there is no fault, or if the fault would not affect the answer.
     fn choose_fault(&mut self, plan: &WorldPlan, operations: usize) -> Option<WorldFault> {
         if plan.faults.is_empty() || !self.chance.once_in(plan.fault_every) {
             return None;
@@ -194,7 +194,7 @@ impl PlatformBooks {
         shows.then_some(fault)
     }
 
-    /// Executes part of an envelope, if the fault concerns the whole answer.
+    /// Executes part of an envelope and returns the broken answer, if the fault affects the whole answer.
     fn break_answer(
         &mut self,
         plan: &WorldPlan,
@@ -294,7 +294,7 @@ impl PlatformBooks {
         build_items_answer(&items, ids, plan.kind == OperationKind::CallOtp, fault == Some(WorldFault::NoMsgId))
     }
 
-    /// Queues an envelope. Some of it may be rejected later.
+    /// Queues an envelope. Some of the operations might be rejected later.
     fn answer_queued(
         &mut self,
         plan: &WorldPlan,
@@ -336,7 +336,7 @@ impl FallbackWay {
     /// A message that arrives at once.
     pub(super) const NONE: Self = Self { steps: Vec::new(), reaches: true };
 
-    /// A random path of a message through its channels. One in six messages reaches nobody.
+    /// A random path of a message through its channels. One in six messages is not delivered on any channel.
     pub(super) fn from_chance(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
         let channels = plan.kind.channels();
         // For a queued message, REJECTED means a rejection at intake (contract 6.5), which concerns no channel.
@@ -367,7 +367,7 @@ impl FallbackWay {
         Self { steps, reaches: delivers.is_some() }
     }
 
-    /// The report at this time after execution: the channel that the message reached last (`status`).
+    /// The report at the time `since` after execution, about the channel that the message reached last.
     pub(super) fn report_at(&self, since: Duration) -> ChannelReport {
         let passed = self.steps.iter().take_while(|(after, _)| *after <= since);
         let nothing_yet =
@@ -375,12 +375,13 @@ impl FallbackWay {
         passed.last().map_or(nothing_yet, |(_, report)| *report)
     }
 
-    /// The reports in order.
+    /// The reports in order, each with the time after execution.
     pub(super) fn steps(&self) -> impl Iterator<Item = (Duration, ChannelReport)> {
         self.steps.iter().copied()
     }
 
-    /// Whether this is the failure of a channel before the last one.
+    /// Whether a report is about a channel before the last one, so that a failure makes the message continue on the
+    /// next channel.
     pub(super) fn continues_after(&self, report: ChannelReport) -> bool {
         let last = self.steps.last().and_then(|(_, last)| last.channel);
         report.channel != last
@@ -404,7 +405,7 @@ pub(super) enum IdSpelling {
     None,
 }
 
-/// A synchronous answer with these items.
+/// Builds a synchronous answer with `items`.
 pub(super) fn build_items_answer(
     items: &[SimulatedItem],
     ids: IdSpelling,
@@ -432,7 +433,7 @@ pub(super) fn build_items_answer(
     answer_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
 }
 
-/// The answer with a fault that concerns all of it. `None` for a fault of single items.
+/// Builds the answer for a fault that affects the whole answer. `None` for a fault that affects only single items.
 pub(super) fn build_broken_answer(
     fault: WorldFault,
     timeout: Duration,
@@ -483,7 +484,7 @@ pub(super) fn build_broken_answer(
     }
 }
 
-/// The answers to inquiries about messages.
+/// Builds the answer to a status inquiry about messages.
 pub(super) fn build_statuses_answer(answers: &[(u64, Option<(u64, ChannelReport)>)]) -> HttpExchange {
     let written: Vec<String> = answers
         .iter()
@@ -523,7 +524,7 @@ impl SimulatedGateway {
         answer.exchange
     }
 
-    /// The result as a faulty client would read it.
+    /// The exchange as a client with the simulated mistake would read it.
     fn apply_mistake(&self, exchange: HttpExchange) -> HttpExchange {
         let unsent = HttpExchange::NotConnected("no connection".into());
         match (self.mistake, &exchange) {

@@ -65,7 +65,7 @@ pub(super) struct ProcessLife {
 }
 
 impl ProcessLife {
-    /// A life that ends after `steps` steps and is suspended once, each only if given.
+    /// A life that ends after `steps` steps, if they are given, and is suspended once, if `suspension` is given.
     pub(super) fn new(steps: Option<u64>, suspension: Option<(u64, Duration)>) -> Self {
         Self {
             lot: Mutex::new(LifeState { steps, suspension, suspended_until: None, dead: false }),
@@ -103,7 +103,7 @@ impl ProcessLife {
         }
     }
 
-    /// Waits until the process is not suspended, or forever if it has ended. Not a step.
+    /// Waits until the process is not suspended, or forever if it has ended. This does not count as a step.
     pub(super) async fn wait_until_awake(&self) {
         loop {
             let until = {
@@ -182,7 +182,7 @@ impl SimulatedDisk {
         *self.seen.entry(what).or_default() += 1;
     }
 
-    /// Begins a run on this disk. Returns its identifier.
+    /// Begins a run on this disk. Returns the run's identifier.
     pub(super) fn begin_run(&mut self, now: WallMicros, new: &NewRun) -> RunId {
         let run = self.contents.create_run(new).expect("identifiers are left");
         self.contents.open_run(now, run.key, None).expect("it was created");
@@ -194,13 +194,13 @@ impl SimulatedDisk {
         self.contents.stored_run(run).expect("runs stay")
     }
 
-    /// The rows in each state, by the data on the disk.
+    /// Counts the rows of a run in each state, according to the data on the disk.
     pub(super) fn count_states(&self, run: RunId) -> StateCounts {
         let book = self.stored_run(run);
         self.row_states(run, RunActivity::Sending).count_states(book.run.recipients, &book.excluded)
     }
 
-    /// The state of a row by its records. `None` if it was never sent.
+    /// The state of a row according to the records on the disk. `None` if the row was never sent.
     pub(super) fn row_state(&self, run: RunId, row: Row) -> Option<RowState> {
         self.row_states(run, RunActivity::Idle).recorded_state(row)
     }
@@ -228,7 +228,7 @@ impl SimulatedDisk {
         Ok(begun)
     }
 
-    /// Stores an intent without checking its owner, without a slot.
+    /// Stores an intent without checking its owner and without reserving a slot.
     pub(super) fn insert(&mut self, now: WallMicros, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
         self.count_intents(intent.rows.iter().map(|sent| sent.row));
         self.contents.stored_run_mut(intent.lease.run)?.insert_envelope(to_timestamp(now), envelope, intent)
@@ -244,7 +244,7 @@ impl SimulatedDisk {
         rows.into_iter().for_each(|row| *self.intents.entry(row).or_default() += 1);
     }
 
-    /// Settles an envelope if it exists. A process that records no intents also settles unknown ones, which has no
+    /// Settles an envelope if it exists. A process that records no intents also settles unknown envelopes, which has no
     /// effect.
     pub(super) fn settle(&mut self, now: WallMicros, settlement: Settlement) -> Result<(), LedgerError> {
         match self.stored_run(settlement.run).envelopes.contains_key(&settlement.envelope) {

@@ -31,7 +31,7 @@ const SHORT_EXTENT: PaceExtent = PaceExtent { worlds: 4, operations: 30_000.0 };
 const LONG_EXTENT: PaceExtent = PaceExtent { worlds: 24, operations: f64::INFINITY };
 
 impl PaceExtent {
-    /// How long a rate is measured: ten minutes, or less if that is enough.
+    /// How long a rate is measured: as long as the operations take, but at least one minute and at most ten.
     fn measured_time(self, rate: f64) -> Duration {
         Duration::from_secs_f64((self.operations / rate).clamp(60.0, 600.0))
     }
@@ -66,7 +66,7 @@ struct PacedAccount {
     seed: u64,
 }
 
-/// Reserves room in a rate limit. Returns the wait.
+/// Reserves room in a rate limit. Returns how long to wait.
 fn reserve_room(pace: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Duration {
     let mut pace = pace.lock().unwrap();
     let reservation = pace.reserve(wall_now().as_microsecond(), size as u32, Some(rate));
@@ -112,13 +112,13 @@ impl PacedAccount {
         }
     }
 
-    /// The operations per second over the time measured.
+    /// The mean count of operations per second since the world began.
     fn mean_rate(&self) -> f64 {
         self.log.lock().unwrap().iter().map(|(_, size)| size).sum::<usize>() as f64 / elapsed().as_secs_f64()
     }
 }
 
-/// The maximum by which a window of at least a second exceeds the rate, in operations.
+/// By how many operations the rate is exceeded in the worst window of at least a second.
 pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
     // How far the operations before each envelope, and after the last one, are ahead of the rate.
     let (mut before, mut sum) = (Vec::new(), 0.0);
@@ -138,7 +138,7 @@ pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
     most
 }
 
-/// Lets the processes send, with this trouble.
+/// Lets the processes of an account send for the measured time, with the given trouble.
 async fn run_processes(
     account: &PacedAccount,
     trouble: PaceTrouble,
@@ -171,8 +171,8 @@ async fn run_processes(
     }
 }
 
-/// Asserts the promise in many worlds of each rate: a window of at least a second contains at most the rate and an
-/// envelope per process, plus one of a suspended process; and at least 95 % of the rate is used if `full`.
+/// Asserts the promise in many worlds of each rate. A window of at least a second contains at most the rate and an
+/// envelope per process, plus one envelope of a suspended process. If `full`, at least 95 % of the rate must be used.
 fn assert_rate_holds(trouble: PaceTrouble, full: bool) {
     assert_rate_holds_in(SHORT_EXTENT, trouble, full);
 }
@@ -287,7 +287,7 @@ const TURN_COMMIT: Duration = Duration::from_millis(15);
 /// Worlds per rate.
 const TURN_WORLDS: u64 = 4;
 
-/// How long a world of this rate lasts: for some 30,000 operations, but for at least one minute and at most ten.
+/// How long a world with this rate lasts: for some 30,000 operations, but at least one minute and at most ten.
 fn world_duration(rate: f64) -> Duration {
     Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
 }
@@ -327,8 +327,8 @@ async fn take_turns(
     }
 }
 
-/// Plays a world: a window of at least a second contains at most the rate and one envelope, and at least 95 % of the
-/// rate is used unless there is a reason for less.
+/// Plays a world, and asserts that any window of at least a second contains at most the rate and one envelope. At least
+/// 95 % of the rate must be used, unless there is a reason to use less.
 async fn play_turns(rate: f64, seed: u64, trouble: TurnTrouble) {
     begin_world();
     let (mut chance, lasts) = (SimulationRandom::new(seed), world_duration(rate));

@@ -51,7 +51,7 @@ impl AcknowledgedReceipt {
 }
 
 impl SimulatedWorld {
-    /// Makes the platform report what it executes from now on, in half of the worlds.
+    /// Makes the platform send webhooks about messages that it executes from now on, in half of the worlds.
     pub(super) fn start_reporting(self: &Arc<Self>, mut executed: UnboundedReceiver<ExecutedMessage>) {
         let (world, mut chance) = (Arc::clone(self), self.plan.random_for(4));
         if !self.plan.sends_webhooks() {
@@ -76,7 +76,7 @@ impl SimulatedWorld {
         });
     }
 
-    /// The platform's reports of a message, in order: the time after execution, the channel and the status.
+    /// The platform's reports about a message, in order: the time after execution, the channel and the status.
     fn plan_reports(
         &self,
         message: &ExecutedMessage,
@@ -125,7 +125,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// One attempt. Returns whether it was acknowledged.
+    /// Makes one attempt to deliver a receipt. Returns whether the receipt was acknowledged.
     fn try_receipt(&self, id: u64, receipt: &Receipt, one: TellAttempt) -> bool {
         let mut disk = self.disk.lock().unwrap();
         let Some(origin) = MessageId::new(id).and_then(|id| Some((id, disk.contents.find_message(id)?))) else {
@@ -186,7 +186,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// Checks that no row to be asked about was proven before `since`, unless it was resent later.
+    /// Checks that no row in `doubts` was proven before `since`, unless the row was resent later.
     pub(super) fn check_no_proven_is_asked(&self, since: Timestamp, run: RunId, doubts: &MessagesInDoubt) {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter().filter(|stored| stored.run == run && stored.at < since)
@@ -203,7 +203,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// Checks that no row to be sent had arrived before `since`.
+    /// Checks that none of the rows to be sent has a message that arrived before `since`.
     pub(super) fn check_no_arrived_is_resent(&self, since: Timestamp, run: RunId, rows: impl Iterator<Item = Row>) {
         let stored = self.acknowledged.0.lock().unwrap();
         for row in rows {
@@ -217,7 +217,7 @@ impl SimulatedWorld {
     }
 }
 
-/// The attempts up to the first acknowledged one. Some never are.
+/// Draws the attempts to deliver a receipt, up to the first acknowledged attempt. Some receipts are never acknowledged.
 fn draw_attempts(chance: &mut SimulationRandom) -> Vec<TellAttempt> {
     let mut tries = Vec::new();
     while chance.once_in(3) {
@@ -250,7 +250,7 @@ fn is_forward(before: Option<RowState>, after: Option<RowState>) -> bool {
 }
 
 impl SimulatedWorld {
-    /// Lets a recipient opt out now and then, within seconds after a process starts sending.
+    /// Sometimes lets a recipient opt out, within seconds after a process starts sending.
     pub(super) fn schedule_opt_out(self: &Arc<Self>) {
         let (after, row, opts_out) = self.with_random(|chance| {
             let row = Row::new(2 + chance.below(self.plan.rows.into()) as u32);
@@ -265,7 +265,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// Stores an opt-out on the disk at one instant: any later intent breaks the promise.
+    /// Stores an opt-out on the disk in one step; any later intent for the recipient breaks the promise.
     fn opt_out(&self, row: Row) {
         let mut disk = self.disk.lock().unwrap();
         let opt_out = OptOut {

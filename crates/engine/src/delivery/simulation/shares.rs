@@ -15,7 +15,8 @@ use super::process::{ProcessLife, SimulatedDisk, elapsed, wall_now};
 use campaign_ledger::{Epoch, LedgerError, LedgerFuture, RowSpan, Run, RunId, ShardDraw, ShardStore, ShardWorker};
 
 impl SimulatedDisk {
-    /// Whether a process may send these rows: any row if the last run is not shared, or else the rows of its own shard.
+    /// Whether a process may send `rows`: any rows if the last run is not shared, otherwise only rows of the process's
+    /// own shards.
     pub(super) fn may_send(&self, life: &Arc<ProcessLife>, rows: RowSpan) -> bool {
         let Some(book) = self.contents.stored_runs().last().filter(|book| book.run.sharding.is_some()) else {
             return true;
@@ -37,12 +38,12 @@ impl SimulatedDisk {
         had.any(|has| has)
     }
 
-    /// The epoch of the worker whose shard contains these rows.
+    /// The epoch of the worker whose shard contains `rows`.
     pub(super) fn find_holder(&self, run: RunId, rows: RowSpan) -> Option<Epoch> {
         self.stored_run(run).find_shard_epoch(rows)
     }
 
-    /// The seats with shards of a run and no live worker, except this one.
+    /// The seats with shards of a run but without a live worker, except the seat `but`.
     pub(super) fn abandoned_seats(&self, run: RunId, but: Option<u32>) -> Vec<u32> {
         let is_left = |place: &u32| Some(*place) != but && !self.places.is_occupied(*place);
         let mut left: Vec<u32> = self.stored_run(run).list_shard_places().filter(is_left).collect();
@@ -79,7 +80,8 @@ impl SimulatedDisk {
 }
 
 impl ProcessLedger {
-    /// Renews the seats of this process if it may have lost this one while it slept. Returns whether it still has it.
+    /// Renews the seats of this process if it may have lost the seat of `epoch` while it slept. Returns whether the
+    /// process still has this seat.
     pub(super) async fn renew_if_lost(&self, epoch: Epoch) -> Result<bool, LedgerError> {
         if self.leases.is_reliable(epoch) == Some(false) {
             let renew = |disk: &mut SimulatedDisk, _| {
@@ -91,7 +93,7 @@ impl ProcessLedger {
         Ok(self.leases.is_reliable(epoch) != Some(false))
     }
 
-    /// Takes the abandoned seats of a run, except this one, until the returned guards are dropped.
+    /// Takes the abandoned seats of a run, except the worker's own seat, until the returned guards are dropped.
     async fn take_abandoned(&self, worker: &ShardWorker) -> Result<(Vec<u32>, Vec<SeatGuard>), LedgerError> {
         self.life.take_step().await;
         if self.disk().abandoned_seats(worker.lease.run, Some(worker.place)).is_empty() {
@@ -185,7 +187,7 @@ struct SeatLock {
 }
 
 impl SeatLock {
-    /// Whether the lock is held. A dead process loses it at once.
+    /// Whether the lock is held. A dead process loses the lock at once.
     fn is_held(&self) -> bool {
         !self.life.is_over() && self.until > elapsed()
     }
@@ -196,7 +198,7 @@ impl SeatLocks {
         self.locks.get(&place).is_some_and(SeatLock::is_held)
     }
 
-    /// Takes a free seat. Returns the number of the holder.
+    /// Takes a free seat. Returns the number of the new holder.
     pub(super) fn take_seat(&mut self, place: u32, life: &Arc<ProcessLife>) -> u64 {
         self.taken += 1;
         let (holder, life, until) = (self.taken, Arc::clone(life), elapsed() + GRANT_TIME);
@@ -209,7 +211,7 @@ impl SeatLocks {
         (0..).find(|place| !self.is_occupied(*place)).expect("there is always another place")
     }
 
-    /// Whether a live process held one of these seats and stopped its heartbeat.
+    /// Whether a live process that holds one of these seats has stopped its heartbeat.
     pub(super) fn has_stalled_holder(&self, places: &[u32]) -> bool {
         places.iter().any(|place| self.locks.get(place).is_some_and(|lock| !lock.life.is_over() && !lock.is_held()))
     }
@@ -250,13 +252,13 @@ pub(super) struct HeldSeat {
 pub(super) struct HeldSeats(Mutex<HashMap<Epoch, HeldSeat>>);
 
 impl HeldSeats {
-    /// Records that a seat was taken now, with its epoch.
+    /// Records that a seat was taken now, and under which epoch.
     pub(super) fn record_taken(&self, epoch: Epoch, place: u32, holder: u64) {
         let asked = Some((elapsed(), wall_now()));
         self.0.lock().unwrap().insert(epoch, HeldSeat { place, holder, asked });
     }
 
-    /// Whether a process may rely on an epoch. `None` if it has no seat.
+    /// Whether a process may rely on an epoch. `None` if the epoch has no seat.
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
         let held = self.0.lock().unwrap().get(&epoch).copied()?;
         Some(held.asked.is_some_and(|(steady, asked_at)| {
@@ -270,7 +272,7 @@ impl HeldSeats {
         self.0.lock().unwrap().get(&epoch).map(|held| (held.place, held.holder))
     }
 
-    /// Renews all seats, and records lost ones.
+    /// Renews all seats, and records which seats were lost.
     pub(super) fn renew_all(&self, places: &mut SeatLocks) {
         for held in self.0.lock().unwrap().values_mut().filter(|held| held.asked.is_some()) {
             held.asked = places.renew_lock(held.place, held.holder).then(|| (elapsed(), wall_now()));
@@ -301,12 +303,12 @@ impl SeatGuard {
         Self { place, holder, disk: Arc::clone(disk), leases: Arc::clone(leases), renewals: None }
     }
 
-    /// Whether no other process has taken it.
+    /// Whether no other process has taken the seat.
     pub(super) fn is_still_held(&self, places: &SeatLocks) -> bool {
         places.is_held_by(self.place, self.holder)
     }
 
-    /// The seat with a heartbeat while its process is awake.
+    /// The same guard, with a heartbeat that renews the seat while the process is awake.
     pub(super) fn with_renewal(mut self, life: &Arc<ProcessLife>) -> Self {
         let (life, disk, leases) = (Arc::clone(life), Arc::clone(&self.disk), Arc::clone(&self.leases));
         let renewals = tokio::spawn(async move {

@@ -83,8 +83,8 @@ impl ShardSender for WorkerSender {
 }
 
 impl SimulatedWorld {
-    /// Changes the wall clock once, in some worlds with workers and without webhooks, because the judge compares
-    /// receipts by that clock.
+    /// Changes the wall clock once, in some worlds with workers. Worlds with webhooks are excluded, because the judge
+    /// compares receipts by the wall clock.
     pub(super) fn schedule_clock_change(self: &Arc<Self>) {
         if self.plan.sharing.is_none() || self.plan.sends_webhooks() || self.with_random(|chance| chance.once_in(2)) {
             return;
@@ -100,7 +100,8 @@ impl SimulatedWorld {
         });
     }
 
-    /// Whether a start divides the run into shards. In worlds with workers, always if it was divided before.
+    /// Whether a start divides the run into shards. In worlds with workers, a run that was divided before is always
+    /// divided again.
     pub(super) fn shares_run(&self, run: &Run) -> bool {
         self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
     }
@@ -158,7 +159,7 @@ impl SimulatedWorld {
         WorkerSender { world, process, life, ledger, gateway, interrupt, since }
     }
 
-    /// Like `worker`: looks for shared runs, and sends shards of them.
+    /// Like the `worker` command: looks for shared runs, and sends shards of these runs.
     pub(super) async fn run_worker(
         self: &Arc<Self>,
         process: usize,
@@ -188,7 +189,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// Like `run --shared`, after claiming the run.
+    /// Sends a claimed run together with other workers, like `run --shared`.
     pub(super) async fn send_together(
         self: &Arc<Self>,
         (process, life): (usize, &Arc<ProcessLife>),

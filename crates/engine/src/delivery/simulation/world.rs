@@ -163,7 +163,7 @@ impl SimulatedWorld {
         self.accept_doubt().await;
     }
 
-    /// A life that ends or is suspended by chance.
+    /// A life that ends or is suspended at random.
     pub(super) fn mortal_life(&self) -> Arc<ProcessLife> {
         let (steps, suspension) = self.with_random(|chance| {
             let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
@@ -301,7 +301,7 @@ impl SimulatedWorld {
     }
 }
 
-/// The run and its snapshot. `None` if the ledger failed.
+/// Loads the latest run and its snapshot. `None` if the ledger failed.
 pub(super) async fn load_run(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
     let ledger: &dyn Ledger = ledger;
     let run = ledger.list_runs(RunFilter { latest: Some(1), ..RunFilter::all() }).await.ok()?.pop()?;
@@ -317,7 +317,7 @@ pub(super) fn run_end(ending: SendEnding, progress: RunProgress) -> RunEnd {
 }
 
 impl SimulatedWorld {
-    /// The remaining operations, as the feed returns them.
+    /// Renders the remaining operations, in groups as the feed returns them.
     pub(super) fn rendered_operations(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
         let rows = (2..=self.plan.rows + 1).filter(|row| !snapshot.settled.contains(*row)).map(Row::new);
         let operations: Vec<EncodedOperation> = rows
@@ -396,7 +396,7 @@ fn encode_row(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation 
 }
 
 impl SimulatedWorld {
-    /// Lets the judge check the guard. Returns the numbers that a new run would skip.
+    /// Lets the judge check the guard. Returns the phone numbers that a new run would skip.
     pub(super) async fn check_guard(&self) -> NumberSet {
         let ledger = self.process_ledger(&self.immortal_life());
         let ledger: &dyn Ledger = ledger.as_ref();

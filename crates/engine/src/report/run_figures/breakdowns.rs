@@ -38,7 +38,7 @@ pub struct ReasonCount<'r> {
     pub rows: u64,
 }
 
-/// A reason as it is counted and shown.
+/// Shortens a reason to the length that is counted and shown.
 pub(super) fn shorten_reason(words: &str) -> String {
     words.trim().chars().take(MAX_REASON_CHARS).collect()
 }
@@ -58,7 +58,7 @@ impl ReasonCounts {
         }
     }
 
-    /// The reasons, most frequent first; ties in the order of states and the alphabet.
+    /// The reasons, most frequent first; equally frequent reasons are sorted by state and then alphabetically.
     #[must_use]
     pub fn most_frequent(&self) -> Vec<ReasonCount<'_>> {
         let counts = self.counts.iter();
@@ -68,13 +68,13 @@ impl ReasonCounts {
         most
     }
 
-    /// Rows with further reasons.
+    /// How many rows have reasons that are not listed separately.
     #[must_use]
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    /// The number of all rows.
+    /// How many rows were added, with any reason.
     #[must_use]
     pub fn count_rows(&self) -> u64 {
         self.others + self.counts.values().sum::<u64>()
@@ -93,14 +93,14 @@ pub struct FallbackChainFigure {
 }
 
 impl FallbackChainFigure {
-    /// How many messages reached a position or went beyond it, among those with a reported channel.
+    /// How many messages with a reported channel reached a position in the chain or went beyond it.
     #[must_use]
     pub fn count_reached(&self, place: u8) -> u64 {
         let behind = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
         behind.map(|(_, counts)| counts.total()).sum()
     }
 
-    /// Messages without a reported channel.
+    /// How many messages have no reported channel.
     #[must_use]
     pub fn count_unknown(&self) -> u64 {
         self.places.get(&None).map_or(0, StateCounts::total)
@@ -150,7 +150,7 @@ impl Default for RequestFigures {
 }
 
 impl RequestFigures {
-    /// Adds a request; `events` are those of the run's rows.
+    /// Adds a request; `events` are the events of the run's rows.
     pub(in crate::report) fn add_envelope(&mut self, envelope: &EnvelopeRecord, events: &RowEvents) {
         let rows = envelope.rows.len() as u64;
         self.requests += 1;
@@ -180,8 +180,8 @@ impl RequestFigures {
         }
     }
 
-    /// The time within which this percentage of requests was answered, including the wait for the rate limit. `None`
-    /// without answers.
+    /// The time within which `of_100` percent of the requests were answered, including the wait for the rate limit.
+    /// `None` if there are no answers.
     #[must_use]
     pub fn answer_quantile(&self, of_100: u8) -> Option<Duration> {
         let share = f64::from(of_100) / 100.0;
@@ -276,7 +276,7 @@ impl<K: Ord> Default for Timeline<K> {
 }
 
 impl<K: Ord + Clone> Timeline<K> {
-    /// Adds a count of a kind at a time.
+    /// Adds a count for a kind at a moment.
     pub(super) fn add_count(&mut self, at: Timestamp, kind: K, count: u64) {
         let point = at.as_second().div_euclid(self.point_seconds());
         *self.points.entry(point).or_default().entry(kind).or_default() += count;
@@ -285,13 +285,13 @@ impl<K: Ord + Clone> Timeline<K> {
         }
     }
 
-    /// The length of a point, in seconds.
+    /// The period that a point covers, in seconds.
     #[must_use]
     pub fn point_seconds(&self) -> i64 {
         POINT_SECONDS.get(usize::from(self.length)).copied().unwrap_or(POINT_SECONDS[POINT_SECONDS.len() - 1])
     }
 
-    /// The number of points from the first to the last, including empty ones.
+    /// How many points there are from the first to the last, including empty points.
     #[must_use]
     pub fn count_points(&self) -> i64 {
         let (first, last) = (self.points.keys().next(), self.points.keys().next_back());
@@ -318,7 +318,7 @@ impl<K: Ord + Clone> Timeline<K> {
             .map(move |(number, counts)| (number - first, TimelinePoint { from: self.point_start(*number), counts }))
     }
 
-    /// The start of the first point and the end of the last. `None` if it is empty.
+    /// The start of the first point and the end of the last. `None` if the timeline is empty.
     #[must_use]
     pub fn bounds(&self) -> Option<(Timestamp, Timestamp)> {
         let (first, last) = (self.points.keys().next()?, self.points.keys().next_back()?);
@@ -330,7 +330,7 @@ impl<K: Ord + Clone> Timeline<K> {
         Timestamp::from_second(point.saturating_mul(self.point_seconds())).unwrap_or(end)
     }
 
-    /// The timeline with other kinds. Kinds without a counterpart are dropped.
+    /// Converts the kinds of the timeline with `name`. Kinds for which `name` returns `None` are dropped.
     pub(super) fn map_kinds<L: Ord>(&self, name: impl Fn(&K) -> Option<L>) -> Timeline<L> {
         let counts = |counts: &BTreeMap<K, u64>| {
             counts.iter().filter_map(|(kind, count)| Some((name(kind)?, *count))).collect::<BTreeMap<L, u64>>()
@@ -348,7 +348,7 @@ impl<K: Ord + Clone> Timeline<K> {
         kinds.into_iter().map(|(kind, count)| (kind.clone(), count)).collect()
     }
 
-    /// The total of all kinds in each of the last points, oldest first.
+    /// The total of all kinds in each of the last `points` points, oldest first.
     #[must_use]
     pub fn latest_counts(&self, points: usize) -> Vec<u64> {
         let Some(last) = self.points.keys().next_back().copied() else { return Vec::new() };
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn each_point_length_divides_the_next() {
+    fn each_point_interval_divides_the_next() {
         assert!(POINT_SECONDS.windows(2).all(|pair| pair[1] > pair[0] && pair[1] % pair[0] == 0));
     }
 }

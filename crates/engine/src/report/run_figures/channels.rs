@@ -78,7 +78,7 @@ impl DeliveryTimes {
         self.at_latest += u64::from(delivery.certainty == TimeCertainty::AtLatest);
     }
 
-    /// Adds the time of a message.
+    /// Records the delivery time of a message.
     fn record_time(&mut self, time: Duration) {
         self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(MAX_DELIVERY_MS));
         self.spans[SPAN_SECONDS.partition_point(|longest| Duration::from_secs(*longest) < time)] += 1;
@@ -90,47 +90,48 @@ impl DeliveryTimes {
         self.times.len()
     }
 
-    /// How many of these times are upper bounds, because the gateway reported only the reading, or no time.
+    /// How many delivery times are upper bounds, because the gateway reported only that the message was read, or no
+    /// time.
     #[must_use]
     pub fn at_latest(&self) -> u64 {
         self.at_latest
     }
 
-    /// How many delivered messages have no time, because the reported one cannot be right.
+    /// How many delivered messages have no delivery time, because the reported time cannot be right.
     #[must_use]
     pub fn uncertain(&self) -> u64 {
         self.uncertain
     }
 
-    /// The time within which half of the messages were delivered. `None` without times.
+    /// The time within which half of the messages were delivered. `None` if no delivery times are known.
     #[must_use]
     pub fn median(&self) -> Option<Duration> {
         self.quantile(0.5)
     }
 
-    /// The time within which 95 % of the messages were delivered. `None` without times.
+    /// The time within which 95 % of the messages were delivered. `None` if no delivery times are known.
     #[must_use]
     pub fn p95(&self) -> Option<Duration> {
         self.quantile(0.95)
     }
 
-    /// Pairs of a time in milliseconds, accurate to a thousandth, and its number of messages.
+    /// Pairs of a delivery time in milliseconds, accurate to a thousandth, and the count of messages with this time.
     pub(super) fn time_counts(&self) -> Vec<(u64, u64)> {
         self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
     }
 
-    /// The number of messages in each span, shortest first.
+    /// How many messages are in each time span, shortest span first.
     pub(super) fn span_counts(&self) -> &[u64] {
         &self.spans
     }
 
-    /// The spans, shortest first: the upper bound in seconds, and the number of messages. The last span has no upper
-    /// bound.
+    /// The time spans, shortest first, each with the upper bound in seconds and the count of messages. The last span
+    /// has no upper bound.
     pub fn iter_spans(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         SPAN_SECONDS.into_iter().map(Some).chain([None]).zip(self.spans)
     }
 
-    /// Times from stored pairs and span counts.
+    /// Restores delivery times from stored pairs and span counts.
     pub(super) fn from_counts(pairs: &[(u64, u64)], spans: &[u64]) -> Self {
         let mut times = Self::default();
         pairs.iter().for_each(|(time, messages)| times.times.saturating_record_n(*time, *messages));
@@ -138,19 +139,19 @@ impl DeliveryTimes {
         times
     }
 
-    /// The same times with the number of upper bounds and the number of uncertain times.
+    /// Sets how many delivery times are upper bounds, and how many messages have an uncertain time.
     pub(super) fn with_certainty(self, at_latest: u64, uncertain: u64) -> Self {
         Self { at_latest, uncertain, ..self }
     }
 
-    /// The time within which this share of the messages was delivered. `None` if none was delivered.
+    /// The time within which `share` of the messages were delivered. `None` if no delivery times are known.
     fn quantile(&self, share: f64) -> Option<Duration> {
         (self.count_messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
     }
 }
 
 impl ChannelFigures {
-    /// Adds the record of a row.
+    /// Counts the record of a row, if the gateway accepted the message.
     pub(super) fn add_record(&mut self, record: &RowRecord) {
         if !ACCEPTED_STATES.contains(&record.state) {
             return;
@@ -182,13 +183,13 @@ impl ChannelFigures {
         self.iter().map(|(_, figure)| figure.in_part).sum()
     }
 
-    /// How many delivered messages have no delivery time, because the reported one cannot be right.
+    /// How many delivered messages have no delivery time, because the reported time cannot be right.
     #[must_use]
     pub fn count_uncertain_times(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
 
-    /// The channels with their figures. Messages without a reported channel come last, under `None`.
+    /// Each channel with its figures. Messages without a reported channel come last, under `None`.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
         let known = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
         known.chain([(None, &self.unknown_channel)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)
@@ -253,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// The time within which this percentage arrived, calculated from all times.
+    /// The time within which this percentage of the messages arrived, calculated from all times.
     fn exact_quantile(times: &mut [u64], of_100: usize) -> u64 {
         times.sort_unstable();
         times[(times.len() * of_100).div_ceil(100).max(1) - 1]

@@ -63,7 +63,7 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    /// The stored figures of a run that is not being sent, if nothing changed since they were stored.
+    /// Loads the stored figures of a run that is not being sent, if nothing has changed since the figures were stored.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -78,8 +78,8 @@ impl RunFigures {
         Ok(kept.filter(is_true).and_then(StoredFigures::into_figures).filter(|figures| figures.counts == *counts))
     }
 
-    /// Calculates and stores the figures of a run that just ended or was counted, with these terms or those that were
-    /// stored before. If storing fails, the next reader calculates them again.
+    /// Calculates and stores the figures of a run that just ended or was counted, with `terms` or, if there are none,
+    /// the stored terms. If storing fails, the next reader calculates the figures again.
     pub async fn store(ledger: &dyn Ledger, run: RunId, terms: Option<RunTerms>) {
         if let Err(error) = Self::try_store(ledger, run, terms).await {
             tracing::debug!("cannot store the figures of a run: {error}");
@@ -99,8 +99,8 @@ impl RunFigures {
         }
     }
 
-    /// Stores these figures, which were calculated when the run had this many receipts. If storing fails, the next
-    /// reader calculates them again.
+    /// Stores these figures, which were calculated when the run had `receipts` receipts. If storing fails, the next
+    /// reader calculates the figures again.
     pub async fn store_computed(self, ledger: &dyn Ledger, run: RunId, receipts: u64) {
         let Some(kept) = StoredFigures::from_figures(&self, receipts).encode() else { return };
         if let Err(error) = ledger.update_runs(vec![run], RunUpdate::Figures(kept)).await {
@@ -108,7 +108,7 @@ impl RunFigures {
         }
     }
 
-    /// Stores the terms of a run from now on, together with its stored figures.
+    /// Stores the terms that apply to a run from now on, and keeps the stored figures.
     pub async fn store_terms(ledger: &dyn Ledger, run: RunId, terms: RunTerms) {
         let kept = async {
             let before = ledger.load_figures(run).await?.and_then(|kept| StoredFigures::decode_current(&kept));
@@ -123,7 +123,8 @@ impl RunFigures {
         }
     }
 
-    /// Calculates the figures of a run from its requests and receipts; `owned` is whether a process is sending it.
+    /// Calculates the figures of a run from its requests and receipts; `owned` says whether a process is sending the
+    /// run.
     ///
     /// # Errors
     /// If the ledger cannot be read, or the run was purged.
@@ -152,7 +153,7 @@ pub(in crate::report) struct Fold<'f> {
 }
 
 impl<'f> Fold<'f> {
-    /// A fold for a run.
+    /// Creates a fold, which calculates the figures of a run.
     pub(in crate::report) fn for_run(run: &Run, left_out: &'f ExcludedRows) -> Self {
         let (figures, attempted) = Default::default();
         let skip_reason = RunActivity::from_progress(run.progress, false).skip_reason();
@@ -195,7 +196,8 @@ impl<'f> Fold<'f> {
         }
     }
 
-    /// The figures after all records, for a run with this many recipients and this activity.
+    /// Returns the figures after all records were added; rows without a record are counted according to the run's
+    /// activity.
     pub(in crate::report) fn finish(self, activity: RunActivity, recipients: u64) -> RunFigures {
         let Self { mut figures, left_out, attempted, skip_reason, .. } = self;
         for (state, why, rows) in left_out.sets() {
@@ -213,7 +215,8 @@ impl<'f> Fold<'f> {
     }
 }
 
-/// The reason why a row was rejected or failed, as figures count it: short, and with a masked phone number.
+/// The reason why a row was rejected or failed, in the form that the figures count: short, and with a masked phone
+/// number.
 pub(in crate::report) fn normalize_failure_reason(record: &RowRecord) -> String {
     let words = find_failure_reason(record);
     let words = record.phone.map_or(words.into(), |phone| phone.hide_in_text(words, &phone.format_masked()));

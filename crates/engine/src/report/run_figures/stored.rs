@@ -90,7 +90,7 @@ impl StoredFigures {
             .with_optional_terms(figures.terms.as_ref())
     }
 
-    /// The figures with these terms.
+    /// Sets the terms that are stored with the figures.
     pub(super) fn with_terms(self, terms: RunTerms) -> Self {
         self.with_optional_terms(Some(&terms))
     }
@@ -99,12 +99,12 @@ impl StoredFigures {
         Self { terms: terms.and_then(|terms| serde_json::to_string(terms).ok()), ..self }
     }
 
-    /// Whether the figures are of a run with these counts and this many receipts.
+    /// Whether the figures were calculated when the run had these counts and `receipts` receipts.
     pub(super) fn is_current(&self, counts: &StateCounts, receipts: u64) -> bool {
         self.receipts == receipts && self.rows.as_ref().is_some_and(|rows| rows.counts == *counts)
     }
 
-    /// The figures after another run replaced this one: unsent rows are skipped.
+    /// Counts unsent rows as skipped, because another run has replaced this run.
     pub(super) fn mark_replaced(mut self) -> Self {
         if let Some(rows) = &mut self.rows {
             let unsent = rows.counts.skip_planned();
@@ -113,12 +113,13 @@ impl StoredFigures {
         self
     }
 
-    /// The stored terms of the run. `None` if none are stored or they cannot be parsed.
+    /// The stored terms of the run. `None` if no terms are stored, or if the stored terms cannot be parsed.
     pub(super) fn parse_terms(&self) -> Option<RunTerms> {
         serde_json::from_str(self.terms.as_ref()?).ok()
     }
 
-    /// The figures. `None` if only the terms are stored, or if they contain unknown values.
+    /// Restores the figures of the run. `None` if only the terms are stored, or if the stored figures contain unknown
+    /// values.
     pub(super) fn into_figures(self) -> Option<RunFigures> {
         let terms = self.parse_terms();
         Some(RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? })
@@ -134,8 +135,8 @@ impl StoredFigures {
         }
     }
 
-    /// Decodes the figures of a run whose records are available: those that an earlier version judged by other rules
-    /// are calculated again.
+    /// Decodes the figures of a run whose records are available. Figures that an earlier version calculated by other
+    /// rules are dropped, so that they are calculated again.
     pub(super) fn decode_current(kept: &[u8]) -> Option<Self> {
         let is_earlier = kept.first().is_some_and(|form| EARLIER_VERSIONS.contains(form));
         let kept = Self::decode(kept)?;
@@ -154,7 +155,7 @@ impl StoredDeliveries {
         Self { read: *read, in_part: *in_part, at_latest: times.at_latest(), uncertain: times.uncertain() }
     }
 
-    /// The readings of an earlier version, in which each counted for the channel of its message.
+    /// The readings stored by an earlier version, in which a reading counted for the channel of the message.
     fn from_counts(counts: &StateCounts) -> Self {
         Self { read: counts.get(RowState::Read), ..Self::default() }
     }

@@ -160,10 +160,11 @@ pub(super) struct Deletion<'a> {
 }
 
 impl Deletion<'_> {
-    /// Reads the payload of a successful deletion. `None` if it reports no number.
+    /// Reads from the payload of a successful deletion how many records were deleted. `None` if the payload reports no
+    /// count.
     ///
     /// # Errors
-    /// If the payload is not an object, so it proves nothing.
+    /// If the payload is not an object and therefore proves nothing.
     pub(super) fn read(payload: Option<&RawValue>) -> Result<Option<u64>, &'static str> {
         Ok(read_record::<Deletion<'_>>(payload)?.deleted.and_then(read_whole_number))
     }

@@ -35,7 +35,7 @@ pub trait Inquiry {
     /// Reads the payload of an item whose `success` is true.
     ///
     /// # Errors
-    /// The deviation from the contract, as a fragment that follows "the answer".
+    /// The deviation from the contract, as a fragment that follows "the response".
     fn read_answer(
         &self,
         payload: Option<&RawValue>,
@@ -80,7 +80,7 @@ impl InquiryFailure {
         Self { cause, reason: reason.into(), gateway_text: None, undone: true }
     }
 
-    /// A failure that proves nothing.
+    /// A failure that leaves open whether anything was done.
     fn unclear(reason: impl Into<String>) -> Self {
         Self { cause: FailureCause::Unclear, reason: reason.into(), gateway_text: None, undone: false }
     }
@@ -99,7 +99,7 @@ impl JsonApi {
         answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("the response has no items")))
     }
 
-    /// Sends several inquiries of one kind in one envelope. The answers are in the same order.
+    /// Sends several inquiries of one kind in one envelope. The answers are in the order of the inquiries.
     ///
     /// # Errors
     /// Why the envelope as a whole has no valid answer.
@@ -154,7 +154,7 @@ fn read_answer<I: Inquiry>(
         .map_err(|what| InquiryFailure::unclear(format!("the response {what}")))
 }
 
-/// Reads the answer to `count` operations: one item for each (contract 2.2).
+/// Reads the answer to `count` operations, which must have one item for each operation (contract 2.2).
 fn read_exchange(
     trust_status: &[u16],
     count: usize,
@@ -177,7 +177,7 @@ fn read_exchange(
     }
 }
 
-/// Reads any HTTP status except 200, the only one in the contract (contract 4.1 and 7).
+/// Converts an HTTP status other than 200 to a failure. The contract allows only 200 (contract 4.1 and 7).
 fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
     match status {
         300..=399 => InquiryFailure::unclear(format!("HTTP {status}: campaign does not follow redirects")),

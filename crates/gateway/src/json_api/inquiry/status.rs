@@ -60,7 +60,7 @@ impl AskStatus {
         parse_id(written).map(AskStatus::Id)
     }
 
-    /// An inquiry by the gateway's identifier, exactly as written. `None` if it is blank.
+    /// An inquiry by the gateway's identifier, exactly as written. `None` if the text is blank.
     #[must_use]
     pub fn from_gateway_id(written: &str) -> Option<Self> {
         // A number with leading zeros is a text, which must stay as it is.
@@ -87,7 +87,7 @@ impl AskStatus {
         }
     }
 
-    /// Whether the record can belong to this message. A record without an identifier can.
+    /// Whether the record can belong to the requested message. A record without an identifier always can.
     fn matches_record(&self, record: &StatusPayload<'_>, words: &RedactingReader<'_>) -> bool {
         match self {
             AskStatus::Id(id) => record.id.is_none_or(|reported| read_whole_number(reported) == Some(id.get())),
@@ -135,12 +135,12 @@ impl Inquiry for AskStatus {
     }
 }
 
-/// The operation for the status of a message.
+/// The operation that asks for the status of a message.
 pub(in crate::json_api) fn status_operation(id: MessageId) -> Vec<u8> {
     format!(r#"{{"type":"status","id":{id}}}"#).into_bytes()
 }
 
-/// Reads the answers, one per inquiry. `words` removes the key from quoted texts.
+/// Reads the answers to status inquiries, one answer for each identifier. `words` removes the key from quoted texts.
 pub fn read_status_answers(ids: &[MessageId], seen: &HttpExchange, words: &RedactingReader<'_>) -> Vec<StatusAnswer> {
     let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
     let body = match seen {

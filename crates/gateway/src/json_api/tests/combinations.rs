@@ -1,4 +1,4 @@
-//! All combinations of correct and wrong members of an answer, read by both readers.
+//! All combinations of correct and wrong members of an answer: the client must read each one as the reference does.
 
 use std::collections::{BTreeMap, BTreeSet};
 

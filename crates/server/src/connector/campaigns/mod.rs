@@ -62,7 +62,7 @@ fn counts_schema() -> Value {
     })
 }
 
-/// The schema of recipients by country.
+/// The schema of recipient counts by country.
 fn abroad_schema() -> Value {
     json!({
         "type": "array",
@@ -99,7 +99,7 @@ fn run_property_schemas() -> Value {
     })
 }
 
-/// A note that the connector does not start the campaign's notification program, if it has one.
+/// A note that the connector does not start the campaign's notification program, if the campaign has such a program.
 fn notify_command_note(inputs: &Inputs) -> Option<&'static str> {
     inputs.campaign.places.locate_key(NOTIFY_COMMAND)?;
     Some(
@@ -135,7 +135,7 @@ impl Campaigns {
     /// Opens a folder.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the folder cannot be read.
     pub fn from_folder(folder: &Path, command: SuggestedCommand) -> io::Result<Self> {
         list_campaign_files(folder)?;
         let (folder, reach) = (folder.canonicalize()?, PathScope::within(folder)?);
@@ -163,7 +163,7 @@ impl Campaigns {
         }
     }
 
-    /// Waits until none of its runs is being sent.
+    /// Waits until no run from this folder is being sent.
     pub(in crate::connector) fn wait_for_runs(&self) -> impl Future<Output = ()> + use<> {
         let runs = self.runs.clone();
         async move {
@@ -235,8 +235,8 @@ impl OpenFolder<'_> {
         Some(self.load_in_folder(file, CampaignDay::Coming(Date::ZERO)).value?.brief.name)
     }
 
-    /// Loads a campaign for the connector's profile, without its notification program. Otherwise, anyone who can write
-    /// a campaign file could start any program.
+    /// Loads a campaign for the connector's profile, without the campaign's notification program. With that program,
+    /// anyone who can write a campaign file could start any program.
     async fn load_inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let (profiles, gateway, reach) =
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());
@@ -256,7 +256,7 @@ impl OpenFolder<'_> {
         .await?
     }
 
-    /// Loads a campaign to send. It must not have a schedule.
+    /// Loads a campaign to send. The campaign must not have a schedule.
     ///
     /// A list that must be fetched is refused: otherwise, anyone who can write a campaign file could start any program.
     async fn load_inputs_to_send(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
@@ -279,7 +279,7 @@ impl OpenFolder<'_> {
         }
     }
 
-    /// Waits until no other call reads a whole list, and returns the permit to read one.
+    /// Waits until no other call reads a whole list, and returns a permit to read a list.
     async fn acquire_list_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.campaigns.list_permit.acquire().await.ok()
     }

@@ -93,7 +93,7 @@ async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, To
     ]))
 }
 
-/// The latest run of a file, preferably a live one.
+/// Finds the latest run of a campaign file, preferring live runs.
 async fn find_latest_run(folder: &OpenFolder<'_>, name: &str, file: &Path) -> Result<Option<RunView>, Error> {
     let ledger = folder.adapters.ledger.as_ref();
     match find_latest_of_file(ledger, name, file).await {
@@ -193,7 +193,7 @@ async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCamp
     Ok(checked)
 }
 
-/// The errors that prevent a check.
+/// Converts an error that prevents a check to findings.
 fn error_findings(error: &Error) -> Vec<Finding> {
     match error.findings() {
         [] => vec![Finding::new(&rules::CHECK, error.to_string())],

@@ -164,7 +164,7 @@ impl Consent for NoConsent {
     }
 }
 
-/// Starts or resumes a run in its own task. Returns when sending starts, or when the run ends before that.
+/// Starts or resumes a run in a separate task. Returns when sending starts, or when the run ends before that.
 async fn start_run(
     caller: &Caller<'_>,
     folder: &OpenFolder<'_>,
@@ -202,7 +202,8 @@ async fn start_run(
     }
 }
 
-/// Adapters that report the name of the run when sending starts. `run_status` reports its progress.
+/// Creates adapters whose observer passes on the name of the run when sending starts. Progress is omitted, because
+/// `run_status` reports it.
 fn observe_start(adapters: &Adapters) -> (Adapters, UnboundedReceiver<String>) {
     let (begun, beginning) = unbounded_channel();
     let forward = Arc::clone(&adapters.observer);

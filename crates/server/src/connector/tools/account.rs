@@ -265,7 +265,7 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
     },
 };
 
-/// The preview of the template.
+/// Previews the SMS template that a call would create.
 fn preview_template(arguments: &Map<String, Value>) -> CallPreview {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
     let shown = super::object_without_nulls([

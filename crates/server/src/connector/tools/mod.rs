@@ -29,13 +29,13 @@ pub(super) static READ_TOOLS: [McpTool; 6] = [
 pub(super) static SEND_TOOLS: [McpTool; 5] =
     [send::SEND_SMS, send::SEND_VIBER, send::SEND_RCS, send::SEND_CHAIN, account::CREATE_SMS_TEMPLATE];
 
-/// The arguments of a sending tool for its channel, by the channel's keys.
+/// The arguments of a sending tool for a channel, renamed to the channel's keys.
 fn channel_arguments(channel: Channel, arguments: &Map<String, Value>) -> ChannelArguments {
     let keys = channel.facts().fields.iter().map(|field| field.key);
     keys.filter_map(|key| Some((key.to_owned(), arguments.get(argument_name(key))?.clone()))).collect()
 }
 
-/// The preview of a message before its confirmation.
+/// Previews a message before it is confirmed.
 fn preview_draft(draft: &MessageDraft, arguments: &Map<String, Value>) -> CallPreview {
     let shown = draft.preview(arguments.get("phone"), arguments.get("id"));
     let number = arguments.get("phone").and_then(|phone| read_phone(phone).ok());
@@ -79,17 +79,17 @@ fn phone_schema() -> Value {
     })
 }
 
-/// The schema of a message's own identifier, as opposed to the gateway's.
+/// The schema of campaign's own message identifier, as opposed to the gateway's identifier.
 fn message_id_schema(description: &str) -> Value {
     json!({ "description": description, "type": "integer", "minimum": 1, "maximum": LARGEST_WHOLE })
 }
 
-/// The schema of an identifier in the platform's format: a text or a number (contract 2.2).
+/// The schema of an identifier in the gateway's format: a text or a number (contract 2.2).
 fn gateway_id_schema(description: &str) -> Value {
     json!({ "description": description, "anyOf": [{ "type": "string" }, { "type": "integer" }] })
 }
 
-/// An identifier in the platform's format.
+/// An identifier in the gateway's format.
 fn gateway_id_json(id: GatewayMessageId) -> Value {
     match id {
         GatewayMessageId::Number(number) => json!(number),
@@ -215,7 +215,7 @@ pub(super) struct ReadyTool {
 }
 
 impl ReadyTool {
-    /// A tool whose schemas were read.
+    /// Prepares a tool: builds its schemas and its entry for `tools/list`.
     pub(super) fn new(tool: &'static McpTool) -> Self {
         let (input, output) = ((tool.input)(), (tool.output)());
         let listed = json!({
@@ -229,7 +229,7 @@ impl ReadyTool {
         Self { tool, input, listed }
     }
 
-    /// The arguments as the tool reads them: null is absent, and whole numbers are integers.
+    /// Normalizes arguments for the tool: null members are removed, and whole numbers become integers.
     pub(super) fn normalize_arguments(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
         arguments::normalize_members(&self.input, &mut arguments);
         arguments

@@ -10,7 +10,7 @@ use campaign_core::domain::{Card, Channel, ChannelField, FieldKind, FieldRequire
 /// The largest number of characters in a text.
 const MAX_TEXT_LENGTH: usize = 4_096;
 
-/// The schema of a key of a channel.
+/// The schema for the value of a channel's key.
 pub(super) fn key_schema(channel: Channel, key: &str) -> Value {
     let field = channel.facts().fields.iter().find(|field| field.key == key);
     field.map_or_else(|| json!(false), |field| field_schema(channel, field))
@@ -86,7 +86,7 @@ pub(super) fn confirm_schema() -> Value {
     })
 }
 
-/// The schema of a sending tool's arguments: these and the common ones.
+/// The schema of a sending tool's arguments: the properties in `more`, and the arguments that all sending tools have.
 pub(super) fn send_arguments_schema(more: Value, required: &[&str]) -> Value {
     let mut properties = json!({
         "phone": super::phone_schema(),
@@ -103,7 +103,7 @@ pub(super) fn send_arguments_schema(more: Value, required: &[&str]) -> Value {
     object_schema(properties, required)
 }
 
-/// The schema of the result of a tool that acts: these properties, a refusal, or a wait for the operator.
+/// The result schema of a tool that acts: the properties in `done`, a refusal, or a wait for the operator's approval.
 pub(super) fn action_result_schema(done: Value, required: &[&str]) -> Value {
     let mut properties = draft::property_schemas();
     if let (Some(properties), Value::Object(done)) = (properties.as_object_mut(), done) {

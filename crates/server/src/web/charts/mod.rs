@@ -26,7 +26,8 @@ impl Serialize for Length {
 }
 
 impl Length {
-    /// The share of `part` in `whole`, rounded; a share above zero is at least a thousandth.
+    /// Returns the length of `part` within `whole`, rounded to a thousandth; a share above zero is at least one
+    /// thousandth.
     fn from_share(part: u64, whole: u64) -> Self {
         if part == 0 || whole == 0 {
             return Self(0);
@@ -35,7 +36,8 @@ impl Length {
         Self(u32::try_from(share).unwrap_or(1_000).max(1))
     }
 
-    /// The start and the length of a range between 0 and 1; the length is at least a thousandth.
+    /// Returns the start and the length of a range given as fractions from 0 to 1; the length is at least one
+    /// thousandth.
     #[must_use]
     pub fn from_range(low: f64, high: f64) -> (Self, Self) {
         let thousandths = |share: f64| (share.clamp(0.0, 1.0) * 1_000.0).round() as u32;
@@ -81,7 +83,7 @@ pub struct BarSegment {
 }
 
 impl Bar {
-    /// Creates a bar for a number; [`scale_bars`] sets its length.
+    /// Creates a bar of zero length for a value; [`scale_bars`] sets the length.
     #[must_use]
     pub fn new(label: impl Into<String>, value: u64, class: &'static str) -> Self {
         Self {
@@ -96,32 +98,32 @@ impl Bar {
         }
     }
 
-    /// Nests the bar below another one.
+    /// Sets how deeply the bar is nested below other bars.
     #[must_use]
     pub fn with_depth(self, depth: u8) -> Self {
         Self { depth, ..self }
     }
 
-    /// Adds a note.
+    /// Sets the note that is shown with the bar.
     #[must_use]
     pub fn with_note(self, note: Option<String>) -> Self {
         Self { note, ..self }
     }
 
-    /// Adds a link to the counted rows.
+    /// Sets the link to the rows that the bar counts.
     #[must_use]
     pub fn with_path(self, path: Option<String>) -> Self {
         Self { path, ..self }
     }
 
-    /// Marks the label as foreign text.
+    /// Marks the label as text that does not come from this program.
     #[must_use]
     pub fn with_foreign_label(self) -> Self {
         Self { foreign: true, ..self }
     }
 }
 
-/// Scales bars so that `whole`, or else the largest value, is as long as the chart.
+/// Scales bars so that the full chart length stands for `whole`, or for the largest value if `whole` is `None`.
 #[must_use]
 pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
     let whole = whole.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
@@ -153,7 +155,7 @@ pub struct Cascade {
 /// The class of the piece that fell back.
 const FALLBACK_CLASS: &str = "fell";
 
-/// Draws the steps of a cascade. The first one is as long as the chart.
+/// Draws the steps of a cascade. The first step is as long as the chart.
 #[must_use]
 pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
     let whole = steps.first().map_or(0, count_reached);
@@ -205,7 +207,7 @@ pub struct CalendarDay {
     pub due: Vec<String>,
 }
 
-/// Builds a calendar of this many days from `from`; `due` has the occurrences of each day.
+/// Builds a calendar of `days` days that starts at `from`; `due` maps each day to the occurrences on that day.
 #[must_use]
 pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> CalendarView {
     let blank = usize::try_from(from.weekday().since(Weekday::Monday)).unwrap_or_default();
@@ -282,7 +284,7 @@ struct AxisMark {
 /// The share of its place that a column fills, in thousandths.
 const FILLED: u32 = 680;
 
-/// Draws columns; `write` formats the numbers along the axis.
+/// Draws a column chart; `write` formats the numbers along the axis.
 #[must_use]
 pub fn draw_columns(input: ColumnInput, write: impl Fn(u64) -> String) -> ColumnChart {
     let ColumnInput { series, columns } = input;

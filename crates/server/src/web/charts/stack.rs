@@ -76,7 +76,7 @@ pub struct Series {
     pub path: String,
 }
 
-/// Stacks layers; `write` formats the numbers along the axis.
+/// Draws a stacked area chart; `write` formats the numbers along the axis.
 #[must_use]
 pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> StackChart {
     let points = input.points.max(1);
@@ -177,7 +177,7 @@ impl Tick {
     }
 }
 
-/// The top of an axis for values up to `most`, and its ticks at round numbers.
+/// Returns the top of an axis for values up to `most`, and ticks at round numbers.
 pub(super) fn number_axis(most: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
     let step = round_step(most.max(1).div_ceil(4));
     let top = most.max(1).div_ceil(step).saturating_mul(step);

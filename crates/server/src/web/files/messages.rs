@@ -62,12 +62,13 @@ impl SkipReasonView {
 }
 
 impl MessageView {
-    /// A row without any known content.
+    /// Creates the view of a row without a message.
     fn empty(row: Row) -> Self {
         Self { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), skipped: None }
     }
 
-    /// Sets the message and the name of its variant, if any. The recipient's number is masked unless `unmasked` is set.
+    /// Sets the recipient, the message and the name of the message's variant, if it has one. The recipient's number is
+    /// masked unless `unmasked` is set.
     fn set_message(&mut self, message: &MarkedMessage, arms: &[MessageArm<'_>], unmasked: bool) {
         let MarkedMessage { phone, arm, content } = message;
         self.to = format_number(*phone, unmasked);
@@ -76,7 +77,7 @@ impl MessageView {
     }
 }
 
-/// Collects the messages of these rows of a run's list; rows without a message are skipped.
+/// Collects at most `most` messages of the given rows of a run's list; rows without a message are skipped.
 ///
 /// # Errors
 /// When the list is damaged.
@@ -107,7 +108,7 @@ pub(super) struct CampaignMessages {
     pub(super) other_findings: Vec<FindingView>,
 }
 
-/// Collects messages of a list. Excluded rows have their reasons instead.
+/// Collects messages of a list. Excluded rows get the reason for the exclusion instead of a message.
 ///
 /// # Errors
 /// When the inputs cannot be read.
@@ -145,7 +146,7 @@ pub(super) fn collect_messages(
     })
 }
 
-/// Adds the messages of the skipped rows, for a list whose shown rows are all skipped.
+/// Adds the messages that the skipped rows would get, for a list whose shown rows are all skipped.
 fn add_messages_of_skipped_rows(
     inputs: &Inputs,
     views: &mut [MessageView],
@@ -168,7 +169,7 @@ fn format_number(phone: Phone, unmasked: bool) -> String {
     if unmasked { format!("+{phone}") } else { phone.format_masked() }
 }
 
-/// Moves each finding to the first phone that shows its text.
+/// Moves each finding from `other_findings` to the first phone that shows the text with the problem.
 fn attach_findings(
     phones: &mut [PhoneView],
     arm: &MessageArm<'_>,
@@ -184,7 +185,7 @@ fn attach_findings(
     }
 }
 
-/// Whether a place lies in a text of this stage.
+/// Whether a source location lies within one of the texts of this stage.
 fn is_within_stage(place: &SourceLocation, stage: &Stage<NamedTemplate>, places: &SourceMap) -> bool {
     stage.texts().any(|(_, text)| {
         let whole = places.locate_text(&text.name, 1, 1, text.source.chars().count());
@@ -251,7 +252,7 @@ struct SmsSizeView {
 type Fallbacks = Vec<PhoneView>;
 
 impl PhoneView {
-    /// Builds the views of a message on all its channels; `hide` is the recipient's number if it must be masked.
+    /// Builds one view for each channel of a message; `hide` is the recipient's phone number if it must be masked.
     #[must_use]
     pub fn from_content(content: &MessageContent<MarkedText>, hide: Option<Phone>) -> Fallbacks {
         let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
@@ -304,7 +305,7 @@ impl PhoneView {
 }
 
 impl Attachments {
-    /// Stores the text of an attachment; returns it if the key does not name an attachment.
+    /// Stores the text of an attachment, or returns the text if the key does not name an attachment.
     fn set_text(&mut self, key: &str, text: TextView) -> Option<TextView> {
         match key {
             "image" => self.image = Some(text),
@@ -363,7 +364,7 @@ struct TextPiece {
     pub part: Option<usize>,
 }
 
-/// Splits a text into pieces; `parts` are the byte offsets of the ends of SMS parts, and `hide` is a number to mask.
+/// Splits a text into pieces; `parts` are the byte offsets where SMS parts end, and `hide` is a phone number to mask.
 fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> TextView {
     let (text, marks) = (text.text.as_str(), &text.from_row);
     let links = find_links(text);
@@ -433,12 +434,12 @@ fn split_code(message: &str) -> Vec<FindingFragment> {
 const ROW_RULES: [&str; 1] = ["invalid-row"];
 
 impl FindingView {
-    /// Whether the finding has this severity and does not concern single rows.
+    /// Whether the finding has this severity and is not about single rows.
     pub(in crate::web) fn has_severity(&self, severity: &str) -> bool {
         self.severity == severity && !ROW_RULES.contains(&self.rule)
     }
 
-    /// A finding.
+    /// Creates the view of a finding.
     #[must_use]
     pub fn from_finding(finding: &Finding) -> Self {
         let place = finding.place.as_ref();

@@ -60,7 +60,7 @@ pub struct PreviewView {
     shown: usize,
 }
 
-/// Renders the page and returns the number of rows on it.
+/// Renders the preview page, and returns the HTML and the number of rows shown.
 ///
 /// # Errors
 /// If the inputs cannot be read.
@@ -71,7 +71,7 @@ pub fn render_preview_page(page: &PreviewPage<'_>, language: PageLanguage) -> Re
     Ok((html, view.shown))
 }
 
-/// Builds the contents of the page.
+/// Builds the view that the template of the preview page renders.
 ///
 /// # Errors
 /// If the inputs cannot be read.
@@ -103,7 +103,8 @@ pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Res
     })
 }
 
-/// Counts findings and skipped rows in one line, such as `2 warnings · 4 invalid rows`. `None` if there are none.
+/// Summarizes findings and skipped rows in one line, such as `2 warnings · 4 invalid rows`. Returns `None` if there are
+/// neither findings nor skipped rows.
 fn describe_problems(words: &PageWords, skipped: &SkippedRowsTable, findings: &[FindingView]) -> Option<String> {
     // Findings about single rows are counted as rows.
     let counted = |severity: &str| findings.iter().filter(|finding| finding.has_severity(severity)).count() as u64;
@@ -118,7 +119,7 @@ fn describe_problems(words: &PageWords, skipped: &SkippedRowsTable, findings: &[
     (!texts.is_empty()).then(|| texts.join(" · "))
 }
 
-/// Describes a number; `None` for 0.
+/// Describes a count in words, or returns `None` if the count is 0.
 fn describe_nonzero(count: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (count > 0).then(|| in_words(count))
 }
@@ -165,7 +166,7 @@ struct PlanPageView {
     run: String,
 }
 
-/// Renders the page and returns the number of rows on it.
+/// Renders the plan page, and returns the HTML and the number of rows shown.
 ///
 /// # Errors
 /// If the inputs cannot be read.
@@ -212,7 +213,7 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
     Ok((html, shown))
 }
 
-/// The first selected rows with a message; `None` if there are none.
+/// Returns up to `shown.most` selected rows that get a message, or `None` if no selected row gets one.
 fn first_rows(planned: &RoaringBitmap, shown: MessageSelection<'_>) -> Option<RowSet> {
     let is_shown = |row: &u32| shown.rows.is_none_or(|rows| rows.contains(Row::new(*row)));
     let first: Vec<String> = planned.iter().filter(is_shown).take(shown.most).map(|row| row.to_string()).collect();
@@ -242,7 +243,7 @@ struct ReportPageView<'v> {
 }
 
 impl FirstMessages {
-    /// Reads up to `max` messages, skipping excluded rows and stopping at row `last`.
+    /// Reads up to `max` messages, skipping excluded rows and stopping after row `last`.
     ///
     /// # Errors
     /// If the list is damaged.
@@ -264,7 +265,7 @@ impl FirstMessages {
         Ok(Self { messages })
     }
 
-    /// Reads the message of one row, if it has one.
+    /// Reads the message of one row, if the row has a message.
     ///
     /// # Errors
     /// If the list is damaged.
@@ -291,7 +292,7 @@ impl FirstMessages {
     }
 }
 
-/// Renders the page.
+/// Renders the report page.
 ///
 /// # Errors
 /// When the template cannot be filled, which is a bug.
@@ -330,7 +331,7 @@ struct EvidencePageView<'e> {
     signature: Option<&'e EvidenceSignature>,
 }
 
-/// Renders the page.
+/// Renders the evidence page.
 ///
 /// # Errors
 /// When the template cannot be filled, which is a bug.
@@ -389,7 +390,7 @@ struct CampaignFigures {
     cost: Option<String>,
 }
 
-/// Describes where a campaign is sent.
+/// Names the gateway that a campaign is sent through, or says that the campaign is rehearsed.
 fn describe_destination(words: &PageWords, inputs: &Inputs) -> String {
     match inputs.destination.profile() {
         Some(profile) => {

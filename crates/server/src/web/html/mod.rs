@@ -145,7 +145,7 @@ fn render_with(
     tera.render(template, &context).map_err(|error| failed(describe_error(&error)))
 }
 
-/// Escapes a value as JSON for embedding in a page. Nothing in it can close the surrounding element.
+/// Escapes a value as JSON for embedding in a page. The output cannot close the HTML element that contains it.
 #[must_use]
 pub fn embed_json(value: &serde_json::Value) -> String {
     let escaped = |c: char| match c {
@@ -176,7 +176,7 @@ fn compile_templates(language: PageLanguage) -> Result<Tera, String> {
 const PLACEHOLDERS: [&str; 15] =
     ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when", "zone", "time", "from", "to", "all"];
 
-/// Reads the values for a message's placeholders from a template's arguments.
+/// Reads the placeholder values of a translated text from the arguments of a template function.
 fn read_placeholders(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
     let mut filled = Vec::new();
     for name in PLACEHOLDERS {
@@ -211,7 +211,7 @@ fn describe_error(error: &(dyn std::error::Error + 'static)) -> String {
     Causes(error).to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Writes an escaped value into a page, either between tags or inside a quoted attribute.
+/// Writes a value into a page, escaped for use between tags or inside a quoted attribute.
 fn write_escaped(value: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::with_capacity(value.len());
     for c in escape_controls(value).chars() {
@@ -228,7 +228,7 @@ fn write_escaped(value: &str, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-/// Whether Unicode reserves the code point for internal use, so that it makes a page invalid.
+/// Whether a character is a Unicode noncharacter, which must not occur in a page.
 fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
@@ -271,7 +271,7 @@ pub static ASSETS: [Asset; 3] = [
 ];
 
 impl Asset {
-    /// The asset's name below `/static/`, which contains a hash of the content.
+    /// The asset's file name below `/static/`, which contains a hash of the asset's content.
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}-{}.{}", self.stem, *self.hash, self.ending)
@@ -311,7 +311,7 @@ mod template_tests {
         }
     }
 
-    /// The files of a folder and its subfolders, with their relative paths.
+    /// Lists the relative paths of the files in a folder and its subfolders.
     fn files_below(folder: &std::path::Path, prefix: &str) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
         let named = |entry: std::fs::DirEntry| {

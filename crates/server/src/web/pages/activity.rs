@@ -81,7 +81,7 @@ pub(super) struct RecentActivity {
 }
 
 impl RecentActivity {
-    /// The activity of the last days; `None` while it is still being counted.
+    /// Loads the activity of the last days, or returns `None` while it is still being counted.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -103,7 +103,7 @@ impl RecentActivity {
         Ok(request.pages.activity.0.get_or_load(key, (), load).await?)
     }
 
-    /// Summarizes the activity of these runs, given latest first.
+    /// Summarizes the activity of `runs`, which are sorted latest first.
     fn from_figures(runs: &[(Run, Option<Arc<ListedFigures>>)], zone: &TimeZone, now: Timestamp) -> Self {
         let today = now.to_zoned(zone.clone()).date();
         let first = today.saturating_sub(i64::from(SHOWN_DAYS - 1).days());
@@ -166,8 +166,8 @@ impl RecentActivity {
     }
 }
 
-/// Finds the budgets of the latest runs that are nearly used up, counting all runs that share them and have known
-/// figures.
+/// Finds budgets of the latest runs that are nearly used up. Every run that shares the budget and has known figures
+/// counts.
 fn find_tight_budgets(runs: &[(Run, Option<Arc<ListedFigures>>)]) -> Vec<TightBudget> {
     let mut budgets: Vec<TightBudget> = Vec::new();
     for (place, (run, figures)) in runs.iter().enumerate() {
@@ -225,7 +225,7 @@ impl MoneySums {
         money
     }
 
-    /// Formats the sums, with a note about runs that are not yet counted; `None` if no run has prices.
+    /// Formats the sums and a note about runs that are not yet counted; returns `None` if no run has a known cost.
     pub(super) fn format(&self, words: &PageWords) -> Option<(String, Option<String>)> {
         if self.sums.is_empty() {
             return None;

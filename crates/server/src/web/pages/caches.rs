@@ -62,10 +62,10 @@ where
         Self { policy, entries: Arc::default() }
     }
 
-    /// The cached value of a key, or a newly loaded one; `None` if loading exceeds the timeout.
+    /// Returns the cached value of a key, or loads the value; `None` if loading exceeds the timeout.
     ///
     /// # Errors
-    /// The error of loading it. Errors are not cached.
+    /// The error that `load` returns. Errors are not cached.
     pub(super) async fn get_or_load<E: Send + 'static>(
         &self,
         key: K,
@@ -125,7 +125,7 @@ impl RunListCache {
         self.ledger.as_ref()
     }
 
-    /// The runs, the latest first; `None` if reading them takes too long.
+    /// Returns the runs, latest first; `None` if reading the runs takes too long.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -174,7 +174,8 @@ impl RunWatcher {
         Self { ledger, runs: Mutex::default() }
     }
 
-    /// Subscribes to a run: the last reading now, and new ones as long as the receiver lives.
+    /// Subscribes to readings of a run: the receiver has the recent reading, if any, and gets new ones until it is
+    /// dropped.
     pub(super) fn follow_run(self: &Arc<Self>, run: RunId) -> watch::Receiver<LastReading> {
         let mut runs = self.lock_runs();
         if runs.len() > MAX_CACHED {
@@ -197,7 +198,7 @@ impl RunWatcher {
         follower
     }
 
-    /// A recent reading of a run; `None` if reading it takes too long.
+    /// Returns a recent reading of a run, or `None` if reading the run takes too long.
     pub(super) async fn read_once(self: &Arc<Self>, run: RunId) -> Option<Result<Arc<RunReading>, Arc<LedgerError>>> {
         let mut follower = self.follow_run(run);
         let reading = tokio::time::timeout(READ_TIMEOUT, follower.wait_for(Option::is_some)).await;
@@ -212,7 +213,7 @@ impl RunWatcher {
         }
     }
 
-    /// Reads a run repeatedly while pages are open.
+    /// Reads a run repeatedly as long as pages that show it are open.
     async fn read_repeatedly(self: Arc<Self>, run: RunId, last: watch::Sender<LastReading>, fresh_until: Instant) {
         sleep_until(fresh_until).await;
         let mut progress = None;
@@ -280,7 +281,7 @@ impl Default for RowIndexCache {
 }
 
 impl RowIndexCache {
-    /// The index of the rows of a run that match a filter.
+    /// Loads the index of a run's rows that match a filter.
     ///
     /// # Errors
     /// If the ledger cannot be read, or if building the index takes too long. A later request can then use the finished
@@ -325,7 +326,7 @@ pub(super) struct CampaignTraits {
 pub(super) struct CampaignTraitsCache(Mutex<HashMap<RunId, CampaignTraits>>);
 
 impl CampaignTraitsCache {
-    /// The traits of a run's campaign.
+    /// Loads the traits of a run's campaign.
     pub(super) async fn load(&self, ledger: &dyn Ledger, run: &Run) -> CampaignTraits {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&run.key).cloned();
         if let Some(known) = known {
@@ -372,7 +373,8 @@ type FiguresVersion = (u64, Option<(StateCounts, u64)>);
 pub(super) struct ListedFiguresCache(Mutex<HashMap<RunId, (FiguresVersion, Arc<ListedFigures>)>>);
 
 impl ListedFiguresCache {
-    /// The stored figures of a run. `None` while the run is being sent, and until its latest receipts are counted.
+    /// Loads the stored figures of a run. Returns `None` while the run is being sent, and until the latest receipts of
+    /// the run are counted.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -422,7 +424,7 @@ mod tests {
             Self { cache: SingleFlightCache::new(POLICY), loads: Arc::default() }
         }
 
-        /// Gets a value whose load takes this long. A value is the number of loads so far.
+        /// Gets a value that takes this many seconds to load. The value is the count of loads so far.
         async fn get(&self, key: &'static str, version: u32, seconds: u64) -> Result<Option<u32>, &'static str> {
             let loads = Arc::clone(&self.loads);
             let load = async move {

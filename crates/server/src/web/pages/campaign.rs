@@ -90,7 +90,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<CampaignPag
     })
 }
 
-/// Reads a file; `None` if that fails.
+/// Reads a text file, or returns `None` if the file cannot be read.
 async fn read_text(file: PathBuf) -> Result<Option<String>, PageError> {
     let read = move || {
         let opened = campaign_core::regular_file::open(&file).ok()?;
@@ -109,8 +109,8 @@ async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>,
     }
 }
 
-/// Checks a campaign with its whole list, as `check` does; `None` if that takes too long. The campaign of a schedule is
-/// checked as its next occurrence would send it.
+/// Checks a campaign with its whole list, as `check` does; returns `None` if the check takes too long. With an
+/// occurrence of a schedule, the campaign is checked as that occurrence would send it.
 ///
 /// Campaigns are checked one at a time. A list that is not a file is not fetched.
 pub(super) async fn check_campaign_file(
@@ -157,7 +157,7 @@ struct RunPreviewView {
     numbers: Option<NumbersLink>,
 }
 
-/// Shows the preview of a run, made from its own copies.
+/// Shows the preview of a run, built from the copies that the run stores.
 pub(super) async fn show_run_preview(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = build_run_preview(&mut request, name).await;
     request.respond("pages/run_preview.html", view)
@@ -179,7 +179,7 @@ async fn build_run_preview(request: &mut PageRequest, name: String) -> Result<Ru
     Ok(RunPreviewView { run: name, path, first, numbers })
 }
 
-/// The preview of a schedule's next occurrence.
+/// Shows the preview of a schedule's next occurrence.
 pub(super) async fn show_schedule_preview(request: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
         let active = find_schedule(request.ledger(), &name).await?.ok_or(PageError::Unknown)?;

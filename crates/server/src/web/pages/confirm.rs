@@ -56,7 +56,7 @@ fn respond(request: &PageRequest, view: Result<ConfirmPageView, PageError>) -> R
     request.respond("pages/confirm.html", view)
 }
 
-/// Loads the run with its current counts, if the visitor may make decisions.
+/// Loads the run with its current counts; fails unless the visitor may make decisions.
 async fn load_view(request: &mut PageRequest, name: &str) -> Result<RunView, PageError> {
     request.require_decider()?;
     let run = request.find_run(name).await?;
@@ -91,7 +91,7 @@ pub(super) async fn confirm_stop(mut request: PageRequest, Path(name): Path<Stri
     respond(&request, view)
 }
 
-/// The texts of a decision: its heading, its effect, and its button.
+/// Returns the heading, the effect and the button label of a decision; `None` means an unknown decision.
 fn decision_words(words: &PageWords, decision: &str) -> Option<[String; 3]> {
     let keys = match decision {
         "sent" => [words.say("confirm.sent-title"), words.say("confirm.sent"), words.say("pages.sent")],
@@ -142,7 +142,7 @@ pub(super) async fn confirm_resolve(mut request: PageRequest, Path(name): Path<S
     respond(&request, view)
 }
 
-/// Finds a row of the run by its number.
+/// Finds the row with this number in the run.
 async fn find_row(request: &PageRequest, run: &Run, row: &str) -> Result<Row, PageError> {
     let row = Row::new(row.parse().map_err(|_| PageError::Unknown)?);
     if row < Row::FIRST || row > run.last_row() {
@@ -207,8 +207,8 @@ async fn confirm_schedule_order(
     respond(request, view.await)
 }
 
-/// Asks for confirmation before a number is added to the suppression list. The number is in the form, and not in the
-/// URL.
+/// Asks for confirmation before a phone number is added to the suppression list. The phone number is sent in the form,
+/// not in the URL.
 pub(super) async fn confirm_suppression(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
     let view = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
@@ -236,7 +236,7 @@ pub(super) async fn confirm_suppression(DecisionForm(VerifiedForm { request, fie
     respond(&request, view)
 }
 
-/// Asks for confirmation before a number is removed from the suppression list.
+/// Asks for confirmation before a phone number is removed from the suppression list.
 pub(super) async fn confirm_removal(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
     let view = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;

@@ -33,7 +33,7 @@ const RECONCILE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum length of a reason.
 const MAX_REASON_LENGTH: usize = 500;
 
-/// Asks the process that sends a run to stop after the messages in flight.
+/// Asks the process that is sending a run to stop after the messages in flight.
 pub(super) async fn stop_run(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { mut request, .. }): DecisionForm,
@@ -84,8 +84,8 @@ pub(super) async fn resolve_rows(
     request.respond_to_order(done)
 }
 
-/// Checks that the typed number is the number of affected rows, even if the command would not ask for one.
-/// `resolve_doubts` compares it again.
+/// Checks that the user typed how many rows are affected, even if the command would not ask for this count.
+/// `resolve_doubts` checks the typed count again.
 async fn check_typed_count(
     request: &PageRequest,
     run: &Run,
@@ -140,7 +140,7 @@ async fn order_schedule(
     Ok(format!("/schedules?done={word}"))
 }
 
-/// Puts a number on the suppression list.
+/// Adds a phone number to the suppression list.
 pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
     let done = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
@@ -160,7 +160,8 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
     request.respond_to_order(done)
 }
 
-/// Removes a number from the suppression list. The user types the number of entries, as the confirmation page shows it.
+/// Removes a phone number from the suppression list. The user types how many entries the phone number has, as shown on
+/// the confirmation page.
 pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
     let done = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
@@ -198,7 +199,8 @@ pub(super) async fn reconcile_run(
             (found + failed + not_found + unresolved == 0).then_some("the gateway reported nothing new")
         };
         let executed = execute_order(&request, order, reconcile, nothing_to_do);
-        // Many inquiries take a long time at a low rate. The action continues, and the page shows its result later.
+        // At a low rate, a large number of inquiries takes a long time. The action continues, and the page shows its
+        // result later.
         let done = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
             Ok(executed) => executed.map(|_| "reconcile")?,
             Err(_) => "reconciling",
@@ -217,7 +219,7 @@ pub(super) fn parse_phone(typed: &str) -> Result<Phone, PageError> {
     phone.map_err(|_| PageError::InvalidInput(InvalidInput::Phone))
 }
 
-/// The number that the user typed to confirm an action.
+/// Parses the count that the user typed to confirm an action.
 pub(super) fn typed_count(fields: &FormFields) -> Option<u64> {
     fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok())
 }
@@ -227,10 +229,10 @@ pub(super) fn new_order_record(request: &PageRequest, order: &str, of: String) -
     OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
 }
 
-/// Records an order, executes it and records its outcome, even if the browser disconnects. The server waits for it
-/// before it shuts down.
+/// Records an order, executes it and records its outcome, even if the browser disconnects. The server waits for the
+/// order to finish before it shuts down.
 ///
-/// `nothing_to_do` returns the reason if the order changed nothing.
+/// `nothing_to_do` returns a reason if the executed order changed nothing.
 pub(super) async fn execute_order<T: Send + 'static>(
     request: &PageRequest,
     order: OrderRecord,
@@ -262,7 +264,7 @@ pub(super) async fn execute_order<T: Send + 'static>(
     executed.map_err(|error| PageError::Failed(format!("an action ended unexpectedly; this is a bug: {error}")))?
 }
 
-/// Whether the ledger failed, so that the order may have been executed.
+/// Whether the order failed and might have been executed nevertheless, rather than being refused.
 fn is_failure(error: &campaign_runs::Error) -> bool {
     matches!(error, campaign_runs::Error::Storage(_) | campaign_runs::Error::Internal(_))
         || matches!(error, campaign_runs::Error::Ledger(error) if !matches!(error, LedgerError::Purged { .. }))
@@ -332,7 +334,7 @@ impl OrderRecord {
         Self { at, by, order: order.to_owned(), of, id, outcome, reason: None }
     }
 
-    /// The same order with its outcome.
+    /// Returns a copy of the record with an outcome and a shortened reason.
     pub(super) fn with_outcome(&self, outcome: OrderOutcome, reason: Option<&str>) -> Self {
         let reason = reason.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" "));
         let reason = reason.map(|reason| reason.chars().take(MAX_REASON_LENGTH).collect());
@@ -345,15 +347,15 @@ impl OrderRecord {
 pub(super) struct OrderLog(PathBuf);
 
 impl OrderLog {
-    /// The log in a state folder.
+    /// Returns the log in a state folder.
     pub(super) fn in_state_folder(state: &Path) -> Self {
         Self(state.join("orders.jsonl"))
     }
 
-    /// Records an order.
+    /// Appends an order to the log.
     ///
     /// # Errors
-    /// When it cannot be written; then the order must not be executed.
+    /// If the order cannot be written. It must not be executed in that case.
     pub(super) fn append(&self, order: &OrderRecord) -> io::Result<()> {
         let mut line = serde_json::to_vec(order)?;
         line.push(b'\n');
@@ -362,7 +364,8 @@ impl OrderLog {
         file.sync_all()
     }
 
-    /// Reads the latest orders, newest first, each with its outcome if that is known. Unreadable lines are skipped.
+    /// Reads the latest orders, newest first, with the outcome of each order if it is known. Unreadable lines are
+    /// skipped.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -81,7 +81,7 @@ async fn open_export(request: &mut PageRequest, name: &str) -> Result<Response, 
     Ok((headers, Body::from_stream(stream_file(file))).into_response())
 }
 
-/// Writes rows to an unnamed temporary file, and returns it rewound to its start.
+/// Writes rows to an unnamed temporary file, and returns the file, rewound to the start.
 async fn write_export(
     request: &PageRequest,
     run: &Run,

@@ -90,7 +90,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Creates the pages of a server; `published` is its public origin if it is behind a proxy.
+    /// Creates the pages of a server; `published` is the server's public origin if the server is behind a proxy.
     #[must_use]
     pub fn new(
         adapters: Adapters,
@@ -120,7 +120,7 @@ impl Pages {
         })
     }
 
-    /// Ends live pages, stops retries after their messages in flight, and waits for actions in progress.
+    /// Ends live pages, stops retries once the messages in flight are done, and waits for actions in progress.
     pub async fn close(&self) {
         self.closing.send_replace(true);
         self.sending.send_replace(Interrupt::Graceful(TERMINATED));
@@ -129,7 +129,7 @@ impl Pages {
     }
 }
 
-/// The routes of the pages. All require a session, except sign-in, the choice of a language, and assets.
+/// The routes of the pages. All routes require a session, except those for sign-in, language choice and assets.
 pub fn routes(pages: Arc<Pages>) -> Router {
     let files = Router::new().route("/static/{name}", get(get_asset));
     Router::new()
@@ -168,12 +168,12 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .merge(files)
 }
 
-/// The page for a path that does not exist. Requests without a session never get this page.
+/// Shows the page for a path that does not exist. A request without a session gets a bare 404 response instead.
 async fn show_missing_page(request: Result<PageRequest, Response>) -> Response {
     request.map_or_else(|_| StatusCode::NOT_FOUND.into_response(), |request| request.respond_not_found())
 }
 
-/// Serves an asset. It needs no session, because it is part of the program.
+/// Serves an asset. Assets need no session, because they are part of the program.
 async fn get_asset(Path(name): Path<String>) -> Response {
     match ASSETS.iter().find(|asset| asset.file_name() == name) {
         Some(Asset { kind, text, .. }) => {

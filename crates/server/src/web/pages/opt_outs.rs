@@ -71,7 +71,7 @@ pub(super) async fn show_opt_outs(request: PageRequest) -> Response {
     request.respond("pages/opt_outs.html", view)
 }
 
-/// Shows the replies that look like an opt-out and were not recorded as one.
+/// Shows the replies that look like opt-outs but were not recorded as opt-outs.
 pub(super) async fn show_replies(mut request: PageRequest) -> Response {
     let view = async {
         let ledger = request.pages.adapters.ledger.clone();
@@ -154,7 +154,7 @@ pub(super) struct ReplyToReview {
 }
 
 impl OptOutCache {
-    /// The opt-outs by day; `None` while they are still being counted.
+    /// Returns the opt-outs by day, or `None` while they are still being counted.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -167,7 +167,7 @@ impl OptOutCache {
         self.days.get_or_load((), (), async move { count_opt_outs(ledger.as_ref(), now).await }).await
     }
 
-    /// The replies to review; `None` while they are still being read.
+    /// Returns the replies to review, or `None` while the replies are still being read.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -180,7 +180,7 @@ impl OptOutCache {
         self.replies.get_or_load((), (), async move { read_replies_to_review(ledger.as_ref(), now).await }).await
     }
 
-    /// Removes the cached values after a page recorded an opt-out.
+    /// Clears the cached values, which are outdated after a page changes the suppression list.
     pub(super) async fn invalidate(&self) {
         self.days.clear().await;
         self.replies.clear().await;

@@ -174,7 +174,7 @@ async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageE
     })
 }
 
-/// The figures of the regular runs that started in the last `days` days.
+/// Builds the view of the regular runs that started in the last `days` days.
 fn period_view(
     request: &PageRequest,
     list: &RunList,
@@ -207,7 +207,7 @@ fn period_view(
     PeriodView { name, tiles }
 }
 
-/// The runs that are being sent, with their progress.
+/// Loads the views of the runs that are being sent, with the progress of each run.
 async fn load_sending_views(request: &PageRequest, list: &RunList) -> Vec<SendingView> {
     let mut sending = Vec::new();
     let running = list.views.iter().filter(|view| view.status == RunStatus::Sending);
@@ -337,7 +337,7 @@ fn schedule_matter(request: &PageRequest, schedule: &ScheduleView) -> Option<Mat
     Some(Matter { class: "bad", text, english, path: "/schedules".to_owned() })
 }
 
-/// The live runs that want receipts but have had none for a while.
+/// Finds the live runs that expect delivery receipts but have not received any for a while.
 async fn find_runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Vec<&RunView>, PageError> {
     let is_silent = |view: &&RunView| {
         let age = now.duration_since(view.run.began_at);

@@ -69,14 +69,14 @@ pub(super) struct ErrorMessage {
 }
 
 impl PageError {
-    /// Converts an error, and returns it with its reason in English.
+    /// Converts an error, and also returns the reason for the error in English.
     pub(super) fn from_error_with_reason(error: Error) -> (Self, String) {
         let reason =
             translate_error(PageWords::in_language(PageLanguage::English), &error).unwrap_or_else(|| error.to_string());
         (error.into(), reason)
     }
 
-    /// Converts the error into an HTTP status and a text.
+    /// Converts the error into an HTTP status and a translated message.
     pub(super) fn into_message(self, words: &PageWords) -> ErrorMessage {
         let with_status =
             |status, message: &str| ErrorMessage { status, message: Some(message.to_owned()), english: None };
@@ -125,7 +125,7 @@ impl PageError {
     }
 }
 
-/// Translates some refusals of `runs`; `None` for all other errors.
+/// Translates some errors of the `campaign_runs` crate; returns `None` for all other errors.
 fn translate_error(words: &PageWords, error: &Error) -> Option<String> {
     match error {
         Error::Retry(RetryRefusal::OtherNumber { number, .. }) => Some(words.count("retry.other-count", *number, &[])),

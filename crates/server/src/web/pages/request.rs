@@ -101,7 +101,7 @@ impl Section {
         Self { name: "campaigns", path: "/campaigns" },
     ];
 
-    /// The section of a page at this path.
+    /// Finds the section that the page at this path belongs to.
     fn of_path(path: &str) -> Option<&'static Self> {
         let first = path.split('/').nth(1).unwrap_or_default();
         Self::ALL.iter().find(|section| section.path.trim_start_matches('/') == first)
@@ -158,22 +158,23 @@ impl FromRequestParts<Arc<Pages>> for PageRequest {
 }
 
 impl Pages {
-    /// The name of the session cookie. Over TLS, its prefix prevents other hosts from setting it.
+    /// The name of the session cookie. Over TLS, the `__Host-` prefix prevents other hosts from setting the cookie.
     pub(super) fn cookie_name(&self) -> &'static str {
         if self.is_secure() { "__Host-campaign" } else { "campaign" }
     }
 
-    /// Whether the server is reached through TLS only.
+    /// Whether the server is reached only over TLS.
     pub(super) fn is_secure(&self) -> bool {
         self.published.as_deref().is_some_and(|origin| origin.starts_with("https:"))
     }
 
-    /// The session secret in the cookie of a request. `None` without that cookie.
+    /// Reads the session secret from the session cookie of a request. Returns `None` if the request does not have this
+    /// cookie.
     fn session_from_headers(&self, headers: &HeaderMap) -> Option<String> {
         find_cookie(headers, self.cookie_name()).map(str::to_owned)
     }
 
-    /// The visitor of a session, if it is valid.
+    /// Finds the visitor of a session, if the session is valid.
     pub(super) async fn find_visitor(&self, session: &str) -> Result<Option<Visitor>, PageError> {
         let (visitors, session, now) = (self.visitors.clone(), session.to_owned(), self.now());
         Ok(run_blocking(move || visitors.find_session(&session, now)).await??)
@@ -191,12 +192,12 @@ impl Pages {
     }
 }
 
-/// The CSRF token of a session: a hash of its secret, which reveals nothing about it.
+/// Derives the CSRF token of a session: a hash of the session secret, from which the secret cannot be recovered.
 fn csrf_token(session: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::new().chain_update("the forms of ").chain_update(session).finalize())
 }
 
-/// The value of a cookie.
+/// Finds the value of the cookie with this name.
 fn find_cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
     let cookies = headers.get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
     let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -224,7 +225,7 @@ pub(super) async fn choose_language(
     ([(SET_COOKIE, cookie)], Redirect::to(&referring_path(&headers))).into_response()
 }
 
-/// The path and query of the page on this server that a request comes from; otherwise `/`.
+/// Returns the path and query of the referring page, or `/` if that page is not on this server.
 fn referring_path(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let before = headers.get(REFERER).and_then(|referer| referer.to_str().ok()?.parse::<Uri>().ok());
@@ -236,7 +237,7 @@ fn referring_path(headers: &HeaderMap) -> String {
         .to_owned()
 }
 
-/// The language that the user chose, or the preferred one of the browser.
+/// Returns the language that the user chose, or else the preferred language of the browser.
 pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
     let chosen = find_cookie(headers, LANGUAGE_COOKIE);
     if let Some(language) = PageLanguage::ALL.into_iter().find(|language| Some(language.code()) == chosen) {
@@ -246,13 +247,14 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
     PageLanguage::from_accept_language(wanted)
 }
 
-/// The answer to a request without a session.
+/// The response to a request without a session.
 pub(super) fn no_session_response(language: PageLanguage) -> Response {
     let page = render(language, PageFormat::Served, "pages/sign_in_required.html", &serde_json::json!({}));
     (StatusCode::FORBIDDEN, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
 
-/// The response if the sign-in file cannot be read. It does not reveal any path of this machine.
+/// Builds the response to a request while the sign-in file cannot be read, and logs the reason. The response does not
+/// reveal any path of this machine.
 pub(super) fn sign_in_unavailable_response(language: PageLanguage, why: &str) -> Response {
     tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {why}");
     let page = render(language, PageFormat::Served, "pages/sign_in_unavailable.html", &serde_json::json!({}));
@@ -273,17 +275,18 @@ impl PageRequest {
         self.pages.adapters.ledger.as_ref()
     }
 
-    /// A time in the time zone of the page.
+    /// Formats a time in the time zone of the page.
     pub(super) fn format_moment(&self, at: Timestamp) -> String {
         self.words().format_moment(&at.to_zoned(self.zone.clone()))
     }
 
-    /// A time with seconds in the time zone of the page, for events that are close together.
+    /// Formats a time with seconds in the time zone of the page, for events that are close together.
     pub(super) fn format_moment_with_seconds(&self, at: Timestamp) -> String {
         self.words().format_moment_with_seconds(&at.to_zoned(self.zone.clone()))
     }
 
-    /// A time in the time zone of a run. The zone is named if it differs from that of the page.
+    /// Formats a time in the time zone of a run. The text names this time zone if it differs from the time zone of the
+    /// page.
     pub(super) fn format_moment_in(&self, zone: &TimeZone, at: Timestamp) -> String {
         if zone_name(zone) == zone_name(&self.zone) {
             return self.format_moment(at);
@@ -296,12 +299,12 @@ impl PageRequest {
         self.visitor.decides && self.query.get("numbers") == Some("shown")
     }
 
-    /// A phone number, masked unless numbers are shown.
+    /// Formats a phone number, which is masked unless the page shows full numbers.
     pub(super) fn format_number(&self, phone: Phone) -> String {
         if self.shows_numbers() { format!("+{phone}") } else { phone.format_masked() }
     }
 
-    /// Masks the recipient's number in a text from another source, unless numbers are shown.
+    /// Masks the recipient's phone number in an external text, unless the page shows full numbers.
     pub(super) fn mask_text(&self, text: &str, of: Option<Phone>) -> String {
         match of.filter(|_| !self.shows_numbers()) {
             Some(phone) => phone.hide_in_text(text, &phone.format_masked()).into_owned(),
@@ -309,7 +312,7 @@ impl PageRequest {
         }
     }
 
-    /// Finds a run by a name such as `autumn-sale@3`, and switches to its time zone.
+    /// Finds a run by a name such as `autumn-sale@3`, and switches the page to the time zone of this run.
     pub(super) async fn find_run(&mut self, name: &str) -> Result<Run, PageError> {
         let (campaign, _) = name.rsplit_once('@').ok_or(PageError::Unknown)?;
         let run = find_stored_run(self.ledger(), campaign, name).await?.ok_or(PageError::Unknown)?;
@@ -324,7 +327,7 @@ impl PageRequest {
         if self.visitor.decides { Ok(()) } else { Err(PageError::NoPermission) }
     }
 
-    /// Switches to the zone of these campaigns, if they all have the same one.
+    /// Switches the page to the time zone of these campaigns if all of them have the same time zone.
     pub(super) fn use_common_zone<'z>(&mut self, zones: impl IntoIterator<Item = &'z TimeZone>) {
         let mut zones = zones.into_iter();
         let Some(first) = zones.next() else { return };
@@ -362,7 +365,7 @@ impl PageRequest {
         ServedView { view, visitor: name, decides: *decides, form: &self.csrf_token, zone, frame }
     }
 
-    /// The response with a rendered page, or with an error page.
+    /// Responds with a rendered page, or with an error page.
     pub(super) fn respond<V: Serialize>(&self, template: &str, view: Result<V, PageError>) -> Response {
         match view.and_then(|view| self.render_page(template, &view)) {
             Ok(page) => Html(page).into_response(),
@@ -370,7 +373,7 @@ impl PageRequest {
         }
     }
 
-    /// The response to an action: a redirect with a confirmation, or an error page.
+    /// Responds to an action with a redirect to a confirmation, or with an error page.
     pub(super) fn respond_to_order(&self, done: Result<String, PageError>) -> Response {
         match done {
             Ok(page) => Redirect::to(&page).into_response(),
@@ -378,12 +381,12 @@ impl PageRequest {
         }
     }
 
-    /// The page for a path that does not exist.
+    /// Responds with the page for a path that does not exist.
     pub(super) fn respond_not_found(&self) -> Response {
         self.render_refusal(self.words().say("pages.not-found"), PageError::Unknown)
     }
 
-    /// Renders an error page with this heading. A missing object has its own heading.
+    /// Renders an error page with this heading. For a missing object, the page has a fixed heading instead.
     fn render_refusal(&self, heading: &str, refusal: PageError) -> Response {
         let is_missing = matches!(refusal, PageError::Unknown);
         let heading = if is_missing { self.words().say("pages.not-found") } else { heading };
@@ -462,7 +465,7 @@ impl FormFields {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// The trimmed value of a field; `None` if it is missing or empty.
+    /// Returns the trimmed value of a field, or `None` if the field is missing or empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.0.iter().find(|(known, _)| known == name)?;
         Some(value.trim()).filter(|value| !value.is_empty())

@@ -124,7 +124,8 @@ pub(super) struct NumbersLink {
 }
 
 impl NumbersLink {
-    /// The link for a page at this path, which can have a query.
+    /// Creates the link that shows or hides phone numbers on a page; only visitors who may make decisions get it.
+    /// `path` can have a query.
     pub(super) fn for_page(request: &PageRequest, path: &str) -> Option<Self> {
         let shown = request.shows_numbers();
         let sign = if path.contains('?') { '&' } else { '?' };
@@ -148,10 +149,10 @@ pub(super) struct RowQuery {
 }
 
 impl RowQuery {
-    /// The query of a request.
+    /// Parses the row filters in the query of a request.
     ///
     /// # Errors
-    /// If it names an unknown state or channel.
+    /// If the query names an unknown state or channel.
     pub(super) fn from_request(request: &PageRequest) -> Result<Self, PageError> {
         let get = |name: &str| request.query.get(name);
         let state = match get("state") {
@@ -175,7 +176,7 @@ impl RowQuery {
         })
     }
 
-    /// The URL of the rows of a run, below the path of its page.
+    /// Returns the URL of a run's rows that match this query, relative to the run's page.
     fn path(&self, run: &str) -> String {
         let query = self.query();
         if query.is_empty() { format!("{run}/rows") } else { format!("{run}/rows?{query}") }
@@ -263,7 +264,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
 /// The number of digits from which a cell might contain a phone number.
 const MIN_PHONE_DIGITS: usize = 7;
 
-/// Masks a cell that might contain a phone number, unless numbers are shown.
+/// Masks a cell that might contain a phone number, unless the page shows full numbers.
 fn mask_cell(request: &PageRequest, cell: &str) -> String {
     let digits: Vec<char> = cell.chars().filter(|sign| sign.is_numeric()).collect();
     if request.shows_numbers() || digits.len() < MIN_PHONE_DIGITS {
@@ -273,7 +274,7 @@ fn mask_cell(request: &PageRequest, cell: &str) -> String {
     format!("…{last}")
 }
 
-/// The rows of a run that match a filter, by state.
+/// Loads the index of a run's rows that match a filter.
 pub(super) async fn load_index(
     request: &PageRequest,
     run: &Run,
@@ -282,7 +283,7 @@ pub(super) async fn load_index(
     request.pages.indexes.get_index(&request.pages.adapters.ledger, run, filter).await
 }
 
-/// The reasons of the run by which rows can be filtered, the most frequent first.
+/// Loads the reasons by which the rows of a run can be filtered, most frequent first.
 async fn load_reasons(request: &PageRequest, run: &Run, query: &RowQuery) -> Result<Vec<ReasonChoice>, PageError> {
     let figures = RunFigures::load_stored(request.ledger(), run).await?;
     let chosen = query.filter.reason.as_deref();
@@ -353,7 +354,7 @@ pub(super) fn row_line(
     }
 }
 
-/// The rows of a run's list with a phone number, at most [`MAX_FOUND`].
+/// Finds at most [`MAX_FOUND`] rows with this phone number in a run's list.
 ///
 /// # Errors
 /// If the ledger or the copies of the run cannot be read.
@@ -446,14 +447,14 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
     })
 }
 
-/// The message of a row of a run whose copies exist; reads the list up to that row.
+/// Loads the message of a row from the copies of the run; reads the list up to this row.
 async fn load_message(request: &PageRequest, run: &Run, row: Row) -> Result<FirstMessages, PageError> {
     let (frozen, prepared) = open_copies(request.ledger(), run).await?;
     let unmasked = request.shows_numbers();
     Ok(run_blocking(move || FirstMessages::read_row(&frozen.brief, prepared, row, unmasked)).await??)
 }
 
-/// Translates a reason into the page's language, if it is a known reason.
+/// Translates a known reason into the page's language; an unknown reason is returned unchanged.
 fn translate_reason(words: &PageWords, why: &str) -> String {
     words.item_name("reason", why).unwrap_or(why).to_owned()
 }
@@ -467,7 +468,7 @@ fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<History
     history.entries.iter().map(entry).collect()
 }
 
-/// Describes an event in the page's language, with the text that came with it.
+/// Describes an event in the page's language, and returns the untranslated text that belongs to the event, if any.
 fn describe_event(words: &PageWords, event: &HistoryEvent) -> (String, Option<String>) {
     match event {
         HistoryEvent::Attempt { envelope, id, others } => {

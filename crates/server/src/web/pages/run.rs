@@ -137,7 +137,7 @@ impl SharedParts {
     }
 }
 
-/// The figures of the run, which are the same for all visitors.
+/// Builds the view of a run's figures, which are the same for all visitors.
 fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
     let command = |arguments: String| format!("campaign {arguments}");
     let run = &reading.report.view.run;
@@ -155,7 +155,7 @@ fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
     page.to_view(request.language)
 }
 
-/// The progress of a run that is being sent, with the remaining time if that is known.
+/// Describes the progress of a run that is being sent, and the remaining time if it is known.
 pub(super) fn progress_sentence(request: &PageRequest, reading: &RunReading) -> String {
     let command = |arguments: String| arguments;
     let (now, zone) = (request.pages.now(), &request.zone);
@@ -171,7 +171,7 @@ pub(super) fn progress_sentence(request: &PageRequest, reading: &RunReading) -> 
     .describe_progress(request.words())
 }
 
-/// Renders the parts that change while the run is sent.
+/// Renders the parts of the page that change while the run is being sent.
 pub(super) fn render_parts(request: &PageRequest, reading: &RunReading) -> Result<Vec<NamedPart>, PageError> {
     #[derive(Serialize)]
     struct VisitorView {
@@ -202,7 +202,7 @@ pub(super) async fn show_run(mut request: PageRequest, Path(name): Path<String>)
     request.respond("pages/run.html", view)
 }
 
-/// The first message of a run. The run is shown even if its message cannot be loaded.
+/// Loads the first message of a run. The page is shown even if the message cannot be loaded.
 async fn load_first_message(request: &PageRequest, run: &Run) -> Option<FirstMessages> {
     if run.shared || run.purged_at.is_some() || run.recipients > MAX_EAGER_ROWS {
         return None;
@@ -216,7 +216,7 @@ async fn load_first_message(request: &PageRequest, run: &Run) -> Option<FirstMes
     tokio::time::timeout(MESSAGE_TIMEOUT, load).await.ok()?
 }
 
-/// The summary of a run for a visitor.
+/// Builds the summary of a run for a visitor.
 fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
     let RunView { run, status, counts: by_state, parts } = &reading.report.view;
     let name = run.name();
@@ -253,7 +253,8 @@ pub(super) fn done_message(request: &PageRequest) -> Option<String> {
     request.words().item_name("confirmation", word).map(str::to_owned)
 }
 
-/// The states that have rows, each with a link to these rows. Delivered messages include read ones.
+/// Counts the rows in each state that has rows, with a link to these rows. The count of delivered messages includes
+/// read messages.
 pub(super) fn state_counts(path: &str, counts: &StateCounts) -> Vec<StateCountView> {
     let count = |(state, rows): (RowState, u64)| {
         let state = state.name();
@@ -262,7 +263,7 @@ pub(super) fn state_counts(path: &str, counts: &StateCounts) -> Vec<StateCountVi
     displayed_counts(counts).map(count).collect()
 }
 
-/// The number of rows that wait for a decision.
+/// Counts the rows that wait for a decision.
 fn count_rows_in_doubt(counts: &StateCounts) -> u64 {
     IN_DOUBT_STATES.into_iter().map(|state| counts.get(state)).sum()
 }
@@ -329,7 +330,7 @@ fn event_stream(
 }
 
 impl LivePage {
-    /// The next event to send; `None` at the end.
+    /// Waits for the next event to send, and returns `None` when the stream ends.
     async fn next_event(&mut self) -> Option<Event> {
         while !self.over {
             match self.wait_for_event().await {
@@ -364,7 +365,7 @@ impl LivePage {
         visitor.is_ok_and(|visitor| visitor.as_ref() == Some(&self.request.visitor))
     }
 
-    /// Renders the parts, and returns an event with those that changed; `None` if none changed.
+    /// Renders the parts of the page and returns an event with the changed parts, or `None` if no part changed.
     fn take_changed_parts(&mut self) -> Option<Event> {
         let reading = match self.readings.borrow_and_update().as_ref()? {
             Ok(reading) => Arc::clone(reading),
@@ -433,7 +434,7 @@ struct ShareRange {
 }
 
 impl ShareRange {
-    /// `None` if the group is empty.
+    /// Creates the range of a share; returns `None` if the group is empty.
     fn new(request: &PageRequest, successes: u64, total: u64) -> Option<Self> {
         let words = request.words();
         let text = format_share(words, successes, total)?;

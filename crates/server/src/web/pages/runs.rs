@@ -23,12 +23,12 @@ const PER_PAGE: usize = 25;
 /// The number of runs of a campaign in the grouped table.
 const RUNS_PER_CAMPAIGN: usize = 3;
 
-/// Whether a run sent test messages, and not a campaign.
+/// Whether a run sent test messages rather than a campaign.
 pub(super) fn is_test(run: &Run) -> bool {
     run.campaign == SingleKind::Test.campaign_name()
 }
 
-/// Whether a run sent messages to recipients: neither a rehearsal nor a test.
+/// Whether a run sent messages to recipients, unlike a rehearsal or a test.
 pub(super) fn is_regular(run: &Run) -> bool {
     run.live && !is_test(run)
 }
@@ -74,7 +74,7 @@ impl MessageSums {
         }
     }
 
-    /// The messages that the gateway answered: accepted and rejected ones.
+    /// Counts the messages that the gateway answered, accepted or rejected.
     pub(super) fn answered(self) -> u64 {
         self.accepted + self.rejected
     }
@@ -90,7 +90,7 @@ pub(super) struct ShareView {
 }
 
 impl ShareView {
-    /// `None` if the whole is empty.
+    /// Creates the view of a share; returns `None` if `whole` is zero.
     pub(super) fn new(request: &PageRequest, part: u64, whole: u64) -> Option<Self> {
         let text = format_share(request.words(), part, whole)?;
         let bar = scale_bars(vec![Bar::new("", part, "")], Some(whole)).pop()?;
@@ -121,7 +121,7 @@ pub(super) struct RunLine {
 }
 
 impl RunLine {
-    /// The line of a run, with its cost if that is known.
+    /// Loads the line of a run, with the cost of the run if it is known.
     pub(super) async fn load(request: &PageRequest, view: &RunView) -> Result<Self, LedgerError> {
         let RunView { run, status, counts, .. } = view;
         let CampaignTraits { zone, title, .. } = request.pages.traits.load(request.ledger(), run).await;
@@ -249,7 +249,7 @@ impl SortKey {
         }
     }
 
-    /// Compares two runs in ascending order.
+    /// Compares two runs by this sort key, in ascending order.
     fn compare(self, one: &RunView, other: &RunView) -> Ordering {
         let sums = |view: &RunView| MessageSums::from_counts(&view.counts);
         let share = |part: u64, whole: u64| u128::from(part) * 1_000_000 / u128::from(whole.max(1));
@@ -357,7 +357,7 @@ impl RunQuery {
     }
 }
 
-/// The start of the period of this many days that ends today, in this time zone; 1 is today.
+/// Returns the start of the period of `days` days, including today, in this time zone.
 pub(super) fn start_of_period(zone: &TimeZone, now: Timestamp, days: u32) -> Timestamp {
     let before = i64::from(days.saturating_sub(1));
     let first = now.to_zoned(zone.clone()).date().saturating_sub(before.days());
@@ -422,8 +422,8 @@ async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError
     })
 }
 
-/// Arranges runs, given latest first: grouped by campaign, with the number of further runs, or one by one in the order
-/// of the query.
+/// Arranges runs, which are given latest first. Grouped runs are listed by campaign, with a count of further runs;
+/// other runs stand alone in the order of the query.
 fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'v RunView>, u64)> {
     if !query.is_grouped() {
         if let Some((key, ascending)) = query.sort {

@@ -74,7 +74,7 @@ pub(super) async fn show_schedules(mut request: PageRequest) -> Response {
     request.respond("pages/schedules.html", view)
 }
 
-/// The zones of the schedules whose next occurrence is known.
+/// Collects the time zones of the schedules whose next occurrence is known.
 pub(super) fn schedule_zones(schedules: &[ScheduleView]) -> Vec<TimeZone> {
     let next = schedules.iter().filter_map(|view| view.next.as_ref());
     next.map(|next| next.local_time().time_zone().clone()).collect()
@@ -88,7 +88,7 @@ pub(super) struct NextOccurrence {
     path: String,
 }
 
-/// The next occurrences of all active schedules, in chronological order.
+/// Lists the next `most` occurrences of all active schedules in chronological order.
 pub(super) fn next_occurrences(request: &PageRequest, schedules: &[ScheduleView], most: usize) -> Vec<NextOccurrence> {
     let now = request.pages.now();
     let mut due = Vec::new();
@@ -122,7 +122,7 @@ fn schedule_line(request: &PageRequest, view: &ScheduleView) -> ScheduleLine {
     }
 }
 
-/// A local time; its zone is named if it differs from that of the page.
+/// Formats a local time, and names the time zone if it differs from the time zone of the page.
 fn format_local(request: &PageRequest, at: &Zoned) -> String {
     request.format_moment_in(at.time_zone(), at.timestamp())
 }
@@ -131,7 +131,7 @@ pub(super) fn schedule_path(schedule: &str) -> String {
     format!("/schedules/{}", encode_path_segment(schedule))
 }
 
-/// The calendar of the next days; `None` without occurrences.
+/// Builds the calendar of the next days, or returns `None` if there are no occurrences.
 fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<CalendarView> {
     let named = |due: &DueEntry| format!("{} {}", due.time, due.name);
     let due: BTreeMap<Date, Vec<String>> =
@@ -145,7 +145,7 @@ fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<Calen
     })
 }
 
-/// The occurrences of the next days, by date in the time zone of their schedule.
+/// Collects the occurrences of the next days by date, each in the time zone of the schedule.
 fn coming_days(request: &PageRequest, schedules: &[ScheduleView], now: Timestamp) -> BTreeMap<Date, DueDay> {
     let end = local_date(now).saturating_add(i64::from(CALENDAR_DAYS).days());
     let mut due: Vec<(DateTime, &str)> = Vec::new();

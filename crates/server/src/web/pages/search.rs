@@ -70,12 +70,12 @@ enum SearchOutcome {
     Results(SearchPageView),
 }
 
-/// Shows the search without a term.
+/// Shows the empty search page.
 pub(super) async fn show_search(request: PageRequest) -> Response {
     request.respond("pages/search.html", Ok(SearchPageView::default()))
 }
 
-/// Searches everything, or the run that the form names.
+/// Searches everything, or only the run that the form names.
 pub(super) async fn search(form: VerifiedForm) -> Response {
     let VerifiedForm { request, fields } = form;
     let (run, wanted) = (fields.get("run").map(str::to_owned), fields.get("wanted").unwrap_or_default());
@@ -105,8 +105,7 @@ async fn respond_to_search(mut request: PageRequest, run: Option<String>, wanted
     }
 }
 
-/// Finds a row of a run by message ID, row number or phone number. If the term is none of these, it is searched for
-/// everywhere.
+/// Finds a row of a run by message ID, row number or phone number. Any other term is searched for in all runs.
 async fn find_in_run(request: &mut PageRequest, name: &str, wanted: &str) -> Result<SearchOutcome, PageError> {
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
@@ -150,7 +149,7 @@ fn resolve_row(run: &Run, wanted: &str) -> Option<Row> {
     by_id.or_else(|| by_row.filter(|row| *row >= Row::FIRST && *row <= run.last_row()))
 }
 
-/// The page of the run, campaign or message with exactly this name or ID.
+/// Finds the page of the run or campaign with exactly this name, or of the message with this ID.
 fn find_page(list: &RunList, wanted: &str) -> Option<String> {
     let mut runs = list.views.iter().map(|view| &view.run);
     if let Some(id) = wanted.parse().ok().and_then(MessageId::new) {
@@ -168,7 +167,7 @@ fn campaign_runs_path(campaign: &str) -> String {
     format!("/runs?campaign={}&everything=1", encode_path_segment(campaign))
 }
 
-/// The campaigns whose name contains all words of the term.
+/// Finds the campaigns whose names contain all words of the search term.
 fn find_campaigns(list: &RunList, wanted: &str) -> Vec<FoundCampaign> {
     let wanted = wanted.to_lowercase();
     let words: Vec<&str> = wanted.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -180,7 +179,7 @@ fn find_campaigns(list: &RunList, wanted: &str) -> Vec<FoundCampaign> {
     found.take(MAX_FOUND).map(campaign).collect()
 }
 
-/// The facts about a phone number, without its messages.
+/// Loads the opt-outs of a phone number, without the messages to the number.
 async fn load_phone_view(request: &PageRequest, phone: Phone) -> Result<SearchPageView, PageError> {
     let entries = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
     let opt_out = |entry: &campaign_ledger::OptOut| FoundOptOut {
@@ -195,7 +194,7 @@ async fn load_phone_view(request: &PageRequest, phone: Phone) -> Result<SearchPa
     })
 }
 
-/// Finds the messages to a phone number in the lists of all runs, the latest first, until the time limit.
+/// Finds the messages to a phone number in the lists of all runs, latest run first, until the time limit.
 async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Result<SearchPageView, PageError> {
     let mut view = load_phone_view(request, phone).await?;
     let until = Instant::now() + SEARCH_TIMEOUT;
@@ -212,7 +211,7 @@ async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Resu
     Ok(view)
 }
 
-/// The rows of a run with a phone number; `None` without such rows.
+/// Finds the rows of a run with this phone number, and returns `None` if there are none.
 async fn find_phone_in_run(request: &PageRequest, run: &Run, phone: Phone) -> Result<Option<FoundRun>, PageError> {
     let rows = find_rows_of_phone(request, run, phone).await?;
     let path = run_path(&run.name());

@@ -67,7 +67,8 @@ struct RetryReasonView {
     rows: u64,
 }
 
-/// The number of messages of a run that a retry on the dashboard might send. `None` if it cannot be retried.
+/// Counts the messages of a run that a retry on the dashboard might send again. Returns `None` if the run cannot be
+/// retried.
 pub(super) fn count_retriable(view: &RunView) -> Option<u64> {
     let RunView { run, status, counts, .. } = view;
     let rows = counts.get(RowState::Rejected) + counts.get(RowState::NotSent);
@@ -119,7 +120,7 @@ fn build_retry_view(
     }
 }
 
-/// The channels of a campaign in the order in which they are tried; each distinct order of its variants appears once.
+/// Describes in which order a campaign tries channels; variants with the same order are described once.
 fn describe_channels(words: &PageWords, campaign: &Campaign) -> String {
     let mut orders: Vec<String> = Vec::new();
     for arm in campaign.brief.list_arms() {
@@ -133,7 +134,7 @@ fn describe_channels(words: &PageWords, campaign: &Campaign) -> String {
     orders.join("; ")
 }
 
-/// The samples from the copies of the run. The page is shown even if they cannot be read.
+/// Loads the sample messages of a retry from the run's copies. The page is shown even if the samples cannot be read.
 async fn load_samples(request: &PageRequest, run: &Run, preview: &RetryPreview) -> Option<FirstMessages> {
     let rows: Vec<String> = preview.samples.iter().map(ToString::to_string).collect();
     let rows: RowSet = rows.join(",").parse().ok()?;
@@ -174,7 +175,7 @@ pub(super) async fn retry_run(
     request.respond_to_order(done)
 }
 
-/// Finds the run to retry. Rehearsals can only be retried with the command.
+/// Finds the run to retry. Rehearsals can be retried only on the command line.
 async fn find_run_to_retry(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
@@ -189,20 +190,20 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct TestNumbers(BTreeSet<Phone>);
 
 impl TestNumbers {
-    /// Allows tests to these numbers. Without numbers, no page offers a test.
+    /// Allows tests to these phone numbers. Without phone numbers, no page offers a test.
     #[must_use]
     pub fn new(numbers: BTreeSet<Phone>) -> Self {
         Self(numbers)
     }
 
-    /// The form field for a number in a session, whose name does not reveal the number.
+    /// Returns the name of the form field for a phone number; the name does not reveal the number.
     fn field_name(csrf_token: &str, phone: Phone) -> String {
         let hash = Sha256::new().chain_update("a test to ").chain_update(csrf_token).chain_update(phone.to_string());
         format!("to-{}", URL_SAFE_NO_PAD.encode(&hash.finalize()[..12]))
     }
 }
 
-/// Whether a page offers tests of a run's campaign to its visitor.
+/// Whether a page offers its visitor a test of a run's campaign.
 pub(super) fn offers_test(request: &PageRequest, run: &Run) -> bool {
     let is_campaign = SingleKind::from_run(run).is_none() && run.purged_at.is_none() && !run.shared;
     request.visitor.decides && is_campaign && !request.pages.test_numbers.0.is_empty()
@@ -263,7 +264,7 @@ async fn build_test_view(request: &mut PageRequest, name: &str) -> Result<TestPa
     })
 }
 
-/// Sends the test to the chosen numbers.
+/// Sends the test to the chosen phone numbers.
 pub(super) async fn send_test(
     Path(name): Path<String>,
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,

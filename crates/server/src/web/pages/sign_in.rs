@@ -31,8 +31,8 @@ use campaign_runs::run_blocking;
 /// The headers with which browsers mark speculative requests.
 const PURPOSES: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
 
-/// Signs a visitor in with a link. The response is a page that loads the next one, not a redirect: after a redirect,
-/// the browser would not send the `SameSite=Strict` cookie, because the request came from the site with the link.
+/// Signs a visitor in with a link. The response is a page that loads the next page, not a redirect. After a redirect
+/// from the site with the link, browsers do not send the `SameSite=Strict` cookie.
 pub(super) async fn sign_in(
     State(pages): State<Arc<Pages>>,
     UrlPath(link): UrlPath<String>,
@@ -165,7 +165,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 impl Visitors {
-    /// The file in a state folder.
+    /// Returns the sign-in file in a state folder.
     #[must_use]
     pub fn in_state_folder(state: &Path) -> Self {
         Self { file: state.join("visitors.json"), lock: state.join("visitors.lock") }
@@ -214,7 +214,7 @@ impl Visitors {
         })
     }
 
-    /// The visitor of a session; `None` if it is expired or unknown.
+    /// Finds the visitor of a session; returns `None` if the session is expired or unknown.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -262,7 +262,7 @@ impl Visitors {
         Ok(all)
     }
 
-    /// Removes the links and sessions of a name and returns their number.
+    /// Removes the links and sessions of a visitor, and returns how many were removed.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -279,12 +279,12 @@ impl Visitors {
     /// Checks that the file can be read. Otherwise, no visitor can sign in.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn check_readable(&self) -> io::Result<()> {
         self.read_file().map(drop)
     }
 
-    /// The path of the file, for removing a damaged one.
+    /// The path of the sign-in file, with which a damaged file can be removed.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
@@ -326,14 +326,14 @@ impl SignInFile {
     }
 }
 
-/// Adds a pass. If there are too many, the oldest ones are removed.
+/// Adds a pass. If there are too many passes, the oldest are removed.
 fn push_bounded(passes: &mut Vec<SignInPass>, new: SignInPass) {
     passes.push(new);
     let surplus = passes.len().saturating_sub(MAX_PASSES);
     passes.drain(..surplus);
 }
 
-/// Whether a secret belongs to a pass, in constant time.
+/// Whether a secret belongs to a pass, compared in constant time.
 fn has_secret(pass: &SignInPass, secret: &str) -> bool {
     pass.secret.as_bytes().ct_eq(hash_secret(secret).as_bytes()).into()
 }

@@ -78,7 +78,7 @@ impl RunPagePart {
         RunPagePart::Pace,
     ];
 
-    /// The name; the `id` of the element is `run-NAME`.
+    /// The name of the part; the HTML element of the part has the `id` `run-NAME`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -140,7 +140,7 @@ impl NumberView {
 }
 
 impl RunPage<'_> {
-    /// The view of the run in a language.
+    /// Builds the view of the run in this language.
     #[must_use]
     pub fn to_view(&self, language: PageLanguage) -> RunPageView {
         let (words, run) = (PageWords::in_language(language), self.run());
@@ -249,7 +249,7 @@ impl RunPage<'_> {
     }
 }
 
-/// Renders a part of a run's page; it begins with the element whose `id` is `run-NAME`.
+/// Renders a part of a run's page; the HTML begins with the element whose `id` is `run-NAME`.
 ///
 /// # Errors
 /// If the template cannot be filled, which is a bug.
@@ -262,8 +262,8 @@ pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPage
     render_part(language, "run/part.html", &One { run: view, part: part.name() })
 }
 
-/// Formats a share as a percentage with one decimal place, such as `96.4%`. `0%` and `100%` appear only if exact.
-/// `None` if `whole` is zero.
+/// Formats a share as a percentage with one decimal place, such as `96.4%`. `0%` and `100%` appear only for exact
+/// shares. `None` if `whole` is zero.
 pub(in crate::web) fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
     if whole == 0 {
         return None;
@@ -314,7 +314,7 @@ impl RunPage<'_> {
         }
     }
 
-    /// The numbers of planned and of processed messages.
+    /// Counts the planned messages and the processed messages.
     fn count_planned_and_processed(&self) -> (u64, u64) {
         let waiting = self.sum_states(&[RowState::Planned, RowState::Sending]);
         let planned = self.run().recipients.saturating_sub(self.sum_states(&[RowState::Skipped, RowState::Invalid]));
@@ -335,7 +335,7 @@ impl RunPage<'_> {
         })
     }
 
-    /// The progress, and the remaining time or the estimated end.
+    /// Describes the progress of the run, and the remaining time or the estimated end.
     #[must_use]
     pub fn describe_progress(&self, words: &PageWords) -> String {
         let (planned, processed) = self.count_planned_and_processed();
@@ -369,7 +369,7 @@ struct ProgressBar {
     rate: Option<String>,
 }
 
-/// The messages per second at the latest points; `None` if nothing was sent recently.
+/// Returns the recent throughput in messages per second, or `None` if nothing was sent recently.
 fn latest_rate(figures: &RunFigures) -> Option<f64> {
     let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
     let seconds = figures.requests.sent.point_seconds() as f64 * latest.len() as f64;
@@ -377,7 +377,8 @@ fn latest_rate(figures: &RunFigures) -> Option<f64> {
     (sent > 0 && seconds > 0.0).then(|| (sent as f64 / seconds * 10.0).round() / 10.0)
 }
 
-/// Estimates the time for this many rows from the latest throughput; `None` if nothing was sent recently.
+/// Estimates how long the waiting rows take at the latest throughput. Returns `None` if nothing was sent recently or no
+/// rows are waiting.
 fn estimate_time_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
     let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
     let (sent, points) = (latest.iter().sum::<u64>(), u64::try_from(latest.len()).ok()?);
@@ -389,7 +390,7 @@ fn estimate_time_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
     Some(Duration::from_secs(u64::try_from(seconds).ok()?))
 }
 
-/// Rounds a duration up, in steps that fit its size.
+/// Rounds a duration up to a multiple of 1 s, 5 s or 1 min, depending on its length.
 fn round_duration(left: Duration) -> Duration {
     let step = match left.as_secs() {
         0..20 => 1,

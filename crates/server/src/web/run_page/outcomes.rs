@@ -73,14 +73,14 @@ impl RunPage<'_> {
         (rows > 0).then(|| Bar::new(words.say("run.no-status"), rows, state_class(RowState::Accepted)).with_depth(1))
     }
 
-    /// Bars for those of these states that have rows.
+    /// Draws a bar for each of these states that has rows.
     fn state_bars(&self, words: &PageWords, states: &[RowState]) -> Vec<Bar> {
         let there = states.iter().map(|state| (*state, self.counts().get(*state))).filter(|(_, rows)| *rows > 0);
         let word = |state: RowState| words.item_name("state", state.name()).unwrap_or_default().to_owned();
         there.map(|(state, rows)| Bar::new(word(state), rows, state_class(state)).with_depth(1)).collect()
     }
 
-    /// Bars for the skipped rows by reason; rows without a listed reason are counted as others.
+    /// Draws bars for the most frequent skip reasons, and one bar for all other skipped rows.
     fn skipped_bars(&self, words: &PageWords, all: u64) -> Vec<Bar> {
         if all == 0 {
             return Vec::new();
@@ -138,7 +138,7 @@ struct RowsOfState {
 }
 
 impl RunPage<'_> {
-    /// The link to the rows with a reason, on a served page.
+    /// Returns the link to the rows with this state and reason, if the page has links to rows.
     fn path_of_reason(&self, state: RowState, reason: &str) -> Option<String> {
         let query = [("state", state.name()), ("reason", reason)];
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
@@ -235,7 +235,7 @@ impl RunPage<'_> {
         DoubtfulRowView { row: row.row, path, state: row.state.name(), sent, why: row.why.clone(), asked: row.asked }
     }
 
-    /// The commands that resolve them.
+    /// Lists the commands that resolve the rows in doubt.
     fn resolve_commands(&self, words: &PageWords) -> Vec<CommandView> {
         let name = self.run().name();
         let command = |what: &str, arguments: String| CommandView {

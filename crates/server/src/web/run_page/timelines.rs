@@ -104,7 +104,8 @@ impl RunPage<'_> {
         self.timed_view(words, &figures.arrivals, named, is_fallback, None, words.say("run.arrivals-chart"))
     }
 
-    /// A chart of counts over time, with its table; some kinds are stacked above all others. `None` without counts.
+    /// Builds a stacked chart of counts over time, with a table of the counts. Kinds for which `is_upper` is true are
+    /// stacked above all other kinds. Returns `None` if there are no counts.
     pub(super) fn timed_view<K: Ord + Copy>(
         &self,
         words: &PageWords,
@@ -196,8 +197,8 @@ fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigur
     TimesView { channel: channel_name(words, channel), sentences, bars: scale_bars(time_bars(words, times), None) }
 }
 
-/// A bar for each range of delivery times, including empty ranges between others. A bar counts only the messages in
-/// its range, which is its label.
+/// Draws a bar for each range of delivery times, including empty ranges between ranges with messages. The label of a
+/// bar names the range; only the messages within this range are counted.
 fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
     let all: Vec<(Option<u64>, u64)> = times.iter_spans().collect();
     let any = |(_, messages): &(Option<u64>, u64)| *messages > 0;
@@ -217,7 +218,7 @@ fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
     (first..=last).map(bar).collect()
 }
 
-/// Describes a number of messages; `None` for 0.
+/// Describes a count of messages, or returns `None` if the count is 0.
 fn describe_nonzero(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (messages > 0).then(|| in_words(messages))
 }
@@ -269,7 +270,7 @@ impl RunPage<'_> {
     }
 }
 
-/// The maximum cost of a run; `None` if prices are unknown.
+/// Builds the view of a run's cost and budget, or returns `None` if prices are unknown.
 pub(super) fn money_view(words: &PageWords, figures: &RunFigures, left: Option<Amount>) -> Option<MoneyView> {
     let requests = &figures.requests;
     if !requests.priced || requests.requests == 0 {
@@ -288,7 +289,7 @@ pub(super) fn money_view(words: &PageWords, figures: &RunFigures, left: Option<A
     })
 }
 
-/// Formats the time that a point of a chart covers, to follow "messages per".
+/// Formats the time that a point of a chart covers, as text that follows "messages per".
 fn format_step(words: &PageWords, seconds: u64) -> String {
     match seconds {
         1 => words.say("unit.second").to_owned(),

@@ -99,7 +99,7 @@ impl PageWords {
         }
     }
 
-    /// The text for a key, with these values in its placeholders, such as `{name}`.
+    /// The text for a key, with placeholders such as `{name}` replaced by these values.
     #[must_use]
     pub fn say_with(&self, key: &str, values: &[(&str, &str)]) -> String {
         fill_placeholders(self.say(key), values)
@@ -118,7 +118,7 @@ impl PageWords {
         fill_placeholders(text, &[&[("count", number.as_str())], values].concat())
     }
 
-    /// The translated name of an item, such as `item_name("state", "in_doubt")`; `None` if it has none.
+    /// The translated name of an item, such as `item_name("state", "in_doubt")`; `None` if the item has no translation.
     #[must_use]
     pub fn item_name(&self, kind: &str, word: &str) -> Option<&str> {
         match self.messages.get(&format!("{kind}.{word}")) {
@@ -134,7 +134,7 @@ impl PageWords {
     }
 }
 
-/// The plural rules of a language. They cannot be shared between threads, and are cheap to make.
+/// The plural rules of a language. The rules cannot be shared between threads, but are cheap to create.
 fn plural_rules(language: PageLanguage) -> PluralRules {
     let locale = match language {
         PageLanguage::English => locale!("en"),
@@ -143,7 +143,8 @@ fn plural_rules(language: PageLanguage) -> PluralRules {
     PluralRules::try_new_cardinal(locale.into()).expect("the library has the rules of every language")
 }
 
-/// Fills the placeholders of a text. Unknown placeholders stay. Inserted values are not searched for placeholders.
+/// Fills the placeholders of a text. Unknown placeholders are left as they are. Inserted values are not searched for
+/// placeholders.
 fn fill_placeholders(text: &str, values: &[(&str, &str)]) -> String {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once('{') {
@@ -189,7 +190,8 @@ impl PageLanguage {
         }
     }
 
-    /// The preferred language of a browser, by its `Accept-Language` (RFC 9110, 12.5.4); English if none matches.
+    /// Returns the language that a browser prefers by `Accept-Language` (RFC 9110, 12.5.4), or English if no language
+    /// matches.
     #[must_use]
     pub fn from_accept_language(header: &str) -> Self {
         let wanted = |language: &Self| language_weight(header, language.code());
@@ -202,7 +204,7 @@ impl PageLanguage {
         best.filter(|(_, weight)| *weight > 0.0).map(|(language, _)| language).unwrap_or_default()
     }
 
-    /// The language of a locale such as `uk_UA.UTF-8`; English if none matches.
+    /// Returns the language of a locale such as `uk_UA.UTF-8`, or English if no language matches.
     #[must_use]
     pub fn from_locale(locale: &str) -> Self {
         let code = locale.split(['_', '-', '.', '@']).next().unwrap_or_default();
@@ -210,7 +212,8 @@ impl PageLanguage {
     }
 }
 
-/// The weight of a language in the header, from 0 to 1. If no range names the language, the weight of `*` counts.
+/// Returns the weight of a language in an `Accept-Language` header, from 0 to 1. If no range names the language, the
+/// weight of `*` counts.
 fn language_weight(header: &str, code: &str) -> f32 {
     let ranges = header.split(',').filter_map(parse_range);
     let named = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));
@@ -225,7 +228,7 @@ fn language_weight(header: &str, code: &str) -> f32 {
     own.unwrap_or(any)
 }
 
-/// A range of the header with its quality; `None` if the quality is not a number from 0 to 1.
+/// Parses a language range with its quality; returns `None` if the quality is not a number from 0 to 1.
 fn parse_range(text: &str) -> Option<(&str, f32)> {
     let mut pieces = text.split(';').map(str::trim);
     let tag = pieces.next().filter(|tag| !tag.is_empty())?;
@@ -240,13 +243,13 @@ const THIN: &str = "\u{202f}";
 const FIRM: char = '\u{a0}';
 
 impl PageWords {
-    /// A number with thousands separators.
+    /// Formats a number with thousands separators.
     #[must_use]
     pub fn format_number(&self, number: u64) -> String {
         format_thousands(number).replace(' ', THIN)
     }
 
-    /// An amount of money with its currency, if that is known.
+    /// Formats an amount of money, with the currency if it is known.
     #[must_use]
     pub fn format_money(&self, amount: Amount, currency: Option<&str>) -> String {
         let amount = amount.trim_decimals().to_string().replace(' ', THIN).replace('-', "\u{2212}");
@@ -260,7 +263,7 @@ impl PageWords {
         }
     }
 
-    /// A number with at most three decimal places.
+    /// Formats a number with at most three decimal places.
     #[must_use]
     pub fn format_decimal(&self, number: f64) -> String {
         let text = format!("{number:.3}");
@@ -271,7 +274,7 @@ impl PageWords {
         }
     }
 
-    /// A duration of whole seconds, minutes, hours or days: `10 s`, `5 min`.
+    /// Formats a duration in whole seconds, minutes, hours or days, such as `10 s` or `5 min`.
     #[must_use]
     pub fn format_span(&self, seconds: u64) -> String {
         let (number, unit) = match seconds {
@@ -286,7 +289,7 @@ impl PageWords {
         format!("{}{FIRM}{unit}", self.format_number(number))
     }
 
-    /// A duration in units that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+    /// Formats a duration in units that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
     #[must_use]
     pub fn format_duration(&self, time: Duration) -> String {
         let seconds = time.as_secs();
@@ -307,7 +310,7 @@ impl PageWords {
         }
     }
 
-    /// The maximum cost of messages, or the channels without a price.
+    /// Formats the maximum cost of messages, or names the channels without a price.
     #[must_use]
     pub fn format_cost(&self, cost: &Cost, currency: Option<&str>) -> String {
         match cost {
@@ -328,7 +331,7 @@ impl PageWords {
 const SHORT_MONTH: usize = 3;
 
 impl PageWords {
-    /// A day: `21 November 2026`.
+    /// Formats a day, such as `21 November 2026`.
     #[must_use]
     pub fn format_day(&self, date: Date) -> String {
         let (day, month, year) = (date.day().to_string(), date.month().to_string(), date.year().to_string());
@@ -336,7 +339,7 @@ impl PageWords {
         self.say_with("moment.day", &[("day", &day), ("month", month), ("year", &year)])
     }
 
-    /// A day on an axis: `21 Nov`.
+    /// Formats a day for an axis, such as `21 Nov`.
     #[must_use]
     pub fn format_short_day(&self, date: Date) -> String {
         let month = date.month().to_string();
@@ -344,34 +347,34 @@ impl PageWords {
         format!("{}{FIRM}{month}", date.day())
     }
 
-    /// A time of day to the minute, in 24 hours: `09:05`.
+    /// Formats a time of day to the minute, in 24-hour form, such as `09:05`.
     #[must_use]
     pub fn format_time(&self, time: Time) -> String {
         time.strftime("%H:%M").to_string()
     }
 
-    /// A moment to the minute, in its zone: `21 November 2026, 09:05`.
+    /// Formats a moment to the minute in its time zone, such as `21 November 2026, 09:05`.
     #[must_use]
     pub fn format_moment(&self, moment: &Zoned) -> String {
         let (day, time) = (self.format_day(moment.date()), self.format_time(moment.time()));
         self.say_with("moment.moment", &[("day", &day), ("time", &time)])
     }
 
-    /// A moment to the second, in its zone: `21 November 2026, 09:05:07`.
+    /// Formats a moment to the second in its time zone, such as `21 November 2026, 09:05:07`.
     #[must_use]
     pub fn format_moment_with_seconds(&self, moment: &Zoned) -> String {
         let (day, time) = (self.format_day(moment.date()), moment.time().strftime("%H:%M:%S").to_string());
         self.say_with("moment.moment", &[("day", &day), ("time", &time)])
     }
 
-    /// A moment with its time zone: `21 November 2026, 09:05 (Europe/Kyiv)`.
+    /// Formats a moment with the name of its time zone, such as `21 November 2026, 09:05 (Europe/Kyiv)`.
     #[must_use]
     pub fn format_moment_in_zone(&self, moment: &Zoned) -> String {
         format!("{} ({})", self.format_moment(moment), zone_name(moment.time_zone()))
     }
 }
 
-/// The name of a time zone: its IANA name, or UTC for all its aliases.
+/// The IANA name of a time zone, or `UTC` for every alias of UTC and for a zone without a name.
 #[must_use]
 pub fn zone_name(zone: &TimeZone) -> &str {
     match zone.iana_name() {
