@@ -98,11 +98,11 @@ impl ProgressReporter {
                 bar.set_position(sending.count_done());
                 bar.set_message(self.bar_message(sending));
             }
-            ProgressDisplay::Lines(last) if is_due(last, LINE_INTERVAL) => {
+            ProgressDisplay::Lines(last) if reset_if_due(last, LINE_INTERVAL) => {
                 let (through, total) = (format_thousands(sending.count_done()), format_thousands(sending.total()));
                 self.print_line(&format!("{through} of {total} messages: {}", format_counts(sending.counts())));
             }
-            ProgressDisplay::Json(last) if is_due(last, OBJECT_INTERVAL) => print_json_line(sending.to_json()),
+            ProgressDisplay::Json(last) if reset_if_due(last, OBJECT_INTERVAL) => print_json_line(sending.to_json()),
             ProgressDisplay::Lines(_) | ProgressDisplay::Json(_) | ProgressDisplay::Nothing => {}
         }
     }
@@ -126,7 +126,7 @@ impl ProgressReporter {
 }
 
 /// Whether the interval since the last output has passed. If so, resets the time of the last output.
-fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
+fn reset_if_due(last: &Mutex<Instant>, every: Duration) -> bool {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     let due = last.elapsed() >= every;
     if due {

@@ -33,7 +33,7 @@ use campaign_net::{ConnectionLimits, Hosts, connectable_address};
 use campaign_runs::notify;
 use campaign_runs::{
     Adapters, ProfileHooks, WebhookReceiver, create_collector, current_person, load_all_hooks, read_numbers,
-    store_hook_secrets, update_results_until,
+    store_hook_secrets, update_results_until_shutdown,
 };
 use campaign_server::scheduler::{Daemon, RunStarter};
 use campaign_server::web;
@@ -105,7 +105,7 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
         }
     });
 
-    tasks.spawn(|shutdown| run_retrying(update_results_until(adapters.clone(), shutdown)));
+    tasks.spawn(|shutdown| run_retrying(update_results_until_shutdown(adapters.clone(), shutdown)));
     let (hints, received_hints) = mpsc::channel(MAX_HINTS);
     tasks.spawn(|shutdown| run_retrying(webhook::poll_statuses_until(adapters, received_hints, shutdown)));
     tasks.spawn(|shutdown| schedules.run_until_shutdown(shutdown));

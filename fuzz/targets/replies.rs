@@ -9,8 +9,8 @@ const COMMANDS: [&str; 5] = ["stop", "стоп", "unsubscribe", "відписа�
 pub(super) fn check(data: &[u8]) {
     let Ok(reply) = std::str::from_utf8(data) else { return };
     let built_in = OptOutWords::default();
-    let marketing = built_in.read_reply(reply, Purpose::Marketing);
-    let service = built_in.read_reply(reply, Purpose::Service);
+    let marketing = built_in.classify_reply(reply, Purpose::Marketing);
+    let service = built_in.classify_reply(reply, Purpose::Service);
     if let ReplyReading::OptOut(phrase) = &service {
         assert_eq!(marketing, ReplyReading::OptOut(phrase.clone()), "{reply:?} opts out of service messages only");
     }
@@ -19,10 +19,14 @@ pub(super) fn check(data: &[u8]) {
         assert!(matches!(service, ReplyReading::OptOut(_)), "{reply:?} is a command, but {service:?}");
     }
     let spaced = format!("  {} \n", reply.replace(' ', "  "));
-    assert_eq!(built_in.read_reply(&spaced, Purpose::Marketing), marketing, "spaces change the meaning of {reply:?}");
+    assert_eq!(
+        built_in.classify_reply(&spaced, Purpose::Marketing),
+        marketing,
+        "spaces change the meaning of {reply:?}"
+    );
     if matches!(marketing, ReplyReading::OptOut(_)) {
         let longer = format!("{reply} zqxvk");
-        let read = built_in.read_reply(&longer, Purpose::Marketing);
+        let read = built_in.classify_reply(&longer, Purpose::Marketing);
         assert!(!matches!(read, ReplyReading::OptOut(_)), "an unknown word is ignored in {longer:?}");
     }
     check_further_words(reply, &marketing);
@@ -32,10 +36,10 @@ pub(super) fn check(data: &[u8]) {
 fn check_further_words(reply: &str, built_in: &ReplyReading<'_>) {
     let count = OptOutWords::count_words(reply);
     let opt_outs = OptOutWords::default().with_words([reply.to_owned()]);
-    let read = opt_outs.read_reply(reply, Purpose::Service);
+    let read = opt_outs.classify_reply(reply, Purpose::Service);
     assert_eq!(matches!(read, ReplyReading::OptOut(_)), count > 0 || matches!(built_in, ReplyReading::OptOut(_)));
     let opt_ins = OptOutWords::default().with_opt_in_words([reply.to_owned()]);
-    let read = opt_ins.read_reply(reply, Purpose::Marketing);
+    let read = opt_ins.classify_reply(reply, Purpose::Marketing);
     if (1..=MAX_OPT_OUT_WORDS).contains(&count) && !matches!(built_in, ReplyReading::OptOut(_) | ReplyReading::Unclear)
     {
         assert!(matches!(read, ReplyReading::OptIn(_)), "{reply:?} does not opt in, but is the word: {read:?}");

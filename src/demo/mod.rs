@@ -294,18 +294,18 @@ impl Demo {
         let mut interrupt = self.interrupt.clone();
         tokio::select! {
             done = waiting => Ok(done),
-            _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Err(self.stopped_by_signal()),
+            _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Err(self.signal_failure()),
         }
     }
 
     fn check_interrupt(&self) -> Result<(), CommandFailure> {
         match *self.interrupt.borrow() {
             Interrupt::None => Ok(()),
-            Interrupt::Graceful(_) | Interrupt::Immediate(_) => Err(self.stopped_by_signal()),
+            Interrupt::Graceful(_) | Interrupt::Immediate(_) => Err(self.signal_failure()),
         }
     }
 
-    fn stopped_by_signal(&self) -> CommandFailure {
+    fn signal_failure(&self) -> CommandFailure {
         let signal = match *self.interrupt.borrow() {
             Interrupt::Graceful(signal) | Interrupt::Immediate(signal) => signal,
             Interrupt::None => 2,

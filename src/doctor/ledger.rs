@@ -35,11 +35,11 @@ pub(super) struct LedgerCheck {
 pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
     let place = match context.ledger_location() {
         Ok(place) => place,
-        Err(failure) => return closed(explain(context, failure)),
+        Err(failure) => return closed_ledger(explain(context, failure)),
     };
     match context.open_ledger_unchanged().await {
-        Err(failure) => closed(explain(context, failure)),
-        Ok(FoundLedger::Older) => closed(CheckResult::warning(
+        Err(failure) => closed_ledger(explain(context, failure)),
+        Ok(FoundLedger::Older) => closed_ledger(CheckResult::warning(
             CHECK,
             format!("the ledger in `{place}` was last used by an earlier version of campaign"),
             format!(
@@ -53,7 +53,7 @@ pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
             latest_run: None,
         },
         Ok(FoundLedger::Usable { ledger, older_tables }) => match examine(context, ledger.as_ref()).await {
-            Err(error) => closed(explain(context, error)),
+            Err(error) => closed_ledger(explain(context, error)),
             Ok((runs, latest_run)) => LedgerCheck {
                 result: describe_usable(context, &place, runs, older_tables),
                 access: LedgerAccess::Open(ledger),
@@ -63,7 +63,7 @@ pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
     }
 }
 
-fn closed(result: CheckResult) -> LedgerCheck {
+fn closed_ledger(result: CheckResult) -> LedgerCheck {
     LedgerCheck { result, access: LedgerAccess::Closed, latest_run: None }
 }
 

@@ -180,7 +180,7 @@ fn is_used_after(used: bool, change: &RowChange, chain: Chain) -> bool {
         // The gateway queued the message and then rejected it. A rejection on an earlier channel does not reject the
         // message.
         RowChange::Found { status, channel, .. } => {
-            status != Status::Rejected.name() || !chain.ends_with(channel.as_ref())
+            status != Status::Rejected.name() || !chain.is_exhausted_by(channel.as_ref())
         }
         RowChange::AssumedSent { .. } => true,
         RowChange::NotSent { .. } => false,

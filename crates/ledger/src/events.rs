@@ -192,7 +192,7 @@ impl RowChange {
     pub(super) fn resulting_state(&self, chain: Chain) -> Option<RowState> {
         match self {
             RowChange::Found { status, channel, .. } => {
-                let failed = Status::from_name(status).is_failure() && chain.ends_with(channel.as_ref());
+                let failed = Status::from_name(status).is_failure() && chain.is_exhausted_by(channel.as_ref());
                 Some(if failed { RowState::Failed } else { RowState::Accepted })
             }
             RowChange::NotFound { .. } => None,

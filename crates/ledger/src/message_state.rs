@@ -83,7 +83,7 @@ impl MessageState {
     fn is_final_failure(&self, receipt: &Receipt) -> bool {
         self.is_rejected_at_intake(&receipt.status)
             || receipt.source == ReceiptSource::AskedLast
-            || self.chain.ends_with(receipt.channel.as_ref())
+            || self.chain.is_exhausted_by(receipt.channel.as_ref())
     }
 
     /// Whether the status rejects a queued message before any channel was tried (contract 6.5), even if the report
@@ -127,10 +127,15 @@ mod tests {
 
     /// The state of a message to the synchronous endpoint after these receipts.
     fn after(state: RowState, chain: impl Into<Chain>, receipts: &[StoredReceipt]) -> RowState {
-        after_on(Endpoint::Sync, state, chain, receipts)
+        state_after_on_endpoint(Endpoint::Sync, state, chain, receipts)
     }
 
-    fn after_on(endpoint: Endpoint, state: RowState, chain: impl Into<Chain>, receipts: &[StoredReceipt]) -> RowState {
+    fn state_after_on_endpoint(
+        endpoint: Endpoint,
+        state: RowState,
+        chain: impl Into<Chain>,
+        receipts: &[StoredReceipt],
+    ) -> RowState {
         let mut message = MessageState::new(state, chain.into(), endpoint);
         for receipt in receipts {
             message.add_receipt(receipt);
@@ -210,7 +215,7 @@ mod tests {
         fn failure_is_final_only_if_it_ends_the_chain(receipts in receipts(), kind in kinds()) {
             let ends = |kept: &StoredReceipt| {
                 let chain = Chain::from(kind);
-                kept.receipt.status.is_failure() && chain.ends_with(kept.receipt.channel.as_ref())
+                kept.receipt.status.is_failure() && chain.is_exhausted_by(kept.receipt.channel.as_ref())
             };
             let failed = after(RowState::Accepted, kind, &receipts) == RowState::Failed;
             prop_assert!(!failed || receipts.iter().any(ends));
@@ -280,7 +285,7 @@ mod tests {
         {
             for channel in ["viber", "viber+sms", "sms", ""] {
                 let rejected = [receipt(channel, Status::Rejected, 1)];
-                let state = after_on(Endpoint::Async, doubtful, VIBER_SMS, &rejected);
+                let state = state_after_on_endpoint(Endpoint::Async, doubtful, VIBER_SMS, &rejected);
                 assert_eq!(state, RowState::Failed, "{doubtful} {channel}");
                 let mut asked = MessageState::new(doubtful, VIBER_SMS.into(), Endpoint::Async);
                 let channel = ReportedChannel::parse(channel);
@@ -292,7 +297,11 @@ mod tests {
             let rejected = [receipt("viber", Status::Rejected, 1)];
             assert_eq!(after(doubtful, VIBER_SMS, &rejected), RowState::Accepted, "SMS can still be tried: {doubtful}");
             let tried = [receipt("viber", Status::Routing, 1), receipt("viber", Status::Rejected, 2)];
-            assert_eq!(after_on(Endpoint::Async, doubtful, VIBER_SMS, &tried), RowState::Accepted, "{doubtful}");
+            assert_eq!(
+                state_after_on_endpoint(Endpoint::Async, doubtful, VIBER_SMS, &tried),
+                RowState::Accepted,
+                "{doubtful}"
+            );
         }
     }
 

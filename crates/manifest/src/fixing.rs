@@ -77,12 +77,12 @@ fn keeps_values(before: &Node, after: &Node, applied: &[&Fix]) -> bool {
     let is_touched =
         |node: &Node| edits().any(|edit| edit.span.start <= node.span.end && node.span.start <= edit.span.end);
     let mut left = new.iter();
-    let is_kept = |node: &&Node| left.any(|other| is_same_value(node, other));
+    let is_kept = |node: &&Node| left.any(|other| have_same_value(node, other));
     // A fix can split a key from its value, which was read as part of the key before.
     new.len() <= old.len() + applied.len() && old.iter().filter(|node| !is_touched(node)).all(is_kept)
 }
 
-fn is_same_value(one: &Node, other: &Node) -> bool {
+fn have_same_value(one: &Node, other: &Node) -> bool {
     one.as_scalar().map(|value| &value.text) == other.as_scalar().map(|value| &value.text)
 }
 

@@ -28,7 +28,7 @@ impl SourceMap {
     }
 
     /// Sets the texts that other texts include, so that parts of included texts can be located too.
-    pub fn add_included_texts(&mut self, texts: BTreeMap<String, SourceText>) {
+    pub fn set_included_texts(&mut self, texts: BTreeMap<String, SourceText>) {
         self.included = texts;
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::campaign_tests::refuse_failed_tests;
-use super::fetch::reconcile_past;
+use super::fetch::reconcile_past_runs;
 use super::find::{absolute_file_path, refuse_other_file};
 use super::guard::{StartExclusions, suppression_policy};
 use super::inputs::Includes;
@@ -433,7 +433,7 @@ impl Session {
     /// Fetches the list again, unless it is a file, and returns the campaign with the list.
     pub(super) async fn fetch_list(&self) -> Result<Arc<Inputs>, Error> {
         let (inputs, adapters) = (self.inputs(), &self.adapters);
-        reconcile_past(adapters, inputs).await?;
+        reconcile_past_runs(adapters, inputs).await?;
         fetch_list(inputs, adapters.fetch_context()).await
     }
 }

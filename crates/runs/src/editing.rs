@@ -75,20 +75,20 @@ impl DraftCampaign {
         let LoadedInputs { mut inputs, is_whole, .. } = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
-                let findings = remove_duplicates(into_findings(error));
+                let findings = remove_irrelevant_findings(into_findings(error));
                 return Self { inputs: None, is_valid: false, findings, included: BTreeSet::new(), unsaved, now };
             }
         };
         let texts = find_included_texts(&inputs.campaign);
         let included = texts.values().map(|text| text.path().to_owned()).collect();
-        inputs.campaign.places.add_included_texts(texts);
+        inputs.campaign.places.set_included_texts(texts);
         let is_valid = is_whole && !inputs.warnings.iter().any(Finding::is_error);
         let mut findings = match is_valid {
             true => check_inputs(&inputs, None, RunStart::for_campaign(&inputs.campaign, now)),
             false => [inputs.warnings.clone(), inputs.check_until(day).into_iter().collect()].concat(),
         };
         findings.extend(inputs.find_other_problems(false));
-        Self { inputs: Some(inputs), is_valid, findings: remove_duplicates(findings), included, unsaved, now }
+        Self { inputs: Some(inputs), is_valid, findings: remove_irrelevant_findings(findings), included, unsaved, now }
     }
 
     /// The problems that do not depend on the list.
@@ -121,7 +121,7 @@ impl DraftCampaign {
             findings.clone_from(&self.findings);
             findings.extend(inputs.find_other_problems(true));
         }
-        (!stop.load(Ordering::Relaxed)).then(|| remove_duplicates(findings))
+        (!stop.load(Ordering::Relaxed)).then(|| remove_irrelevant_findings(findings))
     }
 
     /// Everything that the findings of [`Self::check_list`] depend on, for detecting changes.
@@ -263,7 +263,7 @@ fn into_findings(error: Error) -> Vec<Finding> {
 
 /// Removes duplicate findings, and those about the API key. An editor does not have the environment in which a run
 /// reads its API key.
-fn remove_duplicates(findings: Vec<Finding>) -> Vec<Finding> {
+fn remove_irrelevant_findings(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
         if finding.rule != &rules::API_KEY && !kept.contains(&finding) {

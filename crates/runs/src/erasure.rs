@@ -394,7 +394,7 @@ impl OldRuns {
                 continue;
             }
             let name = run.name();
-            match find_purge_blocker(ledger, run).await? {
+            match load_purgeable_view(ledger, run).await? {
                 Ok(view) => old.purgeable.push(view),
                 Err(why) => old.kept.push((name, why)),
             }
@@ -418,7 +418,7 @@ async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, Ledg
 }
 
 /// Returns the view of a run that can be purged, or the reason why the run cannot be purged.
-async fn find_purge_blocker(ledger: &dyn Ledger, run: Run) -> Result<Result<RunView, PurgeBlocker>, LedgerError> {
+async fn load_purgeable_view(ledger: &dyn Ledger, run: Run) -> Result<Result<RunView, PurgeBlocker>, LedgerError> {
     if is_owned(ledger, &run).await? || !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Ok(Err(PurgeBlocker::InUse));
     }

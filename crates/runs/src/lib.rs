@@ -100,7 +100,7 @@ pub use profiles::{
 pub use receipts::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, create_collector};
 pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
-pub use results::{ProtectedFiles, StaleResults, update_results_until};
+pub use results::{ProtectedFiles, StaleResults, update_results_until_shutdown};
 pub use resume::open_copies;
 pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_ordered_retry};
 pub use schedule::{

@@ -158,7 +158,7 @@ impl WebhookReceiver {
         let (purpose, now) = (run.suppression.purpose, (self.clock)());
         let wishes = receipt.replies.iter().filter_map(|reply| {
             let at = reply.at.unwrap_or(now);
-            match self.words.read_reply(&reply.text, purpose) {
+            match self.words.classify_reply(&reply.text, purpose) {
                 ReplyReading::OptOut(word) => Some((at, true, word)),
                 ReplyReading::OptIn(word) => Some((at, false, word)),
                 ReplyReading::Unclear | ReplyReading::Other => None,
@@ -416,8 +416,9 @@ async fn count_opt_outs(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerErr
     let (words, mut people) = (OptOutWords::default(), 0);
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     while let Some(reported) = receipts.next_receipts().await? {
-        let opts_out =
-            |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose).into_opt_out().is_some();
+        let opts_out = |reply: &RecipientReply| {
+            words.classify_reply(&reply.text, run.suppression.purpose).into_opt_out().is_some()
+        };
         people += reported
             .iter()
             .filter(|(_, kept)| kept.iter().any(|kept| kept.receipt.replies.iter().any(opts_out)))

@@ -84,7 +84,7 @@ async fn write_results_to(adapters: &Adapters, now: &Run, path: &Path) -> Result
 }
 
 /// Updates results that receipts have made outdated, until the shutdown.
-pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Output = ()>) {
+pub async fn update_results_until_shutdown(adapters: Adapters, shutdown: impl Future<Output = ()>) {
     let work = async {
         loop {
             let began = Instant::now();

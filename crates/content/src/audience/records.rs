@@ -542,7 +542,7 @@ mod quoted_lines_tests {
 mod erasure_tests {
     use super::*;
 
-    fn remove_rows(list: &str, rows: &[u32]) -> String {
+    fn erase_rows(list: &str, rows: &[u32]) -> String {
         let settings = ListSettings { columns: Vec::new(), region: None, may_be_empty: true };
         let mut left = Vec::new();
         let open = || Ok(list.as_bytes());
@@ -566,7 +566,7 @@ mod erasure_tests {
             ("phone,name\n\n  \n1,A\n", &[4], "phone,name\n\n  \nforgotten,\n"),
             ("phone,name\n1,A\n", &[], "phone,name\n1,A\n"),
         ] {
-            assert_eq!(remove_rows(list, rows), expected, "{list:?}");
+            assert_eq!(erase_rows(list, rows), expected, "{list:?}");
         }
     }
 
@@ -574,7 +574,7 @@ mod erasure_tests {
     fn forgotten_rows_are_erased_anywhere_in_a_long_list() {
         let line = |row: u32, name: &str| format!("{},{name}\n", 380_501_000_000 + u64::from(row));
         let list = (2..30_000).map(|row| line(row, "Person")).collect::<String>();
-        let left = remove_rows(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
+        let left = erase_rows(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
         let mut lines = left.lines().zip(1_u32..).skip(1);
         assert!(lines.all(|(text, row)| (text == "forgotten,") == [2, 15_000, 29_999].contains(&row)));
     }

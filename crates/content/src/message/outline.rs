@@ -181,8 +181,8 @@ impl OutlineReader {
             TokenKind::Name("endfor") => self.close_loop(opening, read - tag.len()),
             TokenKind::Name("set") => self.read_set(arguments, end, false),
             TokenKind::Name("set_global") => self.read_set(arguments, end, true),
-            TokenKind::Name("include") => self.read_load(arguments, OutlineAction::Include),
-            TokenKind::Name("extends") => self.read_load(arguments, OutlineAction::Extends),
+            TokenKind::Name("include") => self.read_include(arguments, OutlineAction::Include),
+            TokenKind::Name("extends") => self.read_include(arguments, OutlineAction::Extends),
             TokenKind::Name("block") => self.open_block(arguments),
             TokenKind::Name("endblock") => self.blocks = self.blocks.saturating_sub(1),
             TokenKind::Name("elif") => {
@@ -239,7 +239,7 @@ impl OutlineReader {
         self.push_event(OutlineAction::Define { name: (*name).to_owned(), global }, span);
     }
 
-    fn read_load(&mut self, arguments: &[TemplateToken<'_>], what: impl FnOnce(String) -> OutlineAction) {
+    fn read_include(&mut self, arguments: &[TemplateToken<'_>], what: impl FnOnce(String) -> OutlineAction) {
         if let [TemplateToken { kind: TokenKind::Text(name), span }, ..] = arguments {
             self.push_event(what(name.clone()), span);
         }

@@ -146,11 +146,11 @@ impl<'s> SlipFinder<'s> {
             Some(name) => self.correct_tag_name(name, &pieces),
             None => 0,
         };
-        pieces[rest..].iter().for_each(|piece| self.check_letters(piece));
+        pieces[rest..].iter().for_each(|piece| self.correct_letters(piece));
         let has_condition = name.as_deref().is_none_or(|name| CONDITIONAL.contains(&name) || name == "else");
         let sets = name.as_deref().is_some_and(|name| name.starts_with("set"));
         if has_condition || sets {
-            self.check_expression(&pieces[rest..], sets);
+            self.correct_operators(&pieces[rest..], sets);
         }
     }
 
@@ -185,7 +185,7 @@ impl<'s> SlipFinder<'s> {
     }
 
     /// Corrects a word with Cyrillic letters that look like Latin ones.
-    fn check_letters(&mut self, piece: &TagPiece) {
+    fn correct_letters(&mut self, piece: &TagPiece) {
         let written = self.source_of(piece);
         if piece.kind != PieceKind::Word || written.is_ascii() {
             return;
@@ -247,7 +247,7 @@ impl<'s> SlipFinder<'s> {
     }
 
     /// Corrects the operators of an expression, except for the first `=` of a tag that sets a value.
-    fn check_expression(&mut self, pieces: &[TagPiece], mut sets: bool) {
+    fn correct_operators(&mut self, pieces: &[TagPiece], mut sets: bool) {
         // For each open bracket, whether it contains arguments.
         let mut brackets: Vec<bool> = Vec::new();
         let mut at = 0;

@@ -246,7 +246,7 @@ impl Chain {
     /// True for the last channel of the chain, and if the report names no channel (contract 6.2). False for an earlier
     /// channel, for one outside the chain, and for an unknown channel name.
     #[must_use]
-    pub fn ends_with(self, reported: Option<&ReportedChannel>) -> bool {
+    pub fn is_exhausted_by(self, reported: Option<&ReportedChannel>) -> bool {
         match reported {
             None => true,
             Some(ReportedChannel::Known(channel)) => self.channels().last() == Some(*channel),
@@ -456,14 +456,16 @@ mod tests {
             (Some(ReportedChannel::Other("MAX".into())), false),
             (None, true),
         ] {
-            assert_eq!(chain.ends_with(reported.as_ref()), ends, "{reported:?}");
+            assert_eq!(chain.is_exhausted_by(reported.as_ref()), ends, "{reported:?}");
         }
     }
 
     #[test]
     fn no_named_channel_ends_an_unknown_chain() {
-        assert!(Channel::ALL.into_iter().all(|channel| !Chain::UNKNOWN.ends_with(reported_channel(channel).as_ref())));
-        assert!(Chain::UNKNOWN.ends_with(None));
+        assert!(
+            Channel::ALL.into_iter().all(|channel| !Chain::UNKNOWN.is_exhausted_by(reported_channel(channel).as_ref()))
+        );
+        assert!(Chain::UNKNOWN.is_exhausted_by(None));
         assert!(Chain::UNKNOWN.has_fallback());
         assert_eq!(Chain::from(OperationKind::Pipeline), Chain::UNKNOWN);
     }

@@ -415,7 +415,7 @@ mod tests {
     }
 
     /// Flow control after warm-up.
-    fn warmed_up(options: SendOptions) -> FlowControl {
+    fn warmed_up_control(options: SendOptions) -> FlowControl {
         let mut control = FlowControl::new(options.into());
         while control.warm_up.is_warming_up() {
             apply_reply(&mut control, &GatewayReply::for_all(1, &outcome(0), Signal::Go), at_second(0));
@@ -483,7 +483,7 @@ mod tests {
         for (signal, kind, expected) in table {
             let signal = all_signals().swap_remove(signal);
             let follow_ups = apply_reply(
-                &mut warmed_up(options()),
+                &mut warmed_up_control(options()),
                 &GatewayReply::for_all(1, &outcome(kind), signal.clone()),
                 at_second(9),
             );
@@ -514,7 +514,11 @@ mod tests {
         assert_eq!(apply_reply(&mut control, &queued, at_second(9)), [], "a start that stops asks nothing more");
         let rehearsal = SendOptions { first_messages: Duration::ZERO, ..options() };
         assert_eq!(apply_reply(&mut FlowControl::new(rehearsal.into()), &queued, at_second(5)), []);
-        assert_eq!(apply_reply(&mut warmed_up(options()), &queued, at_second(5)), [], "only the first messages");
+        assert_eq!(
+            apply_reply(&mut warmed_up_control(options()), &queued, at_second(5)),
+            [],
+            "only the first messages"
+        );
     }
 
     #[test]
@@ -559,7 +563,7 @@ mod tests {
 
     #[test]
     fn one_envelope_probes_the_gateway_after_an_outage() {
-        let mut control = warmed_up(options());
+        let mut control = warmed_up_control(options());
         assert!(control.may_begin(1, 2) && !control.may_begin(2, 0) && !control.may_begin(1, 3));
         apply_reply(
             &mut control,

@@ -73,7 +73,7 @@ impl Snapshot {
             }
         }
         let counts = states.count_states(run.recipients, &left_out);
-        let renumbered = find_renumbered(run, &states, &mut digests);
+        let renumbered = find_renumbered_rows(run, &states, &mut digests);
         let planned = states.events().rows().filter(|row| states.recorded_state(*row) == Some(RowState::Planned));
         let repeated = planned.filter(|row| states.events().repeats_doubt(*row)).map(Row::get).collect();
         let parts = states.billed_parts();
@@ -96,7 +96,7 @@ impl Snapshot {
 
 /// The rows whose message identifiers are not in the run's own range. Removes the digests of rows that get a new
 /// message, because there is nothing to compare the message with.
-fn find_renumbered(
+fn find_renumbered_rows(
     run: &Run,
     states: &RowStates,
     digests: &mut HashMap<Row, [u8; 8]>,

@@ -268,7 +268,7 @@ impl ConfirmedStatus {
             DeliveryState::Pending => ConfirmedStatus::InProgress,
             DeliveryState::Failed => {
                 let is_last = receipt.source == ReceiptSource::AskedLast;
-                if is_last || message.chain.ends_with(receipt.channel.as_ref()) {
+                if is_last || message.chain.is_exhausted_by(receipt.channel.as_ref()) {
                     ConfirmedStatus::Failed
                 } else {
                     ConfirmedStatus::InProgress

@@ -132,7 +132,7 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
     }
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     let looks_like_opt_out =
-        |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose).may_opt_out();
+        |reply: &RecipientReply| words.classify_reply(&reply.text, run.suppression.purpose).may_opt_out();
     while let Some(rows) = receipts.next_receipts().await? {
         for (row, receipts) in rows {
             if !receipts.iter().any(|kept| kept.receipt.replies.iter().any(looks_like_opt_out)) {

@@ -57,7 +57,7 @@ impl RowRecord {
         self.state == RowState::Failed
             && self.chain.has_fallback()
             && last.is_some_and(|last| {
-                last.source == ReceiptSource::AskedLast && !self.chain.ends_with(last.channel.as_ref())
+                last.source == ReceiptSource::AskedLast && !self.chain.is_exhausted_by(last.channel.as_ref())
             })
     }
 

@@ -92,7 +92,7 @@ pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableRe
     let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
     let body = body.trim_start_matches('\u{feff}').trim();
     if !body.starts_with(['{', '[']) {
-        let json = from_form(body).ok_or(UnreadableReceipt("it is neither JSON nor form data"))?;
+        let json = form_data_to_json(body).ok_or(UnreadableReceipt("it is neither JSON nor form data"))?;
         return from_json(&json);
     }
     from_json(body)
@@ -147,7 +147,7 @@ fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
         error,
         digit: read_text(payload.reply),
         duration: payload.duration.and_then(read_seconds),
-        replies: form_to_json(payload.replies),
+        replies: read_replies(payload.replies),
     };
     Ok(IdentifiedReceipt { id: payload.id.filter(|id| id.get() != "null").map(read_whole_number), receipt })
 }
@@ -157,7 +157,7 @@ fn read_seconds(raw: &RawValue) -> Option<u64> {
     (0.0..4_294_967_296.0).contains(&seconds).then_some(seconds as u64)
 }
 
-fn form_to_json(raw: Option<&RawValue>) -> Vec<RecipientReply> {
+fn read_replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
     let items: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     items.into_iter().filter_map(|item| read_reply(item.get())).collect()
 }
@@ -174,7 +174,7 @@ fn read_reply(json: &str) -> Option<RecipientReply> {
 }
 
 /// Form data as the JSON that it represents: `id=1&status=READ`, `data[0][id]=1`, or `data={…}`. `None` for other text.
-fn from_form(body: &str) -> Option<String> {
+fn form_data_to_json(body: &str) -> Option<String> {
     let mut whole = Map::new();
     let mut items: BTreeMap<u32, Map<String, Value>> = BTreeMap::new();
     for (key, value) in form_urlencoded::parse(body.as_bytes()) {

@@ -136,7 +136,7 @@ impl LedgerContents {
         match update {
             RunUpdate::CampaignFile(file) => stored.run.file = Some(file),
             RunUpdate::ResultsFile(file) => stored.run.results = Some(file),
-            RunUpdate::Retired => stored.run.mark_replaced(parse_instant(now)?),
+            RunUpdate::Retired => stored.run.mark_replaced(timestamp_from_micros(now)?),
             RunUpdate::Stop(request) => return Ok(stored.run.apply_stop_request(request)),
             RunUpdate::Counts { counts, parts, receipts } => stored.run.set_counts(counts, parts, receipts),
             RunUpdate::Figures(figures) => drop(self.figures.insert(run, figures)),
@@ -191,7 +191,7 @@ impl LedgerContents {
         let epoch = self.next_epoch();
         let others = self.list_blocks(run, is_taken);
         let stored = self.stored_run_mut(run)?;
-        let doubtful = stored.claim_run(parse_instant(now)?, epoch, &others);
+        let doubtful = stored.claim_run(timestamp_from_micros(now)?, epoch, &others);
         Ok(Claim { lease: Lease { run, rows: stored.run.row_span(), epoch }, in_doubt: doubtful })
     }
 
@@ -202,7 +202,7 @@ impl LedgerContents {
         (shared, random): (&SharedRun, u64),
         (place, wanted): (u32, BlockRequest),
     ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
-        let (at, BlockRequest { rows, id, .. }) = (parse_instant(now)?, wanted);
+        let (at, BlockRequest { rows, id, .. }) = (timestamp_from_micros(now)?, wanted);
         let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
         if let Some(refusal) = self.list_draw_refusals(now, shared, wanted)?.into_iter().next() {
             return Ok(Err(refusal));
@@ -256,7 +256,7 @@ impl LedgerContents {
     ) -> Result<Vec<DrawRefusal>, LedgerError> {
         let taken = id.is_some_and(|id| !self.are_ids_free(IdRange { first: id.get(), len: 1 }));
         let next = per_hour.and_then(|most| next_draw_time(&self.list_draw_times(shared), now, most));
-        Ok(list_refusals(taken, next.map(parse_instant).transpose()?))
+        Ok(list_refusals(taken, next.map(timestamp_from_micros).transpose()?))
     }
 
     /// The times when blocks were drawn for a gateway profile, in ascending order.
@@ -319,7 +319,7 @@ impl LedgerContents {
         let stored = self.stored_run_mut(intent.lease.run)?;
         let (account, count) = (intent.account.clone(), intent.rows.len());
         let envelope = stored.next_envelope();
-        stored.insert_envelope(parse_instant(now)?, envelope, intent)?;
+        stored.insert_envelope(timestamp_from_micros(now)?, envelope, intent)?;
         let not_before = self.paces.get(&*account.name).map_or(0, |pace| pace.not_before);
         let wait = match takes_slot(&account, not_before, now) {
             true => self.reserve_rate(now, &account, u32::try_from(count).unwrap_or(u32::MAX)),
@@ -347,7 +347,7 @@ impl LedgerContents {
 
     pub fn settle_envelope(&mut self, now: i64, mut settlement: Settlement) -> Result<(), LedgerError> {
         self.opt_outs.add_opt_outs(std::mem::take(&mut settlement.opt_outs));
-        self.stored_run_mut(settlement.run)?.settle_envelope(parse_instant(now)?, settlement)
+        self.stored_run_mut(settlement.run)?.settle_envelope(timestamp_from_micros(now)?, settlement)
     }
 
     pub fn record_events(
@@ -362,7 +362,7 @@ impl LedgerContents {
         if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(shares)) {
             return Ok(Ownership::Lost);
         }
-        stored.record_events(parse_instant(now)?, events);
+        stored.record_events(timestamp_from_micros(now)?, events);
         Ok(Ownership::Held)
     }
 
@@ -375,7 +375,7 @@ impl LedgerContents {
         let stored = self.stored_run_mut(run)?;
         stored.run.orders.push(ids);
         let number = u32::try_from(stored.run.orders.len()).unwrap_or(u32::MAX);
-        stored.record_events(parse_instant(now)?, order.into_events(number));
+        stored.record_events(timestamp_from_micros(now)?, order.into_events(number));
         Ok(Ownership::Held)
     }
 
@@ -431,7 +431,7 @@ fn missing_run(run: RunId) -> LedgerError {
     LedgerError::Unreadable(format!("there is no run {}", run.0))
 }
 
-pub(super) fn parse_instant(now: i64) -> Result<Timestamp, LedgerError> {
+pub(super) fn timestamp_from_micros(now: i64) -> Result<Timestamp, LedgerError> {
     Timestamp::from_microsecond(now).map_err(|error| LedgerError::Unreadable(error.to_string()))
 }
 
@@ -485,7 +485,10 @@ impl LedgerContents {
             let mut left = BTreeMap::new();
             let days = sharing().flat_map(|stored| stored.count_by_day(per_day));
             days.for_each(|(day, count)| *left.entry(day).or_default() += count);
-            over = tighter_bound(over, find_exceeded_daily_limit(per_day, &left, parse_instant(now)?, leaves, rows));
+            over = tighter_bound(
+                over,
+                find_exceeded_daily_limit(per_day, &left, timestamp_from_micros(now)?, leaves, rows),
+            );
         }
         Ok(over.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
     }

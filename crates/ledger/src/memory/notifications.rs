@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::contents::{LedgerContents, parse_instant};
+use super::contents::{LedgerContents, timestamp_from_micros};
 use crate::rules::NumberErasure;
 use crate::{LedgerError, NewNotification, Notification, NotificationOutcome, NotificationUpdate};
 use campaign_core::domain::NotificationEvent;
@@ -44,7 +44,7 @@ impl LedgerContents {
     }
 
     pub(super) fn queue_notifications(&mut self, now: i64, new: Vec<NewNotification>) -> Result<(), LedgerError> {
-        let at = parse_instant(now)?;
+        let at = timestamp_from_micros(now)?;
         for what in new {
             let key = i64::try_from(self.notifications.len()).unwrap_or(i64::MAX);
             let notification = Notification { key, at, attempts: 0, content: what };
@@ -55,7 +55,7 @@ impl LedgerContents {
 
     /// The groups of notifications that are due.
     fn list_due_groups(&self, now: i64, apart: Duration) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
-        let now = parse_instant(now)?;
+        let now = timestamp_from_micros(now)?;
         let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(apart);
         let reported: BTreeSet<_> = self
             .notifications
@@ -77,7 +77,7 @@ impl LedgerContents {
         apart: Duration,
         held: Duration,
     ) -> Result<Vec<Notification>, LedgerError> {
-        let (due, now) = (self.list_due_groups(now, apart)?, parse_instant(now)?);
+        let (due, now) = (self.list_due_groups(now, apart)?, timestamp_from_micros(now)?);
         let mine = self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
         Ok(mine
             .map(|one| {
@@ -89,7 +89,7 @@ impl LedgerContents {
     }
 
     fn record_attempt(&mut self, now: i64, keys: &[i64], outcome: NotificationOutcome) -> Result<(), LedgerError> {
-        let now = parse_instant(now)?;
+        let now = timestamp_from_micros(now)?;
         for one in self.notifications.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
             one.taken_until = None;
             match outcome {

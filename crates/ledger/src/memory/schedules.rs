@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::adapter::MemoryLedger;
-use super::contents::{LedgerContents, parse_instant};
+use super::contents::{LedgerContents, timestamp_from_micros};
 use crate::rules::{may_fire, may_skip, oldest_kept_plan_time};
 use crate::{
     ActiveSchedule, Approval, ApprovalFilter, ApprovalUse, DamagedOccurrence, DamagedPlan, DamagedSchedule,
@@ -117,7 +117,7 @@ fn to_stored_approval((approval, uses): &(Approval, Vec<ApprovalUse>)) -> Stored
 
 impl LedgerContents {
     pub(super) fn use_approval(&mut self, now: i64, token: &str, run: Option<RunId>) -> Result<bool, LedgerError> {
-        let at = parse_instant(now)?;
+        let at = timestamp_from_micros(now)?;
         let known = self.plans.approvals.iter_mut().find(|(approval, _)| approval.token == token);
         let Some(known) = known.filter(|known| to_stored_approval(known).is_valid(at)) else { return Ok(false) };
         known.1.push(ApprovalUse { at, run });

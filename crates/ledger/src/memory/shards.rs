@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use super::adapter::MemoryLedger;
-use super::contents::{LedgerContents, parse_instant};
+use super::contents::{LedgerContents, timestamp_from_micros};
 use super::stored_run::StoredRun;
 use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::{
@@ -91,7 +91,7 @@ impl LedgerContents {
         (rows, looks): (u32, bool),
         is_there: impl Fn(u32) -> bool,
     ) -> Result<ShardDraw, LedgerError> {
-        let (at, Lease { run, epoch, .. }) = (parse_instant(now)?, worker.lease);
+        let (at, Lease { run, epoch, .. }) = (timestamp_from_micros(now)?, worker.lease);
         let stored = self.stored_run_mut(run)?;
         match check_draw(&stored.run, worker.sharding) {
             DrawReadiness::Now => {}
@@ -151,7 +151,7 @@ impl LedgerContents {
             Ok(OwnedBlock { rows: block.rows, place: *place, worker: None, drawn_at: None })
         };
         let shard = |share: &DrawnShard| {
-            let (worker, drawn_at) = (Some(share.worker.clone()), Some(parse_instant(share.drawn_at)?));
+            let (worker, drawn_at) = (Some(share.worker.clone()), Some(timestamp_from_micros(share.drawn_at)?));
             Ok(OwnedBlock { rows: share.rows, place: share.place, worker, drawn_at })
         };
         let singles = stored.blocks.iter().filter(|(place, _)| is_taken(**place)).map(single);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::contents::parse_instant;
+use super::contents::timestamp_from_micros;
 use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{
@@ -159,7 +159,9 @@ impl SuppressionList for MemoryLedger {
     }
 
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
-        self.write_contents(move |contents, now| Ok(contents.opt_outs.remove_opt_outs(parse_instant(now)?, &removal)))
+        self.write_contents(move |contents, now| {
+            Ok(contents.opt_outs.remove_opt_outs(timestamp_from_micros(now)?, &removal))
+        })
     }
 
     fn load_suppressed_numbers<'a>(
@@ -256,7 +258,7 @@ impl LedgerContents {
     fn purge_run(&mut self, now: i64, order: PurgeOrder) -> Result<Ownership, LedgerError> {
         let PurgeOrder { counted, counts, parts, cancelled } = order;
         let stored = self.stored_run_mut(counted.key)?;
-        if !stored.run.mark_purged(parse_instant(now)?, &counted, (counts, parts)) {
+        if !stored.run.mark_purged(timestamp_from_micros(now)?, &counted, (counts, parts)) {
             return Ok(Ownership::Lost);
         }
         let key = NumberKey::new(NUMBER_KEY);

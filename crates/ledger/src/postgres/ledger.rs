@@ -279,7 +279,7 @@ impl PostgresLedger {
 
     /// The number of replicas, or 0 if some of them must confirm each commit.
     pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
-        read_ledger!(self, select_unconfirmed_replicas)
+        read_ledger!(self, count_unconfirmed_replicas)
     }
 
     /// Vacuums deleted rows from the tables. The database reuses the freed space later.
@@ -291,7 +291,7 @@ impl PostgresLedger {
     }
 }
 
-async fn select_unconfirmed_replicas(reader: &mut PgConnection) -> Result<u64, StatementError> {
+async fn count_unconfirmed_replicas(reader: &mut PgConnection) -> Result<u64, StatementError> {
     let asked = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
     let replicas: i64 = scalar(asked).fetch_one(reader).await?;
     Ok(u64::try_from(replicas).unwrap_or(0))

@@ -176,7 +176,7 @@ impl PostgresLedger {
         let taken = self.write(move |connection, now| {
             let (wanted, leases, gone) = (wanted.clone(), leases.clone(), gone.clone());
             Box::pin(async move {
-                release_locks_of_ended(&mut *connection, &gone).await?;
+                release_locks_of_ended_processes(&mut *connection, &gone).await?;
                 try_take_lock(connection, now, leases, wanted).await
             })
         });
@@ -255,7 +255,7 @@ struct LockRequest {
 }
 
 /// Releases the locks of processes that ended without releasing them.
-async fn release_locks_of_ended(connection: &mut PgConnection, ended: &[i64]) -> Result<(), StatementError> {
+async fn release_locks_of_ended_processes(connection: &mut PgConnection, ended: &[i64]) -> Result<(), StatementError> {
     for process in ended {
         query("DELETE FROM locks WHERE process = $1").bind(process).execute(&mut *connection).await?;
     }

@@ -362,12 +362,12 @@ impl PostgresLedger {
         handover.cancel().await;
         from.close().await;
         taken?;
-        move_mark(address, marks, moved)
+        set_mark(address, marks, moved)
     }
 }
 
 /// Sets the mark on this machine to the mark of the restored ledger.
-fn move_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Result<(), LedgerError> {
+fn set_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Result<(), LedgerError> {
     let place = marks.join(opening::mark_file_name(address.display_name()));
     let accepted = MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved));
     accepted.map_err(|error| LedgerError::Storage {

@@ -25,7 +25,7 @@ impl Ledger for Adapter {
         new: &'a NewRun,
         occurrence: Option<&'a ScheduledOccurrence>,
     ) -> LedgerFuture<'a, Option<Run>> {
-        let new = NewRun { suppression: self.storable_policy(new.suppression), ..new.clone() };
+        let new = NewRun { suppression: self.to_storable_policy(new.suppression), ..new.clone() };
         let occurrence = occurrence.cloned();
         Box::pin(async move {
             self.ensure_sendable().await?;
@@ -146,7 +146,7 @@ impl Ledger for Adapter {
         Box::pin(async move {
             self.ensure_sendable().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
-            let shared = SharedRun { suppression: self.storable_policy(shared.suppression), ..shared.clone() };
+            let shared = SharedRun { suppression: self.to_storable_policy(shared.suppression), ..shared.clone() };
             let (epoch, random) = (Epoch(rand::random()), rand::random());
             let draw = BlockDraw { shared, wanted, place, epoch, random };
             let drawn =

@@ -546,7 +546,7 @@ impl EnvelopeNumbers {
     }
 
     /// Clears the numbers cached in the previous transaction, because another process might have added envelopes since.
-    pub(super) fn start_transaction(&self) {
+    pub(super) fn clear_transaction_numbers(&self) {
         self.lock_numbers().turn.clear();
     }
 

@@ -64,7 +64,7 @@ pub(super) async fn apply_bounds(
         charge_intent(connection, run.key, own, intent).await?;
     }
     if let Some(per_day) = &bounds.per_day {
-        count_sent_today(connection, now, run.key, per_day, rows).await?;
+        add_to_daily_counts(connection, now, run.key, per_day, rows).await?;
     }
     Ok(None)
 }
@@ -248,7 +248,7 @@ pub(super) async fn check_daily_limit(
 }
 
 /// Adds `rows` messages to a run's count for today.
-pub(super) async fn count_sent_today(
+pub(super) async fn add_to_daily_counts(
     connection: &mut Connection,
     now: Now,
     run: RunId,

@@ -74,7 +74,7 @@ impl Adapter {
     /// Converts a policy to a form that all processes using the tables can read. While processes of the previous
     /// version use the tables, mandatory policies are stored as service policies, for which that version ignores the
     /// list.
-    pub(super) fn storable_policy(&self, policy: SuppressionPolicy) -> SuppressionPolicy {
+    pub(super) fn to_storable_policy(&self, policy: SuppressionPolicy) -> SuppressionPolicy {
         SuppressionPolicy { mandatory: policy.mandatory && self.supports_all_scopes(), ..policy }
     }
 }

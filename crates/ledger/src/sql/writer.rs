@@ -261,7 +261,7 @@ impl CommitTarget {
     async fn try_commit(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
         let Self { connection: writer, numbers, place } = self;
         writer.begin_transaction().await?;
-        numbers.start_transaction();
+        numbers.clear_transaction_numbers();
         // Outcomes come first, so that all other changes see them; intents come last, so that they see all other
         // changes.
         let settled = changes.iter().filter_map(|change| match &change.work {

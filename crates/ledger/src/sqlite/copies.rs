@@ -202,7 +202,7 @@ fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
 }
 
 /// The path of a copied file, or the path of its replacement if the replacement exists.
-fn find_file(folder: &Path, name: &str) -> PathBuf {
+fn locate_copied_file(folder: &Path, name: &str) -> PathBuf {
     let next = folder.join(NEXT_FOLDER).join(name);
     if next.exists() { next } else { folder.join(name) }
 }
@@ -251,7 +251,7 @@ pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: 
         let theirs = copies.clone();
         let compared = tokio::task::spawn_blocking(move || {
             Ok::<_, io::Error>(
-                there.inputs() == theirs.inputs() && are_same_lists(there.open_list()?, theirs.open_list()?)?,
+                there.inputs() == theirs.inputs() && are_lists_equal(there.open_list()?, theirs.open_list()?)?,
             )
         });
         if compared.await.map_err(io::Error::other)?.unwrap_or(false) {
@@ -262,7 +262,7 @@ pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: 
 }
 
 /// Whether two lists are equal byte for byte.
-fn are_same_lists(one: ListReader, other: ListReader) -> io::Result<bool> {
+fn are_lists_equal(one: ListReader, other: ListReader) -> io::Result<bool> {
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
     loop {
         let (here, there) = (one.fill_buf()?, other.fill_buf()?);
@@ -278,14 +278,14 @@ fn are_same_lists(one: ListReader, other: ListReader) -> io::Result<bool> {
 /// Loads the copies of a run. Reads on a blocking thread, so that an unresponsive disk does not delay signal handling.
 pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = copies_folder(ledger).join(run);
-    let (named, file) = (folder.display().to_string(), find_file(&folder, INPUTS_FILE));
+    let (named, file) = (folder.display().to_string(), locate_copied_file(&folder, INPUTS_FILE));
     let read = tokio::task::spawn_blocking(move || {
         let mut inputs = Vec::new();
         regular_file::open(&file)?.read_to_end(&mut inputs).map(|_| inputs)
     });
     match read.await.map_err(io::Error::other).flatten() {
         Ok(inputs) => {
-            let list = move || Ok(Box::new(regular_file::open(&find_file(&folder, LIST_FILE))?) as ListReader);
+            let list = move || Ok(Box::new(regular_file::open(&locate_copied_file(&folder, LIST_FILE))?) as ListReader);
             Ok(Copies::new(named, inputs, list))
         }
         Err(error) => Err(LedgerError::CopiesUnreadable { place: named, reason: error.to_string() }),

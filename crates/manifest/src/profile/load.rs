@@ -370,7 +370,7 @@ fn read_words(
 
 /// Whether this word might be an opt-out in a reply to marketing.
 fn opts_out(word: &str) -> bool {
-    OptOutWords::default().read_reply(word, Purpose::Marketing).may_opt_out()
+    OptOutWords::default().classify_reply(word, Purpose::Marketing).may_opt_out()
 }
 
 /// The words in a file: each line has one word, or two or three that belong together, or is a comment that starts with

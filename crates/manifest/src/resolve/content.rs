@@ -85,7 +85,7 @@ impl Resolver<'_> {
         let stages: Vec<_> = slots.iter().filter_map(|slot| self.resolve_stage(kind, slot)).collect();
         if let Some(kind) = kind {
             self.refuse_uncarried_keys(OperationChoice { kind, is_explicit: root.has_value("operation") }, &slots);
-            self.refuse_two_short_links(&slots);
+            self.refuse_differing_short_links(&slots);
             self.refuse_collisions(kind, &slots);
         }
         self.gaps.any |= !complete || stages.len() < slots.len();
@@ -126,7 +126,7 @@ impl Resolver<'_> {
     }
 
     /// Reports differing values of `short_link`, because one value applies to all channels of a combined operation.
-    fn refuse_two_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
+    fn refuse_differing_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
         let mut given = slots.iter().filter_map(|slot| {
             let (_, span) = slot.section.typed_text("short_link")?;
             Some((slot.section.parse_value::<bool>("short_link")?, span))

@@ -90,13 +90,13 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<
         // The piping process decides how long this takes.
         RecipientSource::StandardInput => command::fetch_from_input(with.input, create_spool(with)?).await,
     };
-    let spool = fetched.map_err(|failed| refuse_list(inputs, failed))?;
+    let spool = fetched.map_err(|failed| unfetched_list_error(inputs, failed))?;
     if spool.is_empty() {
         let failed = FetchError::new("no data was received, not even a header")
             .with_help("send at least a header row, even if the list is empty");
-        return Err(refuse_list(inputs, failed));
+        return Err(unfetched_list_error(inputs, failed));
     }
-    let list = spool.finish(recipients.to_string()).map_err(|error| refuse_list(inputs, error.into()))?;
+    let list = spool.finish(recipients.to_string()).map_err(|error| unfetched_list_error(inputs, error.into()))?;
     Ok(Arc::new(inputs.with_list(CampaignList::Fetched(Arc::new(list)))))
 }
 
@@ -121,7 +121,7 @@ async fn fetch_within(
 }
 
 /// The error for a list that could not be fetched. The finding points to the key of the list in the campaign file.
-fn refuse_list(inputs: &Inputs, failed: FetchError) -> Error {
+fn unfetched_list_error(inputs: &Inputs, failed: FetchError) -> Error {
     let (campaign, FetchError { why, help }) = (&inputs.campaign, failed);
     let recipients = &campaign.recipients;
     let finding = Finding::new(&rules::RECIPIENTS_SOURCE, format!("cannot read the list ({recipients}): {why}"))
@@ -288,7 +288,7 @@ async fn fetch_from_run(
 
 /// Updates message statuses of the earlier runs whose recipients the campaign uses or excludes. An unknown run is
 /// ignored here and reported when the recipients are selected.
-pub(crate) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
+pub(crate) async fn reconcile_past_runs(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
     let ledger = adapters.ledger.as_ref();
     let mut runs = Vec::new();
     // A wrong name is reported by the code that selects the recipients.

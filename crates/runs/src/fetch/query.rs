@@ -210,7 +210,7 @@ impl ListWriter {
             return Err(binary_column_error(name));
         }
         self.columns = columns.iter().map(|(name, _)| name.clone()).collect();
-        self.out.write_record(&self.columns).map_err(write_error)
+        self.out.write_record(&self.columns).map_err(csv_write_error)
     }
 
     fn write_record(&mut self, cells: impl Iterator<Item = Result<String, QueryError>>) -> Result<(), QueryError> {
@@ -224,9 +224,9 @@ impl ListWriter {
             if length > RECORD_LIMIT {
                 return Err(long_row_error().into());
             }
-            self.out.write_field(cell).map_err(write_error)?;
+            self.out.write_field(cell).map_err(csv_write_error)?;
         }
-        Ok(self.out.write_record(None::<&[u8]>).map_err(write_error)?)
+        Ok(self.out.write_record(None::<&[u8]>).map_err(csv_write_error)?)
     }
 
     fn finish(self) -> Result<ListSpool, FetchError> {
@@ -257,7 +257,7 @@ fn long_row_error() -> FetchError {
     FetchError::new("a row is larger than 1 MiB").with_help("remove columns with long values from the `select`")
 }
 
-fn write_error(error: csv::Error) -> FetchError {
+fn csv_write_error(error: csv::Error) -> FetchError {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error.into(),
         _ => FetchError::new("the query result cannot be converted to a list"),

@@ -135,7 +135,7 @@ impl MessageLifecycle<'_> {
                 Some(LifecycleState { since, phase: Phase::Accepted, ..state })
             }
             Phase::Accepted => Some(self.stage_outcome(stage, state)),
-            Phase::Delivered => self.read_state(stage, behaviour, state),
+            Phase::Delivered => self.state_after_delivery(stage, behaviour, state),
             Phase::Read => self.reply_state(stage, behaviour, state),
             Phase::Replied | Phase::Failed(_) | Phase::Rejected => None,
         }
@@ -184,7 +184,12 @@ impl MessageLifecycle<'_> {
         if in_time { DeliveryFailure::ByPattern(pattern) } else { DeliveryFailure::Expired }
     }
 
-    fn read_state(&self, stage: &ChannelStage, behaviour: &Behaviour, state: LifecycleState) -> Option<LifecycleState> {
+    fn state_after_delivery(
+        &self,
+        stage: &ChannelStage,
+        behaviour: &Behaviour,
+        state: LifecycleState,
+    ) -> Option<LifecycleState> {
         let read = behaviour
             .read
             .filter(|read| read.share.includes_draw(self.draw_for_channel(DrawKind::Reading, stage.channel)));

@@ -165,7 +165,7 @@ impl GatewayEmulator {
                 self.reject_over_limit(&envelope, wait, line, lines)
             }
             Ok(envelope) => {
-                let origin = self.number_envelope(&envelope, endpoint);
+                let origin = self.assign_envelope_number(&envelope, endpoint);
                 self.execute_with_faults(envelope, origin, line, lines)
             }
         }
@@ -212,7 +212,7 @@ impl GatewayEmulator {
     }
 
     /// Assigns the next numbers to an envelope, and returns the origin of its operations.
-    fn number_envelope(&mut self, envelope: &ParsedEnvelope, endpoint: Endpoint) -> OperationOrigin {
+    fn assign_envelope_number(&mut self, envelope: &ParsedEnvelope, endpoint: Endpoint) -> OperationOrigin {
         self.sends = self.sends.saturating_add(envelope.contains_sends().into());
         let request = match endpoint {
             Endpoint::Sync => None,

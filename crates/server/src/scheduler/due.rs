@@ -180,7 +180,7 @@ pub(super) struct ListWatch(Option<(FileStat, Timestamp)>);
 
 impl ListWatch {
     /// Records metadata. Returns whether the file has been unchanged long enough to be complete.
-    pub(super) fn is_stable(&mut self, stat: Option<FileStat>, now: Timestamp) -> bool {
+    pub(super) fn record_and_check_stability(&mut self, stat: Option<FileStat>, now: Timestamp) -> bool {
         let Some(stat) = stat else {
             self.0 = None;
             return false;
@@ -281,7 +281,7 @@ mod list_watch_tests {
             (3, stat(20, 9), false),
             (8, stat(20, 9), true),
         ] {
-            assert_eq!(watch.is_stable(seen, now(second)), stable, "{second}");
+            assert_eq!(watch.record_and_check_stability(seen, now(second)), stable, "{second}");
         }
     }
 }

@@ -279,7 +279,7 @@ impl DaemonState {
         now: Timestamp,
     ) -> Result<bool, LedgerError> {
         let Some(mut waiting) = memory.waiting.take() else { return Ok(false) };
-        if waiting.watch.is_stable(FileStat::read(&waiting.list), now) && memory.damage.is_none() {
+        if waiting.watch.record_and_check_stability(FileStat::read(&waiting.list), now) && memory.damage.is_none() {
             self.start_occurrence(memory, active, waiting.occurrence, false);
             return Ok(false);
         }

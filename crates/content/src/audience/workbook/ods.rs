@@ -136,7 +136,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                         ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() },
                     );
                     self.read_text(&mut shown)?;
-                    shown.restore_displayed_number(&owned);
+                    shown.restore_stored_number(&owned);
                     held += shown.text.len();
                     cells.push(shown);
                 }
@@ -232,7 +232,7 @@ impl ShownCell {
     }
 
     /// Replaces a displayed number that is shortened or `###` with the stored value, and flags error cells.
-    fn restore_displayed_number(&mut self, element: &BytesStart<'_>) {
+    fn restore_stored_number(&mut self, element: &BytesStart<'_>) {
         let kind = attribute_value(element, "calcext:value-type")
             .or_else(|| attribute_value(element, "office:value-type"))
             .unwrap_or_default();

@@ -32,7 +32,7 @@ pub fn read_opt_out_state(header: &str, value: &str) -> Option<OptOutState> {
 /// Whether a cell is a date or a time.
 #[must_use]
 pub fn is_date(value: &str) -> bool {
-    read_date(value.trim()) == Some(DateCell::Given)
+    classify_date(value.trim()) == Some(DateCell::Given)
 }
 
 /// Words of headers that name messages.
@@ -391,7 +391,7 @@ impl OptOutColumn {
         let is_in = |tables: &[&[&str]]| {
             tables.iter().any(|table| table.contains(&plain.as_str()) || table.contains(&phrase.as_str()))
         };
-        let date = read_date(value);
+        let date = classify_date(value);
         let (opted_out, reachable) = match self {
             Self::OptOut => {
                 let none = value.is_empty() || date == Some(DateCell::Zero);
@@ -436,7 +436,7 @@ enum DateCell {
     Zero,
 }
 
-fn read_date(value: &str) -> Option<DateCell> {
+fn classify_date(value: &str) -> Option<DateCell> {
     let digits = value.chars().filter(char::is_ascii_digit).count();
     let separated = value.contains(['-', '.', '/', ':']);
     let known = |character: char| character.is_ascii_digit() || "-./:, +TZtzAPMapm".contains(character);

@@ -37,7 +37,7 @@ fn load_corpus() -> Vec<LabelledReply> {
 
 fn read_labelled(labelled: &LabelledReply) -> ReplyReading<'static> {
     static WORDS: std::sync::LazyLock<OptOutWords> = std::sync::LazyLock::new(OptOutWords::default);
-    WORDS.read_reply(&labelled.reply, labelled.purpose)
+    WORDS.classify_reply(&labelled.reply, labelled.purpose)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn clear_opt_outs_are_read_for_every_purpose() {
         "🛑",
     ] {
         for purpose in [Purpose::Marketing, Purpose::Service] {
-            let reading = OptOutWords::default().read_reply(reply, purpose).into_opt_out().is_some();
+            let reading = OptOutWords::default().classify_reply(reply, purpose).into_opt_out().is_some();
             assert!(reading, "{reply} ({})", purpose.name());
         }
     }
@@ -66,7 +66,7 @@ fn clear_opt_outs_are_read_for_every_purpose() {
         [("Скасувати", Purpose::Marketing), ("Скасувати", Purpose::Service), ("Cancel", Purpose::Service)]
     {
         assert!(
-            OptOutWords::default().read_reply(reply, purpose).into_opt_out().is_none(),
+            OptOutWords::default().classify_reply(reply, purpose).into_opt_out().is_none(),
             "{reply} ({})",
             purpose.name()
         );

@@ -173,7 +173,7 @@ impl Grammar {
     /// Classifies a reply.
     pub(super) fn classify_reply(&self, reply: &str) -> ReplyVerdict {
         let tokens = split_tokens(reply, MAX_TOKENS, |word| self.commands.contains(word) || self.has_stem(word));
-        let words: Vec<WordId> = tokens.iter().map(|token| self.read_token(token)).collect();
+        let words: Vec<WordId> = tokens.iter().map(|token| self.find_word_id(token)).collect();
         let is_exception = || {
             let ended = [words.as_slice(), &[BREAK]].concat();
             self.exceptions.iter().any(|phrase| self.contains_phrase(phrase, &ended, false))
@@ -200,7 +200,7 @@ impl Grammar {
         self.near_misses.contains(word) || self.stems.iter().any(|stem| word.starts_with(stem.as_str()))
     }
 
-    fn read_token(&self, token: &ReplyToken) -> WordId {
+    fn find_word_id(&self, token: &ReplyToken) -> WordId {
         match token {
             ReplyToken::Break => BREAK,
             ReplyToken::Question => QUESTION,

@@ -96,7 +96,7 @@ impl OptOutWords {
     ///
     /// Some opt-outs, such as CANCEL, can mean an order or an appointment in replies to service messages.
     #[must_use]
-    pub fn read_reply(&self, reply: &str, purpose: Purpose) -> ReplyReading<'_> {
+    pub fn classify_reply(&self, reply: &str, purpose: Purpose) -> ReplyReading<'_> {
         if let Some(word) = self.find_further_word(reply) {
             return ReplyReading::OptOut(word.into());
         }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn is_opt_out(reply: &str) -> bool {
-        OptOutWords::default().read_reply(reply, Purpose::Marketing).into_opt_out().is_some()
+        OptOutWords::default().classify_reply(reply, Purpose::Marketing).into_opt_out().is_some()
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn ambiguous_cancel_words_do_not_opt_out_of_service_messages() {
         let words = OptOutWords::default();
-        let read = |reply, purpose| words.read_reply(reply, purpose);
+        let read = |reply, purpose| words.classify_reply(reply, purpose);
         for (reply, phrase) in [("Cancel", "CANCEL"), ("відміна", "ВІДМІНА"), ("END", "END"), ("CANCELLA", "CANCELLA")]
         {
             assert_eq!(read(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn opt_in_must_be_the_whole_reply() {
         let words = OptOutWords::default().with_opt_in_words(["Хочу знову".to_owned(), " … ".to_owned()]);
-        let read = |reply| words.read_reply(reply, Purpose::Marketing);
+        let read = |reply| words.classify_reply(reply, Purpose::Marketing);
         for (reply, word) in [
             ("START", "START"),
             (" start! ", "START"),
@@ -246,14 +246,14 @@ mod tests {
             ("unsubcribe", "UNSUBSCRIBE"),
         ] {
             let words = OptOutWords::default();
-            assert_eq!(words.read_reply(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
+            assert_eq!(words.classify_reply(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
         }
     }
 
     #[test]
     fn configured_words_opt_out_at_the_start_of_short_replies() {
         let words = OptOutWords::default().with_words(["Godi".to_owned(), "не пишіть".to_owned(), " … ".to_owned()]);
-        let found = |reply| words.read_reply(reply, Purpose::Service).into_opt_out();
+        let found = |reply| words.classify_reply(reply, Purpose::Service).into_opt_out();
         assert_eq!(found("GODI").as_deref(), Some("Godi"));
         assert_eq!(found("Godi, my friend").as_deref(), Some("Godi"));
         assert_eq!(found("Godi, my dear friend"), None);
@@ -296,7 +296,7 @@ mod tests {
         fn opt_out_with_an_unknown_word_is_left_for_review(word in "[qxz]{3,9}", before: bool) {
             let reply = if before { format!("{word} stop") } else { format!("stop {word}") };
             let words = OptOutWords::default();
-            prop_assert_eq!(words.read_reply(&reply, Purpose::Marketing), ReplyReading::Unclear);
+            prop_assert_eq!(words.classify_reply(&reply, Purpose::Marketing), ReplyReading::Unclear);
         }
 
         #[test]

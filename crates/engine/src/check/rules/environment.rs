@@ -346,7 +346,7 @@ pub(super) static WHATSAPP_ROUTE: Rule = Rule::note(
 );
 
 /// A note if a channel of the campaign must first be enabled for the account.
-pub(super) fn note_whatsapp_route(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn note_manually_enabled_channel(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let stages = campaign.brief.all_contents().flat_map(|content| content.stages.iter().enumerate());
     let mut channels = stages.map(|(index, stage)| (index, stage.channel()));
     let (index, channel) = channels.find(|(_, channel)| channel.facts().enabled_by_hand && !profile.is_loopback())?;

@@ -223,7 +223,7 @@ pub fn collect_notes(
     let notes = [
         window::check_late_fallback(campaign),
         window::check_fallback_window(campaign, profile, messages, due),
-        profile.and_then(|profile| environment::note_whatsapp_route(campaign, profile)),
+        profile.and_then(|profile| environment::note_manually_enabled_channel(campaign, profile)),
         survey.and_then(|survey| wording::check_constant_message(survey, content.kind)),
         survey.and_then(|survey| links::check_constant_link(survey, &campaign.brief)),
         survey.and_then(|survey| list::check_unused_columns(survey, content.kind)),

@@ -168,19 +168,19 @@ impl Ledger for ProcessLedger {
     }
 
     fn prepare_copies<'a>(&'a self, _: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        no_copies()
+        refuse_copies()
     }
 
     fn load_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Copies> {
-        no_copies()
+        refuse_copies()
     }
 
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
-        no_copies()
+        refuse_copies()
     }
 
     fn set_copies_aside<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, String> {
-        no_copies()
+        refuse_copies()
     }
 
     fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
@@ -348,7 +348,7 @@ impl SuppressionList for ProcessLedger {
 }
 
 /// Fails, because simulated worlds have no copies: the lists come from the plans of the worlds.
-pub(super) fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
+pub(super) fn refuse_copies<'a, T>() -> LedgerFuture<'a, T> {
     Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
 }
 

@@ -53,7 +53,7 @@ impl ShardSender for WorkerSender {
         shares: ShardSource,
     ) -> Result<SendEnding, LedgerError> {
         let world = &self.world;
-        let rendered = world.rendered_operations(run, snapshot).concat();
+        let rendered = world.render_operations(run, snapshot).concat();
         world.check_no_arrived_is_resent(self.since, run.key, rendered.iter().map(|operation| operation.row));
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
         let alone = world.send_options(lease, snapshot);

@@ -240,7 +240,7 @@ impl SimulatedWorld {
         if self.shares_run(&run) {
             return self.send_together((process, life), (ledger, line), (&run, lease)).await;
         }
-        let rendered = self.rendered_operations(&run, &snapshot);
+        let rendered = self.render_operations(&run, &snapshot);
         self.check_no_arrived_is_resent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
         let feed = Feed::from_groups(rendered);
         self.sent_whole.store(true, Ordering::Relaxed);
@@ -318,7 +318,7 @@ pub(super) fn run_end(ending: SendEnding, progress: RunProgress) -> RunEnd {
 
 impl SimulatedWorld {
     /// Renders the remaining operations, in groups as the feed returns them.
-    pub(super) fn rendered_operations(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
+    pub(super) fn render_operations(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
         let rows = (2..=self.plan.rows + 1).filter(|row| !snapshot.settled.contains(*row)).map(Row::new);
         let operations: Vec<EncodedOperation> = rows
             .filter_map(|row| {

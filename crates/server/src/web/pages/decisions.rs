@@ -67,7 +67,7 @@ pub(super) async fn resolve_rows(
             Some(row) => RowChoice::Rows(row.parse::<RowSet>().map_err(|_| PageError::Unknown)?),
             None => RowChoice::Waiting,
         };
-        let typed = typed_count(&fields);
+        let typed = parse_typed_count(&fields);
         check_typed_count(&request, &run, &rows, typed).await?;
         let why = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
         let by = request.visitor.name.clone();
@@ -168,7 +168,7 @@ pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }
         let reason = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
         let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
         let entries = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?.len() as u64;
-        if entries > 0 && typed_count(&fields) != Some(entries) {
+        if entries > 0 && parse_typed_count(&fields) != Some(entries) {
             return Err(PageError::InvalidInput(InvalidInput::Entries { entries }));
         }
         let order = new_order_record(&request, "unsuppress", phone.format_masked());
@@ -220,7 +220,7 @@ pub(super) fn parse_phone(typed: &str) -> Result<Phone, PageError> {
 }
 
 /// Parses the count that the user typed to confirm an action.
-pub(super) fn typed_count(fields: &FormFields) -> Option<u64> {
+pub(super) fn parse_typed_count(fields: &FormFields) -> Option<u64> {
     fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok())
 }
 

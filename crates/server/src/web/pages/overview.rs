@@ -196,7 +196,7 @@ fn period_view(
         tile("read", share(sums.read, sums.accepted), Some(number(sums.read))),
         Tile {
             class: if sums.failed > 0 { "tile-bad" } else { "" },
-            ..tile("failed", share(sums.failed, sums.answered()), Some(number(sums.failed)))
+            ..tile("failed", share(sums.failed, sums.count_answered()), Some(number(sums.failed)))
         },
         Tile { class: if sums.doubt > 0 { "tile-warn" } else { "" }, ..tile("in_doubt", number(sums.doubt), None) },
     ];

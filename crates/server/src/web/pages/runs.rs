@@ -75,7 +75,7 @@ impl MessageSums {
     }
 
     /// Counts the messages that the gateway answered, accepted or rejected.
-    pub(super) fn answered(self) -> u64 {
+    pub(super) fn count_answered(self) -> u64 {
         self.accepted + self.rejected
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
-use super::decisions::{execute_order, new_order_record, typed_count};
+use super::decisions::{execute_order, new_order_record, parse_typed_count};
 use super::page_error::{InvalidInput, PageError};
 use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
 use super::rows::NumbersLink;
@@ -149,7 +149,7 @@ pub(super) async fn retry_run(
 ) -> Response {
     let done = async {
         let run = find_run_to_retry(&mut request, &name).await?;
-        let messages = typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
+        let messages = parse_typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
         let confirmed = ConfirmedRetry { messages, by: request.visitor.name.clone() };
         let order = new_order_record(&request, "retry", run.name());
         let (begun, key) = (Arc::new(Notify::new()), run.key);
