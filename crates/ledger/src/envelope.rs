@@ -142,7 +142,7 @@ pub struct EnvelopeRecord {
 pub enum EnvelopeFilter {
     /// The envelopes with these numbers.
     Numbers(RangeInclusive<u32>),
-    /// The envelopes with this row.
+    /// The undamaged envelopes with this row. An error if there are none, but a damaged one might have it.
     Row(Row),
 }
 

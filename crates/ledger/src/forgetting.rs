@@ -52,9 +52,9 @@ pub trait Forgetting: Send + Sync {
     /// remains, and of each cancelled number.
     fn purge_run(&self, order: PurgeOrder) -> LedgerFuture<'_, Ownership>;
 
-    /// Overwrites and removes the copies of purged runs, then overwrites unused storage, so that neither contains
+    /// Overwrites and removes the copies of these purged runs, then overwrites unused storage, so that neither contains
     /// forgotten data.
-    fn overwrite_remains(&self) -> LedgerFuture<'_, ()>;
+    fn overwrite_remains<'a>(&'a self, purged: &'a [Run]) -> LedgerFuture<'a, ()>;
 }
 
 /// The replacement for the number in texts.

@@ -104,6 +104,8 @@ pub use suppression::{
 use std::future::Future;
 use std::pin::Pin;
 
+use roaring::RoaringBitmap;
+
 pub use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, REPLACED, RowState};
 
 /// The boxed future of a ledger operation. Its indirection costs little compared with the disk.
@@ -234,6 +236,9 @@ pub trait Ledger:
 
     /// The numbers that match the filter, forgotten or not.
     fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet>;
+
+    /// The rows of a run that have or might have a message. Empty for a purged run.
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
     /// Changes what is known or planned about the rows of a lease, unless the lease was lost.
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership>;

@@ -2,12 +2,11 @@
 
 use roaring::RoaringBitmap;
 
-use super::guards::Guard;
 use super::{
-    Allowance, ApprovalFilter, DamagedPlan, EndedOptOut, EnvelopeFilter, EnvelopeReader, Ledger, LedgerError,
-    MessageOrigin, NumberFilter, OptOut, OptOutFilter, OptOutRecord, Plan, PlanFilter, PlanRecord, RateRequest,
-    ReceiptReader, RowEvents, RowSpan, Run, RunFilter, RunId, RunUpdate, SlotPermit, SlotWait, StoredApproval,
-    StoredApprovalRule, StoredPlanRecord, WaitReason,
+    Allowance, ApprovalFilter, DamagedPlan, EndedOptOut, EnvelopeFilter, Ledger, LedgerError, MessageOrigin,
+    NumberFilter, OptOut, OptOutFilter, OptOutRecord, Plan, PlanFilter, PlanRecord, RateRequest, RowSpan, Run,
+    RunFilter, RunId, RunUpdate, SlotPermit, SlotWait, StoredApproval, StoredApprovalRule, StoredPlanRecord,
+    WaitReason,
 };
 use campaign_core::domain::{Addressee, MessageId, Phone, Row};
 
@@ -39,28 +38,10 @@ impl dyn Ledger + '_ {
         Ok(RowSpan::union(&rows))
     }
 
-    /// The rows of a run that have or might have a message. Empty for a purged run.
-    ///
-    /// # Errors
-    /// If a record of the run is damaged, or the ledger cannot be read.
-    pub async fn load_sent_rows(&self, run: RunId) -> Result<RoaringBitmap, LedgerError> {
-        let Some(run) = self.list_runs(RunFilter::with_key(run)).await?.pop() else { return Ok(RoaringBitmap::new()) };
-        let mut guard = Guard::new(RowEvents::new(self.load_events(run.key).await?, run.endpoint));
-        let mut envelopes = EnvelopeReader::new(self, run.key);
-        while let Some(envelope) = envelopes.next_envelope().await? {
-            guard.add_envelope(&envelope);
-        }
-        let mut receipts = ReceiptReader::new(self, run.key, run.last_row());
-        while let Some(rows) = receipts.next_receipts().await? {
-            rows.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
-        }
-        Ok(guard.into_rows())
-    }
-
     /// The addressee of a row. `None` for a row without an envelope.
     ///
     /// # Errors
-    /// If the record of its envelope is damaged, or the ledger cannot be read.
+    /// If all records of its envelopes are damaged, or the ledger cannot be read.
     pub async fn find_addressee(&self, run: RunId, row: Row) -> Result<Option<Addressee>, LedgerError> {
         let envelopes = self.load_envelopes(run, EnvelopeFilter::Row(row)).await?;
         let mut sent = envelopes.iter().flat_map(|envelope| &envelope.rows);

@@ -91,7 +91,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     failpoint::pass("forget.recorded");
     erase_pending_rows(adapters, &mut held, None, &mut result).await?;
     // Even a number that is in no run can be on the suppression list, so free space is always overwritten.
-    ledger.overwrite_remains().await?;
+    ledger.overwrite_remains(&[]).await?;
     Ok(result)
 }
 
@@ -155,7 +155,7 @@ async fn erase_pending_rows(
         }
     }
     if !done.is_empty() {
-        ledger.overwrite_remains().await?;
+        ledger.overwrite_remains(&[]).await?;
         failpoint::pass("forget.swept");
         ledger.update_runs(done, RunUpdate::RowsErased).await?;
     }
@@ -447,7 +447,9 @@ pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(Stri
         }
     }
     // This includes the copies that an earlier call left behind because it ended early.
-    ledger.overwrite_remains().await?;
+    let mut purged = ledger.list_runs(RunFilter::all()).await?;
+    purged.retain(|run| run.purged_at.is_some());
+    ledger.overwrite_remains(&purged).await?;
     Ok(kept)
 }
 

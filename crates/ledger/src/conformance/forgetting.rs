@@ -149,7 +149,7 @@ pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded<L:
     forget_row(&scene, 5).await;
     let waiting = vec![(scene.run.key, RoaringBitmap::from([3, 5]))];
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), waiting);
-    scene.ledger.overwrite_remains().await.unwrap();
+    scene.ledger.overwrite_remains(&[]).await.unwrap();
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::RowsErased).await.unwrap();
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), []);
     forget_row(&scene, 6).await;

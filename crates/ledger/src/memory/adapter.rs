@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use roaring::RoaringBitmap;
 
 use super::contents::LedgerContents;
 use super::copies::CopyStore;
@@ -302,6 +303,12 @@ impl Ledger for MemoryLedger {
     fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         let now = self.now().as_microsecond();
         self.read_contents(move |contents| contents.load_numbers(now, wanted))
+    }
+
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map(|stored| stored.sent_rows()).unwrap_or_default()
+        })
     }
 
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {

@@ -193,6 +193,11 @@ impl StoredRun {
         self.build_guard().into_numbers()
     }
 
+    /// The rows that have or might have a message.
+    pub fn sent_rows(&self) -> RoaringBitmap {
+        self.build_guard().into_rows()
+    }
+
     fn build_guard(&self) -> Guard {
         let stored = self.retained();
         let mut guard = Guard::new(RowEvents::new(stored.events.clone(), self.run.endpoint));

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
 use super::blocks::{self, BlockDraw, DrawPlace};
 use super::dialect::{Adapter, Connection, Lock};
 use super::runs::{self, InitialRunState};
@@ -247,6 +249,10 @@ impl Ledger for Adapter {
                 NumberFilter::Cancelled(run) => read_ledger!(self, forgetting::load_cancelled_numbers, run),
             }
         })
+    }
+
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move { read_ledger!(self, guards::load_sent_rows, run) })
     }
 
     fn update_rows(&self, lease: Lease, mut update: RowUpdate) -> LedgerFuture<'_, Ownership> {

@@ -321,7 +321,7 @@ pub(super) async fn load_next_envelopes(
     Ok(envelopes)
 }
 
-/// Loads the envelopes with a row.
+/// Loads the undamaged envelopes with a row. Fails if there are none, but a damaged envelope might have the row.
 pub(super) async fn load_envelopes_of_row(
     reader: &mut Connection,
     run: RunId,
@@ -333,9 +333,22 @@ pub(super) async fn load_envelopes_of_row(
         .bind(i64::from(row.get()))
         .fetch_all(reader)
         .await?;
-    let mut envelopes = rows.iter().map(envelope_from_row).collect::<Result<Vec<_>, _>>()?;
-    envelopes.retain(|envelope| envelope.rows.iter().any(|sent| sent.row == row));
-    Ok(envelopes)
+    let (mut envelopes, mut damage) = (Vec::new(), None);
+    for stored in &rows {
+        let packed: &[u8] = stored.try_get("rows")?;
+        let has_row = |sent: Vec<SentRow>| sent.iter().any(|sent| sent.row == row);
+        if unpack_list(packed).is_ok_and(|sent| !has_row(sent)) {
+            continue;
+        }
+        match envelope_from_row(stored) {
+            Ok(envelope) => envelopes.push(envelope),
+            Err(error) => damage = Some(error),
+        }
+    }
+    match damage {
+        Some(error) if envelopes.is_empty() => Err(error),
+        _ => Ok(envelopes),
+    }
 }
 
 pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, StatementError> {

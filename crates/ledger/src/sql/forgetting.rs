@@ -14,8 +14,8 @@ use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::rules::NumberErasure;
 use crate::{
-    ExcludedRows, ForgetOrder, Forgetting, Ledger as _, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT,
-    Ownership, PurgeOrder, RowState, Run, RunFilter, RunId,
+    ExcludedRows, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, Ownership,
+    PurgeOrder, RowState, Run, RunId,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 use campaign_core::failpoint;
@@ -49,11 +49,9 @@ impl Forgetting for Adapter {
         }))
     }
 
-    fn overwrite_remains(&self) -> LedgerFuture<'_, ()> {
+    fn overwrite_remains<'a>(&'a self, purged: &'a [Run]) -> LedgerFuture<'a, ()> {
         Box::pin(async move {
-            // This includes copies that an interrupted purge left behind.
-            let runs = self.list_stored_runs(RunFilter::all()).await?;
-            for run in runs.iter().flatten().filter(|run| run.purged_at.is_some()) {
+            for run in purged {
                 self.remove_copies(run).await?;
                 failpoint::pass("purge.discarded");
             }

@@ -1,7 +1,7 @@
 //! Guard queries: numbers that already have a message of an edition, and recent single messages.
 
 use futures_util::TryStreamExt as _;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::dialect::{Adapter, Connection};
 use super::envelopes::{SELECT_ENVELOPES, envelope_from_row};
@@ -24,6 +24,16 @@ pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]
 
 /// The numbers with an operation in a run, from its envelopes and receipts.
 pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, StatementError> {
+    Ok(load_guard(reader, run).await?.into_numbers())
+}
+
+/// The rows that have or might have a message of a run, from its envelopes and receipts.
+pub(super) async fn load_sent_rows(reader: &mut Connection, run: RunId) -> Result<RoaringBitmap, StatementError> {
+    Ok(load_guard(reader, run).await?.into_rows())
+}
+
+/// Builds the guard of a run from its envelopes and receipts.
+async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, StatementError> {
     let mut guard = Guard::new(events::load_row_events(&mut *reader, run).await?);
     let mut rows = query(SELECT_ENVELOPES).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
@@ -34,7 +44,7 @@ pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> 
     while let Some(chunk) = chunks.try_next().await? {
         chunk.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
     }
-    Ok(guard.into_numbers())
+    Ok(guard)
 }
 
 impl RepeatGuard for Adapter {

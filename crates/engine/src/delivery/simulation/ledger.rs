@@ -289,6 +289,12 @@ impl Ledger for ProcessLedger {
         })
     }
 
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(
+            async move { self.read(|contents| contents.stored_run(run).map(|book| book.sent_rows())).await.flatten() },
+        )
+    }
+
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {
         Box::pin(async move {
             self.write(|disk, now| {
@@ -330,7 +336,8 @@ impl ConsentStore for ProcessLedger {
 }
 
 impl SuppressionList for ProcessLedger {
-    fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, _: AdditionMode) -> LedgerFuture<'_, Additions> {
+    fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, mode: AdditionMode) -> LedgerFuture<'_, Additions> {
+        assert_ne!(mode, AdditionMode::Preview, "nobody previews opt-outs in these worlds");
         Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add_opt_outs(opt_outs.to_vec()))).await })
     }
 
@@ -442,7 +449,7 @@ impl Forgetting for ProcessLedger {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn overwrite_remains(&self) -> LedgerFuture<'_, ()> {
+    fn overwrite_remains<'a>(&'a self, _: &'a [Run]) -> LedgerFuture<'a, ()> {
         unreachable!("nobody is forgotten in these worlds")
     }
 }

@@ -119,6 +119,37 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
 }
 
 #[tokio::test]
+async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
+    let SqliteScene { scene: Parts { ledger, mine, .. }, folder } = SqliteScene::new().await;
+    let sent = |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8], chain: Chain::UNKNOWN };
+    // The span of the second envelope includes row 3, and both have row 4.
+    for rows in [vec![sent(3), sent(4)], vec![sent(2), sent(4), sent(5)]] {
+        let intent = Intent {
+            lease: mine,
+            kind: OperationKind::Sms,
+            account: Allowance::new("account", None),
+            rows,
+            costs: Vec::new(),
+            bounds: None,
+            leave_by: None,
+        };
+        ledger.begin_envelope(intent).await.unwrap();
+    }
+    let ledger: &dyn Ledger = &ledger;
+    for damage in ["rows_sum = rows_sum + 1", "rows = x'ff'"] {
+        let mut other = open_file(&folder.path().join("ledger")).await;
+        let change = format!("UPDATE envelopes SET {damage} WHERE envelope = 2");
+        sqlx::query(sqlx::AssertSqlSafe(change)).execute(&mut other).await.unwrap();
+        other.close().await.unwrap();
+        for row in [3, 4] {
+            let found = ledger.find_addressee(mine.run, Row::new(row)).await.unwrap();
+            assert_eq!(found, Some(phone(row).into()), "{damage}");
+        }
+        assert_damaged(ledger.find_addressee(mine.run, Row::new(5)).await);
+    }
+}
+
+#[tokio::test]
 async fn incomplete_index_is_found_before_sending() {
     let SqliteScene { scene: Parts { ledger, mine, .. }, folder } = SqliteScene::new().await;
     for envelope in 1..=3 {
