@@ -70,8 +70,7 @@ impl Context {
         })
     }
 
-    /// Refuses to use a second ledger on this machine, because it does not contain the messages sent with the first
-    /// ledger.
+    /// Refuses to use a second ledger on this machine, because it does not contain the messages sent with the first.
     ///
     /// # Errors
     /// If the operator named no ledger, and the machine has another ledger that matters for the purpose.
@@ -393,8 +392,7 @@ impl Context {
         }
     }
 
-    /// Opens the ledger for a command that only queries the gateway; the queries count against the rate limit of the
-    /// account.
+    /// Opens the ledger for a command that only queries the gateway. Queries count against the account's rate limit.
     ///
     /// No high-water mark is created on this machine, so `check` can still warn that the mark is missing.
     pub(super) async fn open_ledger_for_inquiry(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {

@@ -182,7 +182,7 @@ fn features(arguments: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let output = tree.current_dir(repository()).output().expect("cargo");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut features = BTreeMap::<String, BTreeSet<String>>::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.is_empty()) {
         let mut parts = line.split('|');
         let (name, listed) = (parts.next().expect("a crate"), parts.next().expect("its features"));
         features.entry(name.replace(" (proc-macro)", "")).or_default().insert(listed.to_owned());
