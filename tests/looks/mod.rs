@@ -13,9 +13,13 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use insta::Settings;
+#[cfg(target_os = "linux")]
+use jiff::Timestamp;
 use regex::Regex;
 use screen::screen;
 
+#[cfg(target_os = "linux")]
+use crate::support::Clock;
 use crate::support::{Folder, Terminal, in_files};
 
 /// The operator's input: each text to wait for on the terminal, and the line to type then.
@@ -29,10 +33,14 @@ fn compare(name: &str, folder: impl Fn() -> Folder, arguments: &[&str]) {
 /// Compares the output of an interactive command with its snapshot.
 fn compare_with_input(name: &str, folder: impl Fn() -> Folder, arguments: &[&str], typed: TerminalInput<'_>) {
     let _files = in_files();
+    #[cfg(target_os = "linux")]
+    let clock = Clock::new();
     let run = |columns: u16, environment: (&str, &str)| {
         let folder = folder();
         let mut command = folder.command(arguments);
         command.env("TZ", "Europe/Kyiv").env(environment.0, environment.1);
+        #[cfg(target_os = "linux")]
+        clock.set_for(&mut command, noon_in_kyiv());
         let output = capture_output(command, columns, typed);
         move |named| mask_varying(&screen(&output, columns, named), &folder)
     };
@@ -51,6 +59,13 @@ fn compare_with_input(name: &str, folder: impl Fn() -> Folder, arguments: &[&str
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Today at noon. At night, the output would contain another warning.
+#[cfg(target_os = "linux")]
+fn noon_in_kyiv() -> Timestamp {
+    let today = Timestamp::now().in_tz("Europe/Kyiv").expect("a time zone").date();
+    today.at(12, 0, 0, 0).in_tz("Europe/Kyiv").expect("an existing time").timestamp()
 }
 
 /// The output of a command on a terminal of this width.

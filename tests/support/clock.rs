@@ -25,6 +25,11 @@ impl Clock {
         format!("export LD_PRELOAD='{}' CLOCK_AHEAD={}", self.library(), offset_to(moment))
     }
 
+    /// Makes a command start with its clock at `moment`.
+    pub(crate) fn set_for(&self, command: &mut Command, moment: Timestamp) {
+        command.env("LD_PRELOAD", self.library()).env("CLOCK_AHEAD", offset_to(moment).to_string());
+    }
+
     /// The shell command that starts a process with the right time and a clock that can be [moved](Self::move_on).
     pub(crate) fn movable(&self) -> String {
         format!("export LD_PRELOAD='{}' CLOCK_FILE='{}'", self.library(), self.offset_file().display())
