@@ -206,6 +206,24 @@ fn tests_enable_no_features_that_the_program_lacks() {
 }
 
 #[test]
+fn build_scripts_share_the_crates_of_the_program() {
+    let program = features(&["--package", "campaign", "--edges", "normal,build"]);
+    let built_twice: Vec<_> = program.iter().filter(|(_, features)| features.len() > 1).map(|(name, _)| name).collect();
+    let is_known =
+        |name: &&&String| ["either v", "regex v", "regex-automata v"].iter().any(|known| name.starts_with(known));
+    assert!(
+        built_twice.iter().all(|name| is_known(&name)),
+        "the first build compiles some of these crates twice; add the features to `[build-dependencies]`: {built_twice:?}"
+    );
+    let manifest = fs::read_to_string(repository().join("Cargo.toml")).expect("a manifest");
+    let units = |profile: &str| {
+        let section = manifest.split("\n[").find_map(|section| section.strip_prefix(profile)).expect("a profile");
+        section.lines().find(|line| line.starts_with("codegen-units")).map(str::to_owned)
+    };
+    assert_eq!(units("profile.dev]"), units("profile.dev.build-override]"));
+}
+
+#[test]
 fn modules_use_only_lower_layers_of_their_crate() {
     let mut broken = Vec::new();
     for (name, layers) in MODULES {
