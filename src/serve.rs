@@ -32,8 +32,8 @@ use campaign_net::metrics::Metrics;
 use campaign_net::{ConnectionLimits, Hosts, connectable_address};
 use campaign_runs::notify;
 use campaign_runs::{
-    Adapters, ProfileHooks, WebhookReceiver, create_collector, current_person, load_all_hooks, read_numbers,
-    store_hook_secrets, update_results_until_shutdown,
+    Adapters, ProfileHooks, WebhookReceiver, current_person, load_all_hooks, read_numbers, store_hook_secrets,
+    update_results_until_shutdown,
 };
 use campaign_server::scheduler::{Daemon, RunStarter};
 use campaign_server::web;
@@ -311,6 +311,8 @@ struct WebhookEndpoint {
     address: SocketAddr,
     listener: TcpListener,
     receiver: Arc<WebhookReceiver>,
+    /// The reason why receipts cannot be stored. Closed when the receiver is dropped.
+    failures: mpsc::Receiver<LedgerError>,
     proxies: TrustedProxies,
 }
 
@@ -333,9 +335,11 @@ async fn open_webhook_endpoint(
     let (listener, address) = bind_listener(args.hooks.unwrap_or(DEFAULT_ADDRESS), "--hooks")?;
     store_hook_secrets(ledger.as_ref(), &hooks).await?;
     let secrets = WebhookSecrets::merge(hooks.iter().map(|hook| hook.secrets().clone()));
-    let receiver =
-        Arc::new(WebhookReceiver::new(Arc::clone(ledger), secrets, Timestamp::now).with_opt_out_words(opt_out_words));
-    Ok(Some(WebhookEndpoint { address, listener, receiver, proxies: TrustedProxies::new(args.trusted_proxy.clone()) }))
+    let (sender, failures) = mpsc::channel(1);
+    let receiver = WebhookReceiver::new(Arc::clone(ledger), secrets, Timestamp::now, sender);
+    let receiver = Arc::new(receiver.with_opt_out_words(opt_out_words));
+    let proxies = TrustedProxies::new(args.trusted_proxy.clone());
+    Ok(Some(WebhookEndpoint { address, listener, receiver, failures, proxies }))
 }
 
 /// Returns the path at which the search for profiles starts, given a campaign file or a folder of campaigns.
@@ -346,11 +350,9 @@ fn campaign_path_in(path: PathBuf) -> PathBuf {
 impl WebhookEndpoint {
     /// Adds the endpoint to the tasks of the server.
     fn add_to(self, tasks: &mut ServerTasks, metrics: Arc<Metrics>, hints: Hints) {
-        let Self { listener, receiver, proxies, .. } = self;
-        let (collector, collecting) = create_collector(Arc::clone(&receiver));
-        let app = webhook::router(receiver, collector, proxies, metrics, hints);
-        // The task ends when the listener drops its sender, so every accepted request is answered.
-        tasks.spawn(|_| collecting);
+        let Self { listener, receiver, mut failures, proxies, .. } = self;
+        let app = webhook::router(receiver, proxies, metrics, hints);
+        tasks.spawn(|_| async move { failures.recv().await.map_or(Ok(()), Err) });
         let limits = ConnectionLimits { connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
         tasks.spawn(|shutdown| async move {
             campaign_net::serve_connections(listener, app, limits, shutdown).await;

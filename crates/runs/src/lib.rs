@@ -97,7 +97,7 @@ pub use profiles::{
     Connection, ProfileHooks, Profiles, check_host, has_other_secret, load_all_hooks, load_hook, read_destination_key,
     refuse_other_secret, store_hook_secrets,
 };
-pub use receipts::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, create_collector};
+pub use receipts::{WebhookPath, WebhookReceiver, WebhookRefusal};
 pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
 pub use results::{ProtectedFiles, StaleResults, update_results_until_shutdown};

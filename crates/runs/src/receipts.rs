@@ -1,15 +1,15 @@
-//! Receipts from webhooks: their addresses and signatures, storing them in batches, and the receipts of rehearsals.
+//! Receipts from webhooks: their addresses and signatures, storing them, and the receipts of rehearsals.
 //!
 //! A webhook only advances the state of a row; it never sends anything.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::find::reload_run;
@@ -37,6 +37,9 @@ pub struct WebhookReceiver {
     clock: fn() -> Timestamp,
     /// Cached runs of recent webhooks, by name.
     runs: RwLock<HashMap<String, Arc<Run>>>,
+    /// Whether the last receipts were rejected because another process was writing.
+    is_busy: AtomicBool,
+    failures: mpsc::Sender<LedgerError>,
 }
 
 /// The path of a webhook's address.
@@ -78,10 +81,17 @@ enum RecipientWish {
 }
 
 impl WebhookReceiver {
-    /// Creates a receiver of webhooks to addresses that are signed with one of these secrets.
+    /// Creates a receiver of webhooks to addresses that are signed with one of these secrets. If the ledger fails, the
+    /// reason is sent to `failures`, because no further receipts can be stored.
     #[must_use]
-    pub fn new(ledger: Arc<dyn Ledger>, secrets: WebhookSecrets, clock: fn() -> Timestamp) -> Self {
-        Self { ledger, secrets, words: OptOutWords::default(), clock, runs: RwLock::default() }
+    pub fn new(
+        ledger: Arc<dyn Ledger>,
+        secrets: WebhookSecrets,
+        clock: fn() -> Timestamp,
+        failures: mpsc::Sender<LedgerError>,
+    ) -> Self {
+        let (words, runs, is_busy) = (OptOutWords::default(), RwLock::default(), AtomicBool::default());
+        Self { ledger, secrets, words, clock, runs, is_busy, failures }
     }
 
     /// Sets the words by which recipients opt out.
@@ -138,12 +148,25 @@ impl WebhookReceiver {
         Ok(if receipts.is_empty() { Err(WebhookRefusal::Contradicting) } else { Ok(receipts) })
     }
 
-    /// Stores receipts durably.
-    ///
-    /// # Errors
-    /// If the ledger cannot be written.
-    pub async fn store_receipts(&self, receipts: Vec<NewReceipt>) -> Result<Vec<ReceiptOutcome>, LedgerError> {
-        self.ledger.store_receipts(receipts).await
+    /// Stores the receipts of a webhook durably. Returns `None` if they could not be stored; the gateway delivers the
+    /// webhook again later.
+    pub async fn store_receipts(&self, receipts: Vec<NewReceipt>) -> Option<Vec<ReceiptOutcome>> {
+        let stored = self.ledger.store_receipts(receipts).await;
+        let was_busy = self.is_busy.swap(matches!(stored, Err(LedgerError::Busy { .. })), Ordering::Relaxed);
+        match stored {
+            Ok(outcomes) => return Some(outcomes),
+            // One warning is enough for all webhooks that arrive in the meantime.
+            Err(LedgerError::Busy { who, .. }) if !was_busy => {
+                tracing::warn!("receipts are rejected until the ledger is writable again: {who}");
+            }
+            Err(LedgerError::Busy { .. }) => {}
+            Err(error) if error.concerns_records() => {
+                tracing::error!("a receipt was rejected: {}; run `campaign ledger check`", error.describe_damage());
+            }
+            // The first failure is enough, so it does not matter whether the channel is full.
+            Err(error) => drop(self.failures.try_send(error)),
+        }
+        None
     }
 
     /// Finds the latest wish in the replies of a receipt: to receive no messages, or to receive messages again. If two
@@ -203,88 +226,6 @@ impl WebhookReceiver {
     }
 }
 
-/// The most webhooks that wait for a commit. Further ones wait at the endpoint.
-const MAX_WAITING: usize = 4_096;
-
-/// The receipts of a webhook, and the channel for their result.
-struct QueuedReceipts {
-    receipts: Vec<NewReceipt>,
-    kept: oneshot::Sender<Vec<ReceiptOutcome>>,
-}
-
-/// The channel to the collector.
-#[derive(Clone)]
-pub struct ReceiptCollector(mpsc::Sender<QueuedReceipts>);
-
-/// Creates a collector and its task, which ends when all senders are dropped or the ledger fails.
-pub fn create_collector(
-    receiver: Arc<WebhookReceiver>,
-) -> (ReceiptCollector, impl Future<Output = Result<(), LedgerError>>) {
-    let (sender, deliveries) = mpsc::channel(MAX_WAITING);
-    (ReceiptCollector(sender), collect_receipts(receiver, deliveries))
-}
-
-impl ReceiptCollector {
-    /// Stores receipts. Returns `None` if the receipts could not be stored.
-    pub async fn store_receipts(&self, receipts: Vec<NewReceipt>) -> Option<Vec<ReceiptOutcome>> {
-        let (kept, keeping) = oneshot::channel();
-        self.0.send(QueuedReceipts { receipts, kept }).await.ok()?;
-        keeping.await.ok()
-    }
-}
-
-async fn collect_receipts(
-    receiver: Arc<WebhookReceiver>,
-    mut deliveries: mpsc::Receiver<QueuedReceipts>,
-) -> Result<(), LedgerError> {
-    let mut waiting: Vec<QueuedReceipts> = Vec::with_capacity(MAX_WAITING);
-    // Receipts that arrive during a commit wait and share the next one, so many receipts need few commits.
-    while deliveries.recv_many(&mut waiting, MAX_WAITING).await > 0 {
-        match commit_receipts(&receiver, &mut waiting).await {
-            // A damaged record must affect only its own receipts, so each delivery is committed separately.
-            Err(error) if error.concerns_records() => {
-                for delivery in std::mem::take(&mut waiting) {
-                    commit_alone(&receiver, delivery).await?;
-                }
-            }
-            kept => kept?,
-        }
-    }
-    Ok(())
-}
-
-/// Stores the receipts of several webhooks in one commit and reports the results.
-async fn commit_receipts(receiver: &WebhookReceiver, waiting: &mut Vec<QueuedReceipts>) -> Result<(), LedgerError> {
-    let receipts = waiting.iter().flat_map(|delivery| delivery.receipts.iter().cloned()).collect();
-    match receiver.store_receipts(receipts).await {
-        Ok(receptions) => {
-            let mut receptions = receptions.into_iter();
-            for QueuedReceipts { receipts, kept } in waiting.drain(..) {
-                // If the webhook handler no longer waits, the gateway delivers the webhook again.
-                let _ = kept.send(receptions.by_ref().take(receipts.len()).collect());
-            }
-        }
-        Err(LedgerError::Busy { who, .. }) => {
-            tracing::warn!("receipts are rejected until the ledger is writable again: {who}");
-            waiting.clear();
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(())
-}
-
-/// Stores the receipts of one webhook. If a record for the webhook is damaged, the sender delivers the webhook again
-/// later.
-async fn commit_alone(receiver: &WebhookReceiver, delivery: QueuedReceipts) -> Result<(), LedgerError> {
-    match commit_receipts(receiver, &mut vec![delivery]).await {
-        Err(error) if error.concerns_records() => {
-            tracing::error!("a receipt was rejected: {}; run `campaign ledger check`", error.describe_damage());
-            Ok(())
-        }
-        kept => kept,
-    }
-}
-
 /// The base URL of a rehearsal's webhooks. No request is sent to it.
 const WEBHOOK_URL: &str = "http://localhost";
 /// How long a rehearsal in real time waits for receipts. The rest is played at once.
@@ -297,7 +238,8 @@ pub(super) struct RehearsedReceipts {
     /// The addresses of its messages.
     pub(super) hook: WebhookUrls,
     pub(super) receiver: LocalReceiver,
-    collecting: JoinHandle<Result<(), LedgerError>>,
+    /// The reason why the ledger failed. Closed when no webhook is being processed.
+    failures: mpsc::Receiver<LedgerError>,
 }
 
 impl RehearsedReceipts {
@@ -308,32 +250,32 @@ impl RehearsedReceipts {
         let secrets = WebhookSecrets::new(&[SecretString::from(secret)]);
         let secrets = secrets.map_err(|error| Error::Internal(error.to_string()))?;
         let hook = WebhookUrls::new(WEBHOOK_URL.to_owned(), secrets.clone());
-        let taking = Arc::new(WebhookReceiver::new(Arc::clone(&adapters.ledger), secrets, adapters.clock));
-        let (collector, collecting) = create_collector(Arc::clone(&taking));
+        let (sender, failures) = mpsc::channel(1);
+        let receiver = Arc::new(WebhookReceiver::new(Arc::clone(&adapters.ledger), secrets, adapters.clock, sender));
         let receiver = LocalReceiver::new(move |url, body| {
-            let (taking, collector) = (Arc::clone(&taking), collector.clone());
-            Box::pin(async move { handle_webhook(&taking, &collector, &url, &body).await })
+            let receiver = Arc::clone(&receiver);
+            Box::pin(async move { handle_webhook(&receiver, &url, &body).await })
         });
-        Ok(Self { hook, receiver, collecting: tokio::spawn(collecting) })
+        Ok(Self { hook, receiver, failures })
     }
 
     /// Waits until all received receipts are stored. No further webhooks are received.
     async fn finish(self) -> Result<(), Error> {
-        let Self { collecting, receiver, .. } = self;
+        let Self { mut failures, receiver, .. } = self;
         drop(receiver);
-        match collecting.await {
-            Ok(kept) => Ok(kept?),
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        match failures.recv().await {
+            None => Ok(()),
+            Some(error) => Err(error.into()),
         }
     }
 }
 
 /// Handles a webhook and returns the HTTP status, as the webhook endpoint of a server does.
-async fn handle_webhook(receiver: &WebhookReceiver, collector: &ReceiptCollector, url: &str, body: &[u8]) -> u16 {
+async fn handle_webhook(receiver: &WebhookReceiver, url: &str, body: &[u8]) -> u16 {
     let Some(post) = url.strip_prefix(WEBHOOK_URL).and_then(WebhookPath::parse) else { return 404 };
     let Some(id) = receiver.verify_path(post) else { return 404 };
     match receiver.parse_receipts(post.run, id, body).await {
-        Ok(Ok(receipts)) => collector.store_receipts(receipts).await.map_or(503, |_| 200),
+        Ok(Ok(receipts)) => receiver.store_receipts(receipts).await.map_or(503, |_| 200),
         Ok(Err(_)) => 400,
         Err(_) => 503,
     }

@@ -27,9 +27,7 @@ use campaign_engine::report::is_followed;
 use campaign_gateway::{WEBHOOK_TEST_HEADER, read_receipts};
 use campaign_ledger::{ReceiptOutcome, RowState, Run, RunFilter, RunId};
 use campaign_net::metrics::{Metrics, ReceiptResult};
-use campaign_runs::{
-    Adapters, Error, Polling, ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, poll_run, wants_receipts,
-};
+use campaign_runs::{Adapters, Error, Polling, WebhookPath, WebhookReceiver, WebhookRefusal, poll_run, wants_receipts};
 use governor::clock::DefaultClock;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
@@ -51,7 +49,6 @@ pub type Hints = mpsc::Sender<Vec<u64>>;
 
 struct WebhookState {
     receiver: Arc<WebhookReceiver>,
-    collector: ReceiptCollector,
     proxies: TrustedProxies,
     forgeries: ForgeryLimiter,
     metrics: Arc<Metrics>,
@@ -59,14 +56,8 @@ struct WebhookState {
 }
 
 /// Routes the webhooks of messages (`/h/`) and of the account (`/n/`).
-pub fn router(
-    receiver: Arc<WebhookReceiver>,
-    collector: ReceiptCollector,
-    proxies: TrustedProxies,
-    metrics: Arc<Metrics>,
-    hints: Hints,
-) -> Router {
-    let state = WebhookState { receiver, collector, proxies, forgeries: ForgeryLimiter::default(), metrics, hints };
+pub fn router(receiver: Arc<WebhookReceiver>, proxies: TrustedProxies, metrics: Arc<Metrics>, hints: Hints) -> Router {
+    let state = WebhookState { receiver, proxies, forgeries: ForgeryLimiter::default(), metrics, hints };
     Router::new()
         .route("/h/{run}/{id}/{mac}", post(post_message_receipt))
         .route("/n/{mac}", post(post_account_notice))
@@ -97,7 +88,7 @@ async fn post_message_receipt(
             return state.respond_not_stored();
         }
     };
-    match state.collector.store_receipts(receipts).await {
+    match state.receiver.store_receipts(receipts).await {
         Some(receptions) => {
             for reception in receptions {
                 state.metrics.count_receipt(match reception {

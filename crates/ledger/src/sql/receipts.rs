@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -12,6 +13,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::dialect::{Adapter, Connection, Database, Record, json_elements};
 use super::statement::{self, Now, StatementError, query, read_ledger, scalar};
+use super::writer::ChangeWork;
 use super::{runs, suppression};
 use crate::earlier_versions::{rewrite_opt_out, rewrite_receipt};
 use crate::encoding::Checksum;
@@ -36,7 +38,8 @@ impl ReceiptStore for Adapter {
         if !self.supports_all_scopes() {
             receipts.iter_mut().filter_map(|new| new.opt_out.as_mut()).for_each(rewrite_opt_out);
         }
-        Box::pin(self.write(move |connection, now| Box::pin(store_receipts(connection, now, receipts.clone()))))
+        let receipts = receipts.into();
+        Box::pin(self.write_batched(|outcomes| ChangeWork::StoreReceipts(receipts, outcomes)))
     }
 
     fn remember_secrets<'a>(
@@ -65,6 +68,17 @@ impl ReceiptStore for Adapter {
 /// The key of the chunk that contains a row. The keys of a run follow the order of its rows.
 fn chunk_key(run: RunId, row: u32) -> i64 {
     (run.0 << 32) | i64::from(row / ROWS_PER_CHUNK)
+}
+
+/// Stores the receipts of several callers. Returns the outcomes by caller.
+pub(super) async fn store_batch(
+    connection: &mut Connection,
+    now: Now,
+    batch: &[Arc<[NewReceipt]>],
+) -> Result<Vec<Vec<ReceiptOutcome>>, StatementError> {
+    let all = batch.iter().flat_map(|receipts| receipts.iter().cloned()).collect();
+    let mut outcomes = store_receipts(connection, now, all).await?.into_iter();
+    Ok(batch.iter().map(|receipts| outcomes.by_ref().take(receipts.len()).collect()).collect())
 }
 
 async fn store_receipts(

@@ -1,5 +1,6 @@
 //! The writer task: commits the pending changes of this process together.
 
+use std::iter::repeat;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,14 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::dialect::{self, Adapter, Connection, WriteConnection, to_ledger_error};
 use super::envelopes::{self, EnvelopeNumbers};
+use super::receipts;
 use super::statement::{Now, StatementError};
 use crate::high_water_mark::HighWaterMark;
-use crate::{Intent, LedgerError, Permit, Settlement};
+use crate::{Intent, LedgerError, NewReceipt, Permit, ReceiptOutcome, Settlement};
 use campaign_core::failpoint;
 
-const MAX_CHANGES_PER_COMMIT: usize = 64;
+/// Many, because a commit takes as long for a thousand webhooks as for one.
+const MAX_CHANGES_PER_COMMIT: usize = 1_024;
 /// Longest duration of a change, including the wait for other processes.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Changes are not retried after this time.
@@ -38,6 +41,8 @@ pub(super) enum ChangeWork {
     Begin(Arc<Intent>, Arc<LastValue<Permit>>),
     /// The outcomes of an envelope, batched with other outcomes.
     Settle(Arc<Settlement>, Arc<LastValue<()>>),
+    /// The receipts of a webhook or a poll, batched with other receipts.
+    StoreReceipts(Arc<[NewReceipt]>, Arc<LastValue<Vec<ReceiptOutcome>>>),
 }
 
 /// Called with the duration of each commit.
@@ -190,6 +195,28 @@ impl<T> LastValue<T> {
     }
 }
 
+/// Changes of one kind that are made together, and where their results go.
+struct Batch<I: ?Sized, T> {
+    inputs: Vec<Arc<I>>,
+    results: Vec<Arc<LastValue<T>>>,
+}
+
+impl<I: ?Sized, T> Batch<I, T> {
+    fn new() -> Self {
+        Self { inputs: Vec::new(), results: Vec::new() }
+    }
+
+    fn push(&mut self, input: &Arc<I>, result: &Arc<LastValue<T>>) {
+        self.inputs.push(Arc::clone(input));
+        self.results.push(Arc::clone(result));
+    }
+
+    /// Stores the results, which are in the order of the inputs.
+    fn store_results(self, results: impl IntoIterator<Item = T>) {
+        self.results.iter().zip(results).for_each(|(kept, result)| kept.store_value(result));
+    }
+}
+
 /// What commits go through: the write connection, the envelope numbers of this process, and the name of the ledger.
 struct CommitTarget {
     connection: WriteConnection,
@@ -260,38 +287,38 @@ impl CommitTarget {
 
     async fn try_commit(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
         let Self { connection: writer, numbers, place } = self;
+        let to_error = |failure| to_ledger_error(place, failure);
         writer.begin_transaction().await?;
         numbers.clear_transaction_numbers();
-        // Outcomes come first, so that all other changes see them; intents come last, so that they see all other
-        // changes.
-        let settled = changes.iter().filter_map(|change| match &change.work {
-            ChangeWork::Settle(settlement, kept) => Some((Arc::clone(settlement), Arc::clone(kept))),
-            ChangeWork::Alone(_) | ChangeWork::Begin(..) => None,
-        });
-        let (settlements, kept): (Vec<_>, Vec<_>) = settled.unzip();
-        if !settlements.is_empty() {
-            let (connection, now) = writer.connection_and_time()?;
-            envelopes::settle_batch(connection, now, &settlements)
-                .await
-                .map_err(|failure| to_ledger_error(place, failure))?;
-            kept.iter().for_each(|kept| kept.store_value(()));
-        }
-        for change in changes.iter_mut() {
-            if let ChangeWork::Alone(apply) = &mut change.work {
-                let (connection, now) = writer.connection_and_time()?;
-                apply(connection, now).await?;
+        let (mut settled, mut received, mut alone, mut begun) = (Batch::new(), Batch::new(), Vec::new(), Batch::new());
+        for change in changes {
+            match &mut change.work {
+                ChangeWork::Settle(settlement, result) => settled.push(settlement, result),
+                ChangeWork::StoreReceipts(receipts, result) => received.push(receipts, result),
+                ChangeWork::Alone(apply) => alone.push(apply),
+                ChangeWork::Begin(intent, result) => begun.push(intent, result),
             }
         }
-        let begun = changes.iter().filter_map(|change| match &change.work {
-            ChangeWork::Begin(intent, permit) => Some((Arc::clone(intent), Arc::clone(permit))),
-            ChangeWork::Alone(_) | ChangeWork::Settle(..) => None,
-        });
-        let (intents, kept): (Vec<_>, Vec<_>) = begun.unzip();
-        if !intents.is_empty() {
+        // Outcomes come first, so that all other changes see them; intents come last, so that they see all other
+        // changes.
+        if !settled.inputs.is_empty() {
             let (connection, now) = writer.connection_and_time()?;
-            let permits = envelopes::begin_batch(connection, now, numbers, &intents).await;
-            let permits = permits.map_err(|failure| to_ledger_error(place, failure))?;
-            kept.iter().zip(permits).for_each(|(kept, permit)| kept.store_value(permit));
+            envelopes::settle_batch(connection, now, &settled.inputs).await.map_err(to_error)?;
+            settled.store_results(repeat(()));
+        }
+        if !received.inputs.is_empty() {
+            let (connection, now) = writer.connection_and_time()?;
+            let outcomes = receipts::store_batch(connection, now, &received.inputs).await.map_err(to_error)?;
+            received.store_results(outcomes);
+        }
+        for apply in alone {
+            let (connection, now) = writer.connection_and_time()?;
+            apply(connection, now).await?;
+        }
+        if !begun.inputs.is_empty() {
+            let (connection, now) = writer.connection_and_time()?;
+            let permits = envelopes::begin_batch(connection, now, numbers, &begun.inputs).await.map_err(to_error)?;
+            begun.store_results(permits);
         }
         writer.commit().await
     }
