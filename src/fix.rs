@@ -220,7 +220,7 @@ fn diff_words(line: &str, other: &str) -> Vec<(bool, String)> {
     parts
 }
 
-/// Splits a line into words; every character between words is a part of its own.
+/// Splits a line into words; each character between words is a separate part.
 fn split_words(line: &str) -> Vec<&str> {
     let (mut words, mut rest) = (Vec::new(), line);
     while let Some(first) = rest.chars().next() {

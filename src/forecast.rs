@@ -36,12 +36,13 @@ pub(super) fn add_labelled(text: &mut StyledText, label: &str, value: impl IntoI
 /// list.
 pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs: &Inputs) {
     add_heading(text, "Recipients");
-    let form = inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!(", {form}"));
+    let format =
+        inputs.list_format().and_then(|format| describe_list_format(&format)).map(|format| format!(", {format}"));
     let list = format!(
         "{} in {}{}",
         choose_plural(forecast.rows, "row", "rows"),
         inputs.campaign.recipients,
-        form.unwrap_or_default()
+        format.unwrap_or_default()
     );
     let (listed, others) = forecast.left_out.split_at(forecast.left_out.len().min(MAX_REASONS));
     let reasons: Vec<String> =
@@ -84,9 +85,9 @@ fn format_rows(LeftOutRows { rows, first, .. }: &LeftOutRows) -> String {
 }
 
 /// Describes the format of a list. The only sheet of a workbook is not named.
-pub(super) fn describe_list_form(form: &str) -> Option<String> {
-    let Some((sheet, rest)) = form.strip_prefix("the sheet `").and_then(|rest| rest.split_once('`')) else {
-        return Some(form.to_owned());
+pub(super) fn describe_list_format(format: &str) -> Option<String> {
+    let Some((sheet, rest)) = format.strip_prefix("the sheet `").and_then(|rest| rest.split_once('`')) else {
+        return Some(format.to_owned());
     };
     if rest.starts_with(", one of ") {
         return Some(format!("sheet \"{sheet}\"{rest}"));
@@ -170,12 +171,18 @@ mod tests {
 
     #[test]
     fn single_sheet_of_a_workbook_is_not_named() {
-        assert_eq!(describe_list_form("the sheet `Sheet1`"), None);
+        assert_eq!(describe_list_format("the sheet `Sheet1`"), None);
         assert_eq!(
-            describe_list_form("the sheet `Sheet1`, the headers in row 3").as_deref(),
+            describe_list_format("the sheet `Sheet1`, the headers in row 3").as_deref(),
             Some("the headers in row 3")
         );
-        assert_eq!(describe_list_form("the sheet `Клієнти`, one of 2").as_deref(), Some("sheet \"Клієнти\", one of 2"));
-        assert_eq!(describe_list_form("in the encoding windows-1251").as_deref(), Some("in the encoding windows-1251"));
+        assert_eq!(
+            describe_list_format("the sheet `Клієнти`, one of 2").as_deref(),
+            Some("sheet \"Клієнти\", one of 2")
+        );
+        assert_eq!(
+            describe_list_format("in the encoding windows-1251").as_deref(),
+            Some("in the encoding windows-1251")
+        );
     }
 }

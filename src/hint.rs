@@ -1,7 +1,7 @@
 //! Remedies for errors: the `help:` line below the message. Pure.
 //!
-//! Errors of `runs` have messages only, because the command line alone knows its options. Each suggested command repeats
-//! the options of this call that it needs.
+//! Errors of `runs` have messages only, because the command line alone knows its options. Each suggested command
+//! repeats those options of the current command that it needs.
 
 use std::path::Path;
 

@@ -26,8 +26,8 @@ pub(super) fn create_campaign(context: &Context, args: &InitArgs) -> Result<u8, 
         ))
         .with_help(format!("use `{init}`")));
     }
-    let form = ListFormat { sheet: args.sheet.clone(), header_row: args.header_row, ..ListFormat::default() };
-    let list = args.from.as_deref().map(|path| DraftList::read(path, &form)).transpose()?;
+    let format = ListFormat { sheet: args.sheet.clone(), header_row: args.header_row, ..ListFormat::default() };
+    let list = args.from.as_deref().map(|path| DraftList::read(path, &format)).transpose()?;
     let drafts = match args.example {
         Some(example) => draft_example(name, example, Timestamp::now()),
         None => draft_campaign(name, list.as_ref()),

@@ -114,7 +114,7 @@ impl LanguageServer {
                     tracing::warn!("a message was not understood: {why}");
                     write_parse_error();
                 }
-                Ok(Event::ListChecked(outcome)) => self.with_session(|session| session.accept(outcome)),
+                Ok(Event::ListChecked(outcome)) => self.update_session(|session| session.accept(outcome)),
                 Err(RecvTimeoutError::Timeout) => self.refresh(),
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     self.stop();
@@ -225,7 +225,7 @@ impl LanguageServer {
     fn refresh(&mut self) {
         self.changed = None;
         let mut checks = Vec::new();
-        self.with_session(|session| checks = session.refresh());
+        self.update_session(|session| checks = session.refresh());
         for check in checks {
             // The thread ends only with the process.
             let _ = self.checks.send(check);
@@ -233,7 +233,7 @@ impl LanguageServer {
     }
 
     /// Applies a change to the session, and publishes the diagnostics that are different afterwards.
-    fn with_session(&mut self, change: impl FnOnce(&mut EditorSession)) {
+    fn update_session(&mut self, change: impl FnOnce(&mut EditorSession)) {
         let ServerState::Running(session) = &mut self.state else { return };
         let published = catch_unwind(AssertUnwindSafe(|| {
             change(session);

@@ -284,7 +284,7 @@ async fn wait_for_signal(interrupt: &mut Receiver<Interrupt>) -> u8 {
 /// The display of a watched run, with its last state.
 struct WatchScreen<'a> {
     output: &'a Output,
-    form: WatchDisplay,
+    display: WatchDisplay,
     progress: Option<SendingProgress>,
 }
 
@@ -300,18 +300,18 @@ enum WatchDisplay {
 impl<'a> WatchScreen<'a> {
     fn new(output: &'a Output) -> Self {
         let in_place = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
-        let form = match (output.json, in_place) {
+        let display = match (output.json, in_place) {
             (true, _) => WatchDisplay::Objects(Value::Null),
             (false, true) => WatchDisplay::Terminal(Term::buffered_stdout(), 0),
             (false, false) => WatchDisplay::Lines(String::new()),
         };
-        Self { output, form, progress: None }
+        Self { output, display, progress: None }
     }
 
     /// Shows the current state of the run. Unless it is drawn in place on a terminal, only changes are printed.
     fn show_run(&mut self, report: &RunReport, mut text: StyledText) {
         let progress = self.progress_text(report).unwrap_or_default();
-        match &mut self.form {
+        match &mut self.display {
             WatchDisplay::Terminal(term, rows) => {
                 let now = Zoned::now().strftime("%H:%M:%S").to_string();
                 text.extend(progress);
@@ -371,7 +371,7 @@ impl<'a> WatchScreen<'a> {
 
     /// Shows the final state of the run.
     fn show_end(mut self, report: &RunReport, text: StyledText) {
-        match &mut self.form {
+        match &mut self.display {
             WatchDisplay::Terminal(term, rows) => {
                 draw_text(term, *rows, &text, self.output.out_color());
             }
@@ -387,7 +387,7 @@ impl<'a> WatchScreen<'a> {
     /// Ends the display because of a signal, and returns the exit code.
     fn exit_on_signal(self, signal: u8) -> u8 {
         let code = exit::SIGNAL.saturating_add(signal);
-        if let WatchDisplay::Objects(last) = self.form {
+        if let WatchDisplay::Objects(last) = self.display {
             let mut object = with_time(if last.is_null() { serde_json::json!({}) } else { last });
             object["exit"] = code.into();
             object["error"] = "interrupted".into();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::describe_left_out;
 use super::summary::{RunSummary, Tone, summary_json};
 use crate::events::describe_kept_results;
-use crate::forecast::describe_list_form;
+use crate::forecast::describe_list_format;
 use crate::hint::is_refused_locally;
 use crate::output::Output;
 use crate::suggested::{LIVE_GATEWAY, send_arguments, shell_path, with_gateway};
@@ -294,7 +294,10 @@ impl OutcomePrinter<'_> {
         }
         notes.extend(describe_cancelled_runs(&ended.notes.cancelled_in));
         notes.extend(
-            self.inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!("list: {form}")),
+            self.inputs
+                .list_format()
+                .and_then(|format| describe_list_format(&format))
+                .map(|format| format!("list: {format}")),
         );
         let rate = self.inputs.campaign.delivery.rate;
         let sent = run.recipients - skipped - counts.get(RowState::Invalid);

@@ -79,7 +79,7 @@ fn number_set_by_another_text_can_be_compared() {
 }
 
 #[test]
-fn suggested_where_comparison_excludes_empty_cells() {
+fn suggested_where_condition_excludes_empty_cells() {
     let gateway = Gateway::accepting();
     let list = format!("phone,points\n{},5\n{},\n{},1\n", phone(2), phone(3), phone(4));
     let draft = |condition: &str| campaign().with_list(&list).recipients(condition).through(&gateway);

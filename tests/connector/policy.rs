@@ -183,7 +183,7 @@ fn message_is_refused_if_the_window_closes_before_it_is_sent() {
     clock.move_to(now - SignedDuration::from_mins(5));
     let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &["--allow-send"]].concat());
     let connector = Connector::spawn(command, folder);
-    // Check the key well before the messages: its check counts towards the account's rate.
+    // Check the key some minutes before the first message, because this check counts towards the account's rate.
     assert_eq!(connector.call("message_status", &json!({ "id": 1 }))["isError"], false);
     clock.move_to(now);
     expect_accepted(&connector, PHONE, "Hi");

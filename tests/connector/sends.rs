@@ -371,7 +371,7 @@ fn any_arguments() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn unconfirmed_or_disabled_send_never_sends() {
+fn unconfirmed_or_disabled_call_sends_nothing() {
     let sandbox = SandboxProcess::start();
     let (on, off) = (sending_connector(&sandbox), Connector::for_gateway(&sandbox));
     let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });

@@ -118,7 +118,7 @@ fn worker_keeps_the_policy_of_the_profile_that_started_the_run() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn scheduled_run_skips_numbers_of_other_countries() {
+fn scheduled_run_skips_numbers_from_other_countries() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let draft = international_campaign(&gateway).top("timezone: UTC").top("schedule: { every: day 12:00 }");
     let sale = draft.profile("policy: { countries: [UA] }").write();

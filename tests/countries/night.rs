@@ -48,7 +48,7 @@ fn check_at_night_gives_a_note_that_strict_ignores() {
     assert_eq!(severity, "note");
     assert!(message.contains("3 recipients") && message.contains("3 in Europe/Kyiv at 22:30"), "{message}");
     assert_eq!(night_finding(&sale, &clock, DAY), None);
-    // Recipients of a gateway on this machine are not real.
+    // A gateway on this machine has no real recipients.
     let local = campaign().through(&Gateway::accepting()).write();
     assert_eq!(night_finding(&local, &clock, NIGHT), None);
 }

@@ -79,7 +79,7 @@ fn skipped_row_with_a_second_phone_column_has_its_message() {
 }
 
 #[test]
-fn results_are_written_even_if_earlier_run_copies_are_lost() {
+fn results_are_written_even_if_copies_of_earlier_runs_are_lost() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let list = |rows: &[usize]| -> String {

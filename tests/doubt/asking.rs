@@ -93,7 +93,7 @@ fn inconclusive_statuses_prove_nothing_and_are_reported() {
 }
 
 #[test]
-fn late_gateway_answer_is_found_by_reconcile() {
+fn late_gateway_proof_is_found_by_reconcile() {
     let memory = Memory::default();
     let gateway = memory.gateway(memory.accept_without_proof());
     memory.set_hidden(true);
@@ -110,7 +110,7 @@ fn late_gateway_answer_is_found_by_reconcile() {
 }
 
 #[test]
-fn late_gateway_answer_is_found_by_the_next_run() {
+fn late_gateway_proof_is_found_by_the_next_run() {
     let memory = Memory::default();
     let gateway = memory.gateway(memory.accept_without_proof());
     memory.set_hidden(true);

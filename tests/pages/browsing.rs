@@ -370,7 +370,7 @@ fn occurrences_are_shown_in_the_campaign_time_zone() {
 }
 
 #[test]
-fn sections_skip_damaged_records_and_show_the_rest() {
+fn sections_report_damaged_records_and_show_the_rest() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).top("timezone: UTC").top("schedule: { every: daily 10:00 }").write();
     sale.run(&["--now"]).exits(0);

@@ -11,7 +11,7 @@ fn run_with_ledger(sale: &Folder, ledger: &str, variables: &[(&str, &str)], argu
 }
 
 #[test]
-fn shared_backup_restored_elsewhere_sends_no_second_message() {
+fn shared_ledger_restored_elsewhere_repeats_no_message() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let (sale, ledger, other) = (campaign().to(20).through(&gateway).write(), cluster.database(), cluster.database());

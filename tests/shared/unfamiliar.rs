@@ -77,7 +77,7 @@ fn snapshot_that_is_restored_as_a_backup_sends_nothing_twice() {
     cluster.end();
     cluster.restore_data("snapshot");
     assert!(cluster.start_server());
-    // The machine that sent notices the restore; one with an empty state folder does not.
+    // The machine that sent the messages notices the restore; a machine with an empty state folder does not.
     sale.run(&[]).exits(74);
     run_elsewhere(&sale, &["ledger", "backup", "saved"]).exits(0);
     let other = cluster.database();

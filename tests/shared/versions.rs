@@ -9,7 +9,7 @@ fn mark_as_newer_version(cluster: &Cluster, ledger: &str) {
 }
 
 #[test]
-fn ledger_of_a_newer_version_is_left_alone() {
+fn ledger_of_a_newer_version_is_refused() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let ledger = cluster.database();

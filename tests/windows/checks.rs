@@ -34,7 +34,7 @@ fn invalid_window_or_end_time_is_refused_with_its_location() {
 }
 
 #[test]
-fn recipients_who_miss_the_end_time_are_reported_in_advance() {
+fn messages_past_the_end_time_are_reported_in_advance() {
     let gateway = Gateway::accepting();
     let until = |line: &str| {
         let sale = campaign().to(100).through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();

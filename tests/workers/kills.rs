@@ -42,7 +42,7 @@ fn kill_one_campaign(most: usize, chance: &mut Chance) -> usize {
         let target = witness.arrived() + 1 + chance.below(ROWS as u64 / 12) as usize;
         until("the moment to kill", || witness.arrived() >= target || !run.is_running());
         match chance.below(WORKERS as u64 + 1) as usize {
-            // The next starter resumes the run.
+            // The next process that starts the run resumes it.
             WORKERS => {
                 drop(run.kill());
                 run = sale.start(&[]);

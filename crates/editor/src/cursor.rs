@@ -183,8 +183,8 @@ impl Scanner<'_> {
         end + 1
     }
 
-    /// Reads a flow collection that begins at a byte, in the value of a key in this column. Returns the beginning of
-    /// the line after it.
+    /// Reads the flow collection that begins at byte `start`. `owner` is the column of the key that it belongs to.
+    /// Returns the start of the line after the collection.
     ///
     /// If the brackets are not closed, the collection ends where the next key of the same or an outer map begins.
     fn scan_flow(&mut self, start: usize, owner: usize) -> usize {

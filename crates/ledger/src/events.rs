@@ -218,7 +218,7 @@ impl RowChange {
             (RowChange::Retry { .. }, _) => matches!(state, RowState::Rejected | RowState::NotSent | RowState::Failed),
             // Proof that a message was sent overrides every conclusion.
             (RowChange::Found { .. }, _) if state == RowState::Planned => true,
-            // A message that is being sent is not final, so there is nothing to decide yet.
+            // A message that is being sent has no final state, so there is nothing to decide yet.
             (RowChange::NotSent { .. } | RowChange::SendAgain { .. }, _) if state == RowState::Sending => false,
             (_, Some(next)) => state.can_become(next),
             (_, None) => state == RowState::InDoubt,

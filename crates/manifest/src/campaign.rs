@@ -38,7 +38,7 @@ pub struct Campaign {
     /// The source of its recipients.
     pub recipients: RecipientSource,
     /// The format of the list, as far as the campaign defines it.
-    pub form: ListFormat,
+    pub format: ListFormat,
     /// Opted-out numbers in addition to the ledger's; can change between two starts of a run.
     pub suppress: Vec<SuppressionFile>,
     /// Where the recipients' consent is recorded; read again at each start of a run.

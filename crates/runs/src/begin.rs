@@ -181,7 +181,7 @@ impl Session {
             let proposal = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
             confirm(consent, proposal).await?;
         }
-        self.refuse_lost_evidence(&survey)?;
+        self.refuse_unstorable_evidence(&survey)?;
         self.claim_runs_for_file().await?;
         let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
         failpoint::pass("run.created");
@@ -315,7 +315,7 @@ impl TodaysTexts {
         let inputs = Arc::clone(inputs);
         run_blocking(move || {
             let prepared = inputs.compile_campaign()?;
-            Ok(Self { includes: prepared.recipe.list_includes().to_vec(), edition: prepared.edition })
+            Ok(Self { includes: prepared.recipe.list_included_sources().to_vec(), edition: prepared.edition })
         })
         .await?
     }

@@ -16,7 +16,7 @@ use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
 use campaign_engine::check::{
     CountryCount, RunStart, TestResult, check_abroad_limit, check_includes, check_invalid_rows, check_no_messages,
-    check_promised_receipts, check_replicas, check_timing, collect_notes, list_form_note,
+    check_promised_receipts, check_replicas, check_timing, collect_notes, list_format_note,
 };
 use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
 use campaign_gateway::{AskBalance, AskSenders, Balance, FailureCause};
@@ -120,7 +120,7 @@ pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: Ru
         Some(list) => {
             findings.extend(check_invalid_rows(&list.survey));
             findings.extend(check_no_messages(&list.survey, &inputs.campaign.brief));
-            findings.extend(list.form.as_deref().map(|form| list_form_note(&inputs.campaign.recipients, form)));
+            findings.extend(list.format.as_deref().map(|format| list_format_note(&inputs.campaign.recipients, format)));
             findings.extend(list.warnings(inputs, start));
             findings.extend(profile.and_then(|profile| check_abroad_limit(profile, list.count_abroad(profile))));
             findings.extend(check_includes(&list.includes, &inputs.campaign));

@@ -52,7 +52,7 @@ pub struct ColumnsKey {
     list: PathBuf,
     state: Option<FileState>,
     names: Vec<(String, String)>,
-    form: ListFormat,
+    format: ListFormat,
 }
 
 /// A column of a list, with some of its values.
@@ -140,8 +140,8 @@ impl DraftCampaign {
     #[must_use]
     pub fn columns_key(&self) -> Option<ColumnsKey> {
         let (campaign, list) = (self.campaign()?, self.list_file()?);
-        let (names, form) = (campaign.brief.columns.clone(), campaign.form.clone());
-        Some(ColumnsKey { list: list.path().to_owned(), state: list.read_state(), names, form })
+        let (names, format) = (campaign.brief.columns.clone(), campaign.format.clone());
+        Some(ColumnsKey { list: list.path().to_owned(), state: list.read_state(), names, format })
     }
 
     /// The columns of the list, with sample values. Empty if the list cannot be read or was not fetched.

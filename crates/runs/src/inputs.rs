@@ -263,15 +263,15 @@ impl Inputs {
             return Err(self.changed_error());
         }
         self.refuse_too_many_rows(survey.last_row)?;
-        let form = written.describe(delimiter);
-        self.decoded.set_form(form.clone());
+        let format = written.describe(delimiter);
+        self.decoded.set_format(format.clone());
         let mut of_files = [written.warnings(), &warnings].concat();
         of_files.extend(consents.iter().flat_map(|read| read.warnings.iter().cloned()));
         if has_invalid_row_near_top(&survey) {
             of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
         }
         let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
-        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files, consents, earlier })
+        Ok(ListSurvey { survey, includes, sha256, format, file_findings: of_files, consents, earlier })
     }
 
     /// The error for a list that changed while it was being read, so it is unknown which rows have a message.
@@ -294,13 +294,13 @@ impl Inputs {
 
     /// The detected format of the list, if it was read and is not CSV in UTF-8.
     #[must_use]
-    pub fn list_form(&self) -> Option<String> {
-        self.decoded.form()
+    pub fn list_format(&self) -> Option<String> {
+        self.decoded.format()
     }
 
     /// Returns the included texts and the SHA-256 of the list, by which changed inputs are detected.
     pub(super) fn compute_fingerprint(&self) -> Result<(Includes, String), Error> {
-        let includes = self.compile_campaign()?.recipe.list_includes().to_vec();
+        let includes = self.compile_campaign()?.recipe.list_included_sources().to_vec();
         let hashed = Tee::new(self.open_list()?, None::<Sink>).finish();
         let sha256 = hashed.map_err(|error| self.unreadable_error(&error))?;
         Ok((includes, sha256))
@@ -319,7 +319,7 @@ impl Inputs {
         let terms = SurveyInputs { brief, excluded, zones, by_country, consents };
         let survey = survey_recipients(&mut prepared, &terms)
             .map_err(|findings| Error::Findings(self.locate_column_findings(findings)))?;
-        Ok((survey, prepared.recipe.list_includes().to_vec(), prepared.reader.delimiter()))
+        Ok((survey, prepared.recipe.list_included_sources().to_vec(), prepared.reader.delimiter()))
     }
 
     /// Points findings about a missing time-zone or consent column to the key in the campaign file that names the
@@ -404,12 +404,12 @@ impl Inputs {
             &rules::RECIPIENTS_UNKNOWN_COLUMN,
             &rules::RECIPIENTS_EMPTY,
         ];
-        let (form, region) = (&self.campaign.form, self.campaign.brief.region);
+        let (format, region) = (&self.campaign.format, self.campaign.brief.region);
         // Column names from a wrong header row prove nothing about the texts.
         let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         match findings.first_mut() {
             Some(first) if of_columns.contains(&first.rule) => {
-                let Some(place) = self.list.likely_place(form, region) else { return findings };
+                let Some(place) = self.list.likely_place(format, region) else { return findings };
                 add_advice(first, &place);
                 // Column names from a wrong header row prove nothing about the other columns either.
                 let first = first.clone();
@@ -428,11 +428,11 @@ impl Inputs {
 
     /// Returns a finding if the header row looks like a title because a lower row contains a phone header.
     pub(super) fn find_title_row(&self, rule: &'static Rule) -> Option<Finding> {
-        let Campaign { form, brief, .. } = &self.campaign;
-        if form.header_row.is_some() {
+        let Campaign { format, brief, .. } = &self.campaign;
+        if format.header_row.is_some() {
             return None;
         }
-        let place = self.list.likely_place(form, brief.region)?;
+        let place = self.list.likely_place(format, brief.region)?;
         let is_below = place.sheet.is_none() && place.has_phone_header();
         let mut title = is_below.then(|| place.title_finding(rule, None))?;
         add_advice(&mut title, &place);

@@ -158,7 +158,7 @@ async fn check_copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), Ledge
 /// # Errors
 /// If there are signs of a lost ledger, or the ledger cannot be read.
 pub(super) async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> Result<(), Error> {
-    refuse_signs(find_loss_signs(ledger, inputs).await?, ledger.properties().location)
+    refuse_loss_signs(find_loss_signs(ledger, inputs).await?, ledger.properties().location)
 }
 
 /// Refuses to send without a ledger if these stray copies, or the campaign's results, show that a ledger existed.
@@ -167,12 +167,12 @@ pub(super) async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> 
 /// If there are signs of sent messages.
 pub(super) async fn refuse_stray_copies(copies: Vec<StrayCopies>, state: &Path, inputs: &Inputs) -> Result<(), Error> {
     match inputs.destination.is_live() {
-        true => refuse_signs(collect_loss_signs(copies, None, inputs).await?, state.display().to_string()),
+        true => refuse_loss_signs(collect_loss_signs(copies, None, inputs).await?, state.display().to_string()),
         false => Ok(()),
     }
 }
 
-fn refuse_signs(signs: Vec<LossSign>, ledger: String) -> Result<(), Error> {
+fn refuse_loss_signs(signs: Vec<LossSign>, ledger: String) -> Result<(), Error> {
     if signs.is_empty() { Ok(()) } else { Err(Error::LedgerLost { ledger, signs }) }
 }
 

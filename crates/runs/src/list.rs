@@ -1,4 +1,4 @@
-//! The recipient list: its source, form, survey, countries, samples and changes.
+//! The recipient list: its source, format, survey, countries, samples and changes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -59,7 +59,11 @@ impl CampaignList {
     }
 
     /// Opens the list as text in UTF-8. `None` if it was not fetched.
-    pub(super) fn open(&self, form: &ListFormat, region: Option<Region>) -> Option<Result<DecodedText, Box<Finding>>> {
+    pub(super) fn open(
+        &self,
+        format: &ListFormat,
+        region: Option<Region>,
+    ) -> Option<Result<DecodedText, Box<Finding>>> {
         let (opened, place) = match self {
             Self::File(file) => (file.open_file(), file.path()),
             Self::Fetched(list) => (regular_file::open(list.path()), list.place()),
@@ -70,14 +74,14 @@ impl CampaignList {
             Self::NotFetched(_) => return None,
         };
         let opened = opened.map_err(|error| Box::new(describe_unopened_list(place, &error)));
-        Some(opened.and_then(|file| decode(file, place, form, region)))
+        Some(opened.and_then(|file| decode(file, place, format, region)))
     }
 
-    /// Finds the probable place of the list in its file, if this place differs from the place in `form`.
-    pub(super) fn likely_place(&self, form: &ListFormat, region: Option<Region>) -> Option<ListPlace> {
+    /// Finds the probable place of the list in its file, if this place differs from the place in `format`.
+    pub(super) fn likely_place(&self, format: &ListFormat, region: Option<Region>) -> Option<ListPlace> {
         match self {
-            Self::File(file) => find_list(|| file.open_file(), file.path(), form, region),
-            Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), form, region),
+            Self::File(file) => find_list(|| file.open_file(), file.path(), format, region),
+            Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), format, region),
             Self::Copies(_) | Self::NotFetched(_) => None,
         }
     }
@@ -102,11 +106,11 @@ impl CampaignList {
     }
 }
 
-/// A decoded sheet, which is expensive to read, and the detected form of the list.
+/// A decoded sheet, which is expensive to read, and the detected format of the list.
 #[derive(Default)]
 pub(super) struct DecodedList {
     sheet: Mutex<Option<DecodedText>>,
-    form: Mutex<Option<String>>,
+    format: Mutex<Option<String>>,
     /// Ends the reading once it is set.
     stop: Option<Arc<AtomicBool>>,
 }
@@ -131,7 +135,7 @@ impl DecodedList {
         if let Some(again) = sheet.as_ref().and_then(DecodedText::reopen) {
             return Ok(again);
         }
-        let opened = list.open(&campaign.form, campaign.brief.region);
+        let opened = list.open(&campaign.format, campaign.brief.region);
         let Some(decoded) = opened else { return Err(unfetched_list_finding(campaign)) };
         let decoded = decoded.map_err(|finding| locate_at_key(*finding, campaign))?;
         *sheet = decoded.reopen();
@@ -139,13 +143,13 @@ impl DecodedList {
     }
 
     /// Stores the detected format of the list, which is reported at the end.
-    pub(super) fn set_form(&self, form: Option<String>) {
-        *self.form.lock().unwrap_or_else(PoisonError::into_inner) = form;
+    pub(super) fn set_format(&self, format: Option<String>) {
+        *self.format.lock().unwrap_or_else(PoisonError::into_inner) = format;
     }
 
     /// The detected format of the list, if it was read and is not CSV in UTF-8.
-    pub(super) fn form(&self) -> Option<String> {
-        self.form.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn format(&self) -> Option<String> {
+        self.format.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -192,8 +196,8 @@ pub struct ListSurvey {
     pub includes: Includes,
     /// SHA-256 of the recipients as text in UTF-8, in hexadecimal.
     pub sha256: String,
-    /// The form of the list, if it is not plain CSV in UTF-8.
-    pub form: Option<String>,
+    /// The format of the list, if it is not plain CSV in UTF-8.
+    pub format: Option<String>,
     /// Findings about the sheet of the list, and about files of opt-outs and consents.
     pub file_findings: Vec<Finding>,
     /// The recorded consents, if the campaign has any.

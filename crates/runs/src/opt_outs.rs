@@ -340,8 +340,8 @@ pub(super) fn find_date_header<'h>(headers: impl Iterator<Item = &'h str> + Clon
 pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
     let cell = cell.trim();
     let local = || {
-        let date_time = || DATE_TIME_FORMATS.iter().find_map(|form| DateTime::strptime(form, cell).ok());
-        let date = || DATE_FORMATS.iter().find_map(|form| Date::strptime(form, cell).ok()).map(DateTime::from);
+        let date_time = || DATE_TIME_FORMATS.iter().find_map(|format| DateTime::strptime(format, cell).ok());
+        let date = || DATE_FORMATS.iter().find_map(|format| Date::strptime(format, cell).ok()).map(DateTime::from);
         let local = cell.parse::<DateTime>().ok().or_else(date_time).or_else(date)?;
         zone.to_timestamp(local).ok()
     };

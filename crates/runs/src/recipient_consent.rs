@@ -195,7 +195,7 @@ impl Session {
     }
 
     /// Refuses a run whose evidence of consent the ledger cannot keep.
-    pub(super) fn refuse_lost_evidence(&self, survey: &ListSurvey) -> Result<(), Error> {
+    pub(super) fn refuse_unstorable_evidence(&self, survey: &ListSurvey) -> Result<(), Error> {
         if survey.consents.is_none() || self.adapters.ledger.properties().stores_consents {
             return Ok(());
         }

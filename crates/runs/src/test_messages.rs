@@ -1,6 +1,7 @@
-//! Test messages of a campaign: the message of a row, and the admission of its recipients.
+//! Test messages of a campaign: a row's message, and the checks before it is sent to test recipients.
 //!
-//! Admission checks opt-outs, consents, the number of recipients in an edition, the sending hours, and the confirmation.
+//! The checks cover opt-outs, consents, the number of test recipients per edition, the sending hours, and the
+//! confirmation.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -160,7 +160,7 @@ pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {
         .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
 }
 
-/// The finding about a phone number after a quoted name, in the form that address books use.
+/// The finding about a phone number after a quoted name, in the format that address books use.
 pub(super) fn number_after_name(spot: FileExcerpt<'_>, at: usize, header: &str) -> Finding {
     let message = format!("line {} has a name and a phone number in one cell", spot.line_at(at));
     let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };

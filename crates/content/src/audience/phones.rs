@@ -20,7 +20,7 @@ pub struct ValidNumber {
     pub landline: bool,
 }
 
-/// Parses the phone number in a cell into international form.
+/// Parses the phone number in a cell into international format.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn parse_phone_number(text: &str, region: Option<Region>) -> Result<Phone, P
     parse_number(text, region).map(|number| number.phone)
 }
 
-/// Parses the phone number in a cell into international form, and determines its type.
+/// Parses the phone number in a cell into international format, and determines its type.
 ///
 /// A plus sign or `00` begins an international number. Digits alone are a national number of `region` if that is valid;
 /// otherwise they are read as if a plus sign preceded them. If the digits begin with the calling code of the region and

@@ -371,7 +371,7 @@ impl RecordInspection<'_> {
     }
 }
 
-/// Whether a text is a number in address-book form: `<+380501234567>`.
+/// Whether a text is a number in address-book format: `<+380501234567>`.
 fn is_number_in_brackets(text: &[u8]) -> bool {
     let text = str::from_utf8(text).unwrap_or_default().trim();
     text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).is_some_and(resembles_number)

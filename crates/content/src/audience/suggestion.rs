@@ -251,29 +251,29 @@ pub struct ListPlace {
     pub phone: String,
 }
 
-/// Searches the first rows of a file for a list, then the other sheets of a workbook unless `form` names a sheet.
+/// Searches the first rows of a file for a list, then the other sheets of a workbook unless `format` names a sheet.
 /// `open` opens the file from its beginning each time.
 ///
 /// `None` if the list is already read from the most likely place.
 pub fn find_list<S: Read + Seek + Send + 'static>(
     open: impl Fn() -> io::Result<S>,
     file: &Path,
-    form: &ListFormat,
+    format: &ListFormat,
     region: Option<Region>,
 ) -> Option<ListPlace> {
     let search = |sheet: Option<String>| {
-        let plain = ListFormat { sheet, header_row: None, delimiter: None, ..form.clone() };
+        let plain = ListFormat { sheet, header_row: None, delimiter: None, ..format.clone() };
         decode(open().ok()?, file, &plain, region).ok()
     };
-    let first = search(form.sheet.clone())?;
-    let others = if form.sheet.is_none() { first.format().other_sheets().to_vec() } else { Vec::new() };
+    let first = search(format.sheet.clone())?;
+    let others = if format.sheet.is_none() { first.format().other_sheets().to_vec() } else { Vec::new() };
     let read_sheet = first.format().sheet_name().map(str::to_owned);
-    if let Some((phone, rows)) = find_header_rows(first, file, form) {
-        let is_known = rows.contains(&form.header_row.unwrap_or(1));
+    if let Some((phone, rows)) = find_header_rows(first, file, format) {
+        let is_known = rows.contains(&format.header_row.unwrap_or(1));
         return (!is_known).then_some(ListPlace { sheet: None, read_sheet: None, header_row: *rows.end(), phone });
     }
     others.into_iter().take(MAX_SHEETS).find_map(|name| {
-        let (phone, rows) = find_header_rows(search(Some(name.clone()))?, file, form)?;
+        let (phone, rows) = find_header_rows(search(Some(name.clone()))?, file, format)?;
         Some(ListPlace { sheet: Some(name), read_sheet: read_sheet.clone(), header_row: *rows.end(), phone })
     })
 }
@@ -282,7 +282,7 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
 ///
 /// The headers are in the first row with a phone header above numbers, or else in the row above the first number. The
 /// range also covers the blank rows above the headers.
-fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option<(String, RangeInclusive<u32>)> {
+fn find_header_rows(text: DecodedText, file: &Path, format: &ListFormat) -> Option<(String, RangeInclusive<u32>)> {
     let mut sample = Vec::new();
     text.take(SAMPLE).read_to_end(&mut sample).ok()?;
     if sample.len() as u64 == SAMPLE {
@@ -292,7 +292,7 @@ fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option
     let mut likely: Option<(String, RangeInclusive<u32>)> = None;
     for row in 1..=LAST_HEADER_ROW {
         let below = RowBlanker::new(Cursor::new(sample.as_slice()), row, file);
-        let declared = Cursor::new(form.delimiter.map(delimiter_line).unwrap_or_default());
+        let declared = Cursor::new(format.delimiter.map(delimiter_line).unwrap_or_default());
         let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(declared.chain(below), file)
         else {
             continue;
@@ -452,8 +452,8 @@ mod naming_tests {
 mod list_place_tests {
     use super::*;
 
-    fn find_header_row(text: &'static str, form: &ListFormat) -> Option<u32> {
-        let place = find_list(|| Ok(Cursor::new(text.as_bytes())), Path::new("list.csv"), form, None)?;
+    fn find_header_row(text: &'static str, format: &ListFormat) -> Option<u32> {
+        let place = find_list(|| Ok(Cursor::new(text.as_bytes())), Path::new("list.csv"), format, None)?;
         assert_eq!(place.sheet, None);
         Some(place.header_row)
     }

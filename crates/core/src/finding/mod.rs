@@ -73,7 +73,7 @@ impl Finding {
         Self { severity: Severity::Warning, ..self }
     }
 
-    /// The same finding as a note, for a problem about which nothing has to be done now.
+    /// The same finding as a note, for a problem that needs no action now.
     #[must_use]
     pub fn into_note(self) -> Self {
         Self { severity: Severity::Note, ..self }

@@ -342,7 +342,7 @@ fn uses_date<'c>(
     };
     condition.is_some_and(|condition| mentions(&format!("{{{{ {} }}}}", condition.source)))
         || contents.any(in_content)
-        || recipe.list_includes().iter().any(|(_, source)| mentions(source))
+        || recipe.list_included_sources().iter().any(|(_, source)| mentions(source))
 }
 
 /// Calls `look` with what happens to the recipient of a record, and with its variant if it is selected.

@@ -408,7 +408,7 @@ impl Recipe {
 
     /// The name and source of each text loaded for `include` and `extends`, and of each lookup table, sorted by name.
     #[must_use]
-    pub fn list_includes(&self) -> Vec<(String, String)> {
+    pub fn list_included_sources(&self) -> Vec<(String, String)> {
         let tables = self.tables.iter().map(|(name, table)| (LookupTable::source_name(name), table.to_source()));
         let all: BTreeSet<_> = self.arms.iter().flat_map(CompiledMessages::includes).cloned().chain(tables).collect();
         all.into_iter().collect()

@@ -56,7 +56,7 @@ fn process_on_threads<T: Send, U: Send, W>(
     type Piece<T, U> = (T, SyncSender<U>);
     let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_CORE);
     let (queue, results) = sync_channel::<Receiver<U>>(workers * PIECES_PER_CORE);
-    // Only the workers own the receiver: when the last of them ends, the sender ends too.
+    // Only the workers own the receiver of the pieces, so the producing thread stops when the last worker ends.
     let taken = Arc::new(Mutex::new(taken));
     scope(|scope| {
         for worker in 0..workers {

@@ -208,7 +208,7 @@ fn reordered_items_are_matched_by_id() {
 }
 
 #[test]
-fn wrong_item_count_proves_only_identified_items() {
+fn identified_acceptances_survive_a_wrong_item_count() {
     let item = r#"{"success":true,"data":{"id":102,"msg_id":8}}"#;
     assert_reply(&read_sync(3, &format!(r#"{{"success":true,"data":[{item}]}}"#)), "?a?", "stop: off contract");
     let anonymous = r#"{"success":true,"data":{"msg_id":8}}"#;

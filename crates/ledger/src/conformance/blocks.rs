@@ -71,7 +71,7 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
     assert!(given.iter().all(|id| run.ids.row_for_id(*id).is_none()));
 }
 
-pub(super) async fn shared_run_is_listed_and_finished_for_unclaimed_rows<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: Ledger>(scene: Scene<L>) {
     let block = scene.draw_block(2).await;
     let listed = scene.port().list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap();
     let [run] = listed.as_slice() else { panic!("one run") };

@@ -115,7 +115,7 @@ promises! {
     blocks:
         processes_never_draw_the_same_row_of_a_shared_run,
         block_identifiers_are_unique_and_lead_back_to_their_rows,
-        shared_run_is_listed_and_finished_for_unclaimed_rows,
+        shared_run_is_listed_as_finished_and_claims_end_on_drop,
         full_shared_run_is_followed_by_a_new_one,
         ended_process_leaves_only_its_block_in_doubt,
         row_outside_the_block_cannot_be_begun,

@@ -272,7 +272,7 @@ impl PostgresLedger {
         self.seen.advance_to(&self.place, seen, state.mark)
     }
 
-    /// The estimated time of the database.
+    /// The database's current time, estimated from the local clock.
     pub(super) fn now(&self) -> Now {
         Now(local_micros().saturating_add(self.database.clock_offset.load(Ordering::Relaxed)))
     }

@@ -312,7 +312,7 @@ impl ServerSuccession {
         Ok(Self { current: server("timeline", "confirmed")?, kept: server("kept_timeline", "kept_confirmed")? })
     }
 
-    /// Describes why the last commits might be missing. `None` if there is no such doubt.
+    /// Describes why the most recent commits might be missing. `None` if there is no reason to doubt them.
     pub(super) fn describe_doubt(self) -> Option<String> {
         let (current, kept) = (self.current?, self.kept?);
         (current.timeline > kept.timeline && !kept.confirmed).then(|| {

@@ -203,7 +203,7 @@ pub(crate) async fn record_chains(
         for row in &records {
             let mut envelope = match envelopes::envelope_from_row(row) {
                 Ok(envelope) => envelope,
-                // Unreadable envelopes keep unknown channels; reading the run reports them.
+                // The channels of unreadable envelopes stay unknown; reading the run reports these envelopes.
                 Err(StatementError::Ledger(_)) => continue,
                 Err(error) => return Err(error),
             };

@@ -112,7 +112,7 @@ impl Resolver<'_> {
         let data = self.resolve_tables(root, &vars);
         let source = self.resolve_recipients(recipients);
         self.refuse_waiting(root, source.as_ref());
-        let form = self.resolve_list_format(recipients);
+        let format = self.resolve_list_format(recipients);
         let suppress = self.resolve_suppress_files(recipients);
         self.refuse_own_list(recipients, source.as_ref());
         let consent = self.resolve_consent(recipients);
@@ -124,7 +124,7 @@ impl Resolver<'_> {
         let notify = read_notify(root, &self.paths, self.report);
         let tests = read_tests(root, self.report);
         self.gaps.collect_possible_names(root);
-        self.gaps.list = source.is_none() || form.is_none();
+        self.gaps.list = source.is_none() || format.is_none();
         self.gaps.recipients = self.has_errors_within(&tree, "recipients");
         let content =
             self.or_placeholder(content, || MessageContent { kind: OperationKind::Pipeline, stages: Vec::new() });
@@ -159,7 +159,7 @@ impl Resolver<'_> {
                 holdout,
             },
             recipients: self.or_placeholder(source, || RecipientSource::StandardInput),
-            form: self.or_placeholder(form, ListFormat::default),
+            format: self.or_placeholder(format, ListFormat::default),
             suppress,
             consent,
             requires_consent: root.has_value("consent"),

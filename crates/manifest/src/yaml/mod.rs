@@ -500,7 +500,7 @@ mod json_tests {
     use super::*;
 
     #[test]
-    fn values_have_yaml_types_and_lossy_numbers_stay_text() {
+    fn values_have_yaml_types_unless_a_number_would_lose_digits() {
         let cases = [
             ("null", "null"),
             ("~", "null"),

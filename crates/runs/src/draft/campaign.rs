@@ -88,8 +88,8 @@ fn format_recipients(list: &DraftList) -> String {
     let renamed = list.renamed_columns().into_iter();
     let recipients = DraftRecipients {
         file: &list.path,
-        sheet: list.form.sheet.as_deref(),
-        header_row: list.form.header_row,
+        sheet: list.format.sheet.as_deref(),
+        header_row: list.format.header_row,
         region: list.region.map(|region| region.to_string()),
         columns: renamed.map(|(name, header)| (name.into(), header.into())).collect(),
     };
@@ -165,7 +165,7 @@ pub struct DraftList {
     /// The path as typed.
     pub path: String,
     /// Its sheet and its header row, if specified.
-    pub form: ListFormat,
+    pub format: ListFormat,
     /// The header of the numbers.
     pub phone: String,
     /// The region, if the numbers are national.
@@ -194,11 +194,11 @@ impl DraftList {
     ///
     /// # Errors
     /// If the list cannot be read or used.
-    pub fn read(path: &Path, form: &ListFormat) -> Result<Self, DraftError> {
-        match Self::interpret_list(path, form) {
+    pub fn read(path: &Path, format: &ListFormat) -> Result<Self, DraftError> {
+        match Self::interpret_list(path, format) {
             // A title above the header is read as the header, and the real header as a row without a number.
-            Ok(list) if list.invalid.is_some() && form.header_row.is_none() => {
-                match find_list(|| regular_file::open(path), path, form, None).filter(|place| place.sheet.is_none()) {
+            Ok(list) if list.invalid.is_some() && format.header_row.is_none() => {
+                match find_list(|| regular_file::open(path), path, format, None).filter(|place| place.sheet.is_none()) {
                     None => Ok(list),
                     Some(place) => {
                         let mut titled = place.title_finding(&rules::RECIPIENTS_NO_HEADER, Some(&list.phone));
@@ -208,15 +208,15 @@ impl DraftList {
                 }
             }
             Err(DraftError::ListRefused(findings)) => {
-                Err(DraftError::ListRefused(add_likely_place(findings, path, form)))
+                Err(DraftError::ListRefused(add_likely_place(findings, path, format)))
             }
             understood => understood,
         }
     }
 
-    fn interpret_list(path: &Path, form: &ListFormat) -> Result<Self, DraftError> {
+    fn interpret_list(path: &Path, format: &ListFormat) -> Result<Self, DraftError> {
         let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
-        let opened = decode_list(path, form)?;
+        let opened = decode_list(path, format)?;
         let written = Arc::clone(opened.format());
         let suggestion = suggest_columns(opened, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
@@ -236,12 +236,13 @@ impl DraftList {
         // A header applies to its first column only.
         columns.retain(|(_, header)| headers.insert(header.clone()));
         let other_phones = suggestion.other_phones;
-        let (path_typed, form_told, region) = (typed.to_owned(), form.clone(), suggestion.region);
-        let mut list = Self { path: path_typed, form: form_told, phone, region, columns, other_phones, invalid: None };
+        let (path_typed, format_told, region) = (typed.to_owned(), format.clone(), suggestion.region);
+        let mut list =
+            Self { path: path_typed, format: format_told, phone, region, columns, other_phones, invalid: None };
         // Errors that a campaign with these columns would have are reported now.
         let settings = ListSettings { columns: list.renamed_columns(), region: list.region, may_be_empty: false };
         let reader =
-            RecipientReader::open(decode_list(path, form)?, path, &settings).map_err(DraftError::ListRefused)?;
+            RecipientReader::open(decode_list(path, format)?, path, &settings).map_err(DraftError::ListRefused)?;
         list.invalid = count_invalid_rows(reader, list.region);
         Ok(list)
     }
@@ -281,9 +282,9 @@ fn count_invalid_rows(mut reader: RecipientReader<impl Read>, region: Option<Reg
 }
 
 /// Adds advice to the first finding if the list is probably on another sheet or has its header in another row.
-fn add_likely_place(mut findings: Vec<Finding>, path: &Path, form: &ListFormat) -> Vec<Finding> {
+fn add_likely_place(mut findings: Vec<Finding>, path: &Path, format: &ListFormat) -> Vec<Finding> {
     let Some(first) = findings.first_mut() else { return findings };
-    let Some(place) = find_list(|| regular_file::open(path), path, form, None) else { return findings };
+    let Some(place) = find_list(|| regular_file::open(path), path, format, None) else { return findings };
     add_advice(first, &place);
     findings
 }
@@ -296,9 +297,9 @@ fn add_advice(finding: &mut Finding, place: &ListPlace) {
     place.add_advice(finding, &format!("add `{}`", options.join(" ")));
 }
 
-fn decode_list(path: &Path, form: &ListFormat) -> Result<DecodedText, DraftError> {
+fn decode_list(path: &Path, format: &ListFormat) -> Result<DecodedText, DraftError> {
     let file = regular_file::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })?;
-    decode(file, path, form, None).map_err(|finding| DraftError::ListRefused(vec![*finding]))
+    decode(file, path, format, None).map_err(|finding| DraftError::ListRefused(vec![*finding]))
 }
 
 /// A complete campaign for a common task.
@@ -454,8 +455,8 @@ mod tests {
             let region = region.then(|| "UA".parse::<Region>().unwrap());
             let columns = vec![("plan".to_owned(), "plan".to_owned())];
             let (other_phones, invalid) = (Vec::new(), None);
-            let form = ListFormat { sheet: Some(phone.clone()), header_row: Some(4), ..ListFormat::default() };
-            let list = DraftList { path: path.clone(), form, phone: phone.clone(), region, columns, other_phones, invalid };
+            let format = ListFormat { sheet: Some(phone.clone()), header_row: Some(4), ..ListFormat::default() };
+            let list = DraftList { path: path.clone(), format, phone: phone.clone(), region, columns, other_phones, invalid };
             let yaml = format_recipients(&list);
             let read: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
             let recipients = &read["recipients"];

@@ -1,7 +1,7 @@
 //! Drafts of new campaigns, for an existing list, a sample list or an example, and of gateway profiles.
 //!
-//! A draft never overwrites a file; all files are written or none. A profile with its key file, and the `gateway` line
-//! of a campaign file, are inserted into existing files, which otherwise stay as they are.
+//! A draft never overwrites a file, and either all of its files are written or none. A new profile is added to an
+//! existing gateway file, and a `gateway` line to an existing campaign file; the rest of these files stays unchanged.
 
 mod campaign;
 

@@ -1,8 +1,8 @@
 //! Scenarios: accounts, prices, delivery behaviour and faults of a sandbox, and reading them from a file.
 //!
-//! A scenario is plain data, valid by construction. It has no clock, and decides only whether a condition applies:
-//! `faults` and `platform` read it. Random choices depend only on the seed and on the decision to be made, so a
-//! scenario always gives the same results.
+//! A scenario is plain data, valid by construction. It has no clock, and decides only whether a condition applies;
+//! `faults` and `platform` read the scenario and act on it. Random choices depend only on the seed and on the decision
+//! to be made, so a scenario always gives the same results.
 
 mod behaviour;
 mod fault;

@@ -165,7 +165,7 @@ impl DaemonState {
             // The run was never opened, so no messages were sent. It starts again unless it is too late.
             None => match &memory.schedule {
                 Some(schedule) if self.is_expired(schedule, active, &record, now) => {
-                    return self.give_up_occurrence(active, &record).await;
+                    return self.skip_missed_occurrence(active, &record).await;
                 }
                 schedule => schedule.is_some(),
             },
@@ -194,7 +194,11 @@ impl DaemonState {
     }
 
     /// Skips an occurrence for which an earlier daemon sent no messages, and reports the skipped occurrence.
-    async fn give_up_occurrence(&self, active: &ActiveSchedule, record: &OccurrenceRecord) -> Result<(), LedgerError> {
+    async fn skip_missed_occurrence(
+        &self,
+        active: &ActiveSchedule,
+        record: &OccurrenceRecord,
+    ) -> Result<(), LedgerError> {
         let Some(occurrence) = recorded_occurrence(record) else { return Ok(()) };
         // The owner of the campaign lock might be about to send it.
         let Some(_held) = self.ledger().acquire_campaign_lock(&active.name, &active.account).await? else {

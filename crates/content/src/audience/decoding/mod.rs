@@ -116,14 +116,14 @@ impl fmt::Debug for DecodedText {
     }
 }
 
-/// A file with its name and its form.
+/// A file with its name and its format.
 #[derive(Clone, Copy)]
 struct DecodingSource<'f> {
     /// Its name in findings.
     file: &'f Path,
-    form: &'f ListFormat,
+    format: &'f ListFormat,
     region: Option<Region>,
-    /// Whether a campaign describes its form, so that findings can suggest keys of the campaign.
+    /// Whether a campaign describes its format, so that findings can suggest keys of the campaign.
     has_keys: bool,
     packed: Option<&'static str>,
 }
@@ -131,26 +131,26 @@ struct DecodingSource<'f> {
 impl DecodingSource<'_> {
     /// The row number of the header and the path of the file, if there are rows above the header.
     fn header_row(&self) -> Option<(u32, PathBuf)> {
-        self.form.header_row.filter(|row| *row > 1).map(|row| (row, self.file.to_owned()))
+        self.format.header_row.filter(|row| *row > 1).map(|row| (row, self.file.to_owned()))
     }
 }
 
-/// Opens a file as a list in the format that `form` declares.
+/// Opens a file as a list in the format that `format` declares.
 ///
 /// `file` is the name of the file in findings. `region` is the region of the recipients, which helps to tell apart
 /// encodings that share most letters.
 ///
 /// # Errors
 ///
-/// The file is not a list: it has another format, is damaged, or does not match `form`. Problems further into the file
+/// The file is not a list: it has another format, is damaged, or does not match `format`. Problems further into the file
 /// are reported while it is read.
 pub fn decode<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
-    form: &ListFormat,
+    format: &ListFormat,
     region: Option<Region>,
 ) -> Result<DecodedText, Box<Finding>> {
-    decode_source(input, DecodingSource { file, form, region, has_keys: true, packed: None })
+    decode_source(input, DecodingSource { file, format, region, has_keys: true, packed: None })
 }
 
 /// Opens a table that no campaign describes, such as purchases, opt-outs or results.
@@ -165,7 +165,7 @@ pub fn decode_table<S: Read + Seek + Send + 'static>(
     file: &Path,
     region: Option<Region>,
 ) -> Result<DecodedText, Box<Finding>> {
-    decode_source(input, DecodingSource { file, form: &ListFormat::default(), region, has_keys: false, packed: None })
+    decode_source(input, DecodingSource { file, format: &ListFormat::default(), region, has_keys: false, packed: None })
 }
 
 fn decode_source<S: Read + Seek + Send + 'static>(
@@ -198,19 +198,19 @@ fn decode_unpacked<S: Read + Seek + Send + 'static>(
     if !workbook::is_workbook(&head) {
         return decode_text(Box::new(input), &head, source);
     }
-    let DecodingSource { file, form, packed, .. } = source;
-    let (spool, sheet) = workbook::read_workbook(input, file, form.sheet.as_deref()).map_err(|mut finding| {
+    let DecodingSource { file, format, packed, .. } = source;
+    let (spool, sheet) = workbook::read_workbook(input, file, format.sheet.as_deref()).map_err(|mut finding| {
         if !source.has_keys && finding.rule == &rules::RECIPIENTS_SHEET {
             finding.help = Some("make the sheet visible and save the workbook, or save the sheet as CSV".to_owned());
         }
         finding
     })?;
-    let declared = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
+    let declared = [("encoding", format.encoding.is_some()), ("delimiter", format.delimiter.is_some())];
     if let Some((key, _)) = declared.into_iter().find(|(_, is_declared)| *is_declared) {
         return Err(list_findings::text_key_for_workbook(file, key).into());
     }
     let written =
-        DetectedFormat { packed, sheet: Some(sheet), header_row: form.header_row, ..DetectedFormat::default() };
+        DetectedFormat { packed, sheet: Some(sheet), header_row: format.header_row, ..DetectedFormat::default() };
     let spool = SheetText { spool, header: source.header_row() };
     Ok(DecodedText { input: spool.open(), format: Arc::new(written), spool: Some(spool) })
 }
@@ -220,20 +220,20 @@ fn decode_text(
     head: &[u8],
     source: DecodingSource<'_>,
 ) -> Result<DecodedText, Box<Finding>> {
-    let DecodingSource { file, form, packed, .. } = source;
+    let DecodingSource { file, format, packed, .. } = source;
     if let Some(foreign) = ForeignFormat::detect(head) {
         return Err(list_findings::foreign_format(file, foreign.name(), foreign.advice()).into());
     }
-    if let Some(sheet) = &form.sheet {
+    if let Some(sheet) = &format.sheet {
         return Err(list_findings::sheet_key_for_text_file(file, sheet).into());
     }
-    let written = Arc::new(DetectedFormat { packed, header_row: form.header_row, ..DetectedFormat::default() });
+    let written = Arc::new(DetectedFormat { packed, header_row: format.header_row, ..DetectedFormat::default() });
     let text = TextDecoder::new(input, head, source, Arc::clone(&written))?;
     let text: Box<dyn Read + Send> = match source.header_row() {
         Some((row, file)) => Box::new(RowBlanker::new(text, row, &file)),
         None => Box::new(text),
     };
-    let input: Box<dyn Read + Send> = match form.delimiter {
+    let input: Box<dyn Read + Send> = match format.delimiter {
         None => text,
         Some(delimiter) => Box::new(io::Cursor::new(delimiter_line(delimiter)).chain(text)),
     };

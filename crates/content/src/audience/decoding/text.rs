@@ -72,7 +72,7 @@ impl<R: Read> TextDecoder<R> {
         written: Arc<DetectedFormat>,
     ) -> Result<Self, Box<Finding>> {
         let DecodingSource { file, region, has_keys, .. } = source;
-        let declared = source.form.encoding;
+        let declared = source.format.encoding;
         if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
             return Err(list_findings::utf32_encoding(file).into());
         }

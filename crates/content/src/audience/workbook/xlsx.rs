@@ -119,8 +119,8 @@ impl WorkbookParts {
                     if relation.kind.rsplit('/').next() == Some("worksheet") {
                         let (name, part) =
                             (attribute_value(element, "name").unwrap_or_default(), relation.resolve_part(&folder));
-                        // Names are copied when a sheet is chosen, and once more if none is chosen, so memory for the
-                        // copies is reserved.
+                        // Choosing a sheet copies the names, and reporting that no sheet matches copies them again, so
+                        // memory for both copies is reserved.
                         budget.reserve(4 * (name.len() + size_of::<SheetPart>()) + 2 * part.len(), "its sheets")?;
                         let visible = attribute_value(element, "state").is_none_or(|state| state == "visible");
                         sheets.push(SheetPart { name, visible, part });

@@ -373,7 +373,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn part_limit_matches_the_part_count(
+        fn part_limit_check_agrees_with_the_part_count(
             text in "(a{50,80}|a{110,160}|\\^{60,90}|(😀){25,40}|я{30,80})(я|€|a|😀){0,9}",
             max in 1_u32..4,
         ) {

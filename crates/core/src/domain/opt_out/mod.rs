@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_requests_opt_out_but_other_sentences_do_not() {
+    fn stop_replies_are_opt_outs_but_other_sentences_are_not() {
         for reply in [
             "STOP",
             " sTop!!! ",

@@ -22,8 +22,8 @@ pub(super) static LIST_FORM: Rule = Rule::note(
 
 /// A note on how the list is read, in words such as "in the encoding Windows-1251".
 #[must_use]
-pub fn list_form_note(list: &RecipientSource, form: &str) -> Finding {
-    Finding::new(&LIST_FORM, format!("`{}` is read as follows: {form}", list))
+pub fn list_format_note(list: &RecipientSource, format: &str) -> Finding {
+    Finding::new(&LIST_FORM, format!("`{}` is read as follows: {format}", list))
 }
 
 pub(super) static ROW_WITHIN: Rule = Rule::warning(

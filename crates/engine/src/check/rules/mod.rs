@@ -47,7 +47,7 @@ pub use environment::{
 pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
 pub(super) use expressions::find_failing_comparisons;
 pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
-pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_form_note, missing_zone_column};
+pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_format_note, missing_zone_column};
 pub use recipients::{
     check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
     check_limits, check_list_limit, check_opted_out_rows,

@@ -140,7 +140,7 @@ const MAX_NAMED: usize = 5;
 pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: Option<&Profile>) -> Vec<Finding> {
     let mut costly: Vec<_> = survey.costly.iter().collect();
     costly.sort_by_key(|(_, costly)| Reverse(costly.extra_parts));
-    // As a fallback, the SMS reaches only some recipients.
+    // If the SMS is a fallback, it reaches only some recipients.
     let arms = brief.list_arms();
     let about = if arms.iter().any(|arm| arm.content.stages.len() > 1) { "at most" } else { "about" };
     let mut channels = arms.iter().flat_map(|arm| &arm.content.stages).map(Stage::channel);

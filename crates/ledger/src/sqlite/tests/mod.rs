@@ -1,4 +1,4 @@
-//! Promises of the SQLite ledger beyond those of every ledger (see `conformance`).
+//! Guarantees of the SQLite ledger beyond those that every ledger gives (see `conformance`).
 
 mod blocks;
 mod copies;

@@ -1,4 +1,4 @@
-//! The YAML reader compared with another one, and with malformed files.
+//! Tests of the YAML reader: comparison with another reader, and malformed files.
 
 mod comparison;
 mod fuzz;

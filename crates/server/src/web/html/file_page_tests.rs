@@ -101,20 +101,20 @@ pub(super) fn sample_view(cell: &str) -> Json {
 /// The templates that are pages.
 const PAGES: [&str; 3] = ["preview.html", "plan.html", "evidence.html"];
 
-fn render_sample(language: PageLanguage, form: PageFormat, template: &str, cell: &str) -> String {
-    render(language, form, template, &sample_view(cell)).unwrap()
+fn render_sample(language: PageLanguage, format: PageFormat, template: &str, cell: &str) -> String {
+    render(language, format, template, &sample_view(cell)).unwrap()
 }
 
 #[test]
 fn file_pages_are_valid_html_in_every_language() {
     for template in PAGES {
         for language in PageLanguage::ALL {
-            for form in [PageFormat::Served, PageFormat::File] {
-                let page = render_sample(language, form, template, "Olia");
+            for format in [PageFormat::Served, PageFormat::File] {
+                let page = render_sample(language, format, template, "Olia");
                 let html = Html::sound(&page);
                 assert_eq!(html.one("html").attribute("lang"), language.code());
                 let loaded = ["style", "link", "script"].map(|name| html.all(name).len());
-                assert_eq!(loaded, if form == PageFormat::File { [1, 0, 0] } else { [0, 2, 1] });
+                assert_eq!(loaded, if format == PageFormat::File { [1, 0, 0] } else { [0, 2, 1] });
                 assert!(!page.contains("phone.") && !page.contains("state."), "a word is missing: {template}");
             }
         }

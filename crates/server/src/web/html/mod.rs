@@ -108,13 +108,13 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 /// If the template uses a value that `view` does not have.
 pub fn render(
     language: PageLanguage,
-    form: PageFormat,
+    format: PageFormat,
     template: &str,
     view: &impl Serialize,
 ) -> Result<String, TemplateError> {
     render_with(language, template, view, |context| {
         context.insert("lang", language.code());
-        context.insert("alone", &(form == PageFormat::File));
+        context.insert("alone", &(format == PageFormat::File));
         context.insert("style", STYLE);
         context.insert("policy", POLICY.as_str());
         let [icon, stylesheet, script] = &ASSETS;
