@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::args::{CheckArgs, Format};
 use super::context::Context;
 use super::exit::{self, CommandFailure};
+use super::output::Output;
 use super::text::{StyledLine, StyledText, bad, caution, dim, good, plain, strong};
 use campaign_core::finding::{
     Finding, SourceLocation, findings_json, render_github_commands, render_sarif, rules, severity_word,
@@ -129,25 +130,37 @@ pub(super) async fn test_campaigns(context: &Context, args: &CheckArgs) -> Resul
         .map(|(file, finding)| (file, if args.strict { finding.into_strict() } else { finding }))
         .collect();
     let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::INVALID } else { exit::SUCCESS };
-    match args.format {
-        Some(Format::Github) => context.output.print_unwrapped(&render_github_commands(&findings)),
-        Some(Format::Sarif) => context.output.print_object(&render_sarif(&findings)),
-        Some(Format::Junit) => context.output.print_unwrapped(&render_junit(&tested)),
-        Some(Format::Text | Format::Json) | None => {
-            let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
-            if context.output.json {
-                let tests: Vec<Value> = tested.iter().flat_map(|of| tests_json(&of.file, &of.tests)).collect();
-                let findings = findings_json(&findings);
-                context.output.print_object(&json!({ "findings": findings, "tests": tests, "exit": code }));
-                return Ok(code);
-            }
-            context.output.print_findings(&findings);
-            let mut text = StyledText::new();
-            tested.iter().for_each(|tested| text.extend(tested.render()));
-            context.output.print_done(text, code);
-        }
+    if print_for_other_programs(&context.output, args.format, &findings, &tested) {
+        return Ok(code);
     }
+    let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
+    if context.output.json {
+        let tests: Vec<Value> = tested.iter().flat_map(|of| tests_json(&of.file, &of.tests)).collect();
+        let findings = findings_json(&findings);
+        context.output.print_object(&json!({ "findings": findings, "tests": tests, "exit": code }));
+        return Ok(code);
+    }
+    context.output.print_findings(&findings);
+    let mut text = StyledText::new();
+    tested.iter().for_each(|tested| text.extend(tested.render()));
+    context.output.print_done(text, code);
     Ok(code)
+}
+
+/// Prints the result of a check in a format of other programs. Returns `false` for text and JSON.
+pub(super) fn print_for_other_programs(
+    output: &Output,
+    format: Option<Format>,
+    findings: &[(&Path, Finding)],
+    tested: &[TestedFile],
+) -> bool {
+    match format {
+        Some(Format::Github) => output.print_unwrapped(&render_github_commands(findings)),
+        Some(Format::Sarif) => output.print_foreign_json(&render_sarif(findings)),
+        Some(Format::Junit) => output.print_unwrapped(&render_junit(tested)),
+        Some(Format::Text | Format::Json) | None => return false,
+    }
+    true
 }
 
 /// Runs the tests of a file.
@@ -182,7 +195,7 @@ pub(super) fn explain_invalid(context: &Context, failure: CommandFailure) -> Res
 
 /// The results as JUnit XML: a suite for each file, and a case for each test. Errors that do not belong to a test are
 /// a case of their own.
-pub(super) fn render_junit(tested: &[TestedFile]) -> String {
+fn render_junit(tested: &[TestedFile]) -> String {
     let mut suites = String::new();
     let (mut all, mut all_failed, mut all_skipped) = (0, 0, 0);
     for file in tested {

@@ -10,7 +10,7 @@ use serde_yaml::Mapping;
 
 use super::args::{CheckArgs, Format};
 use super::campaign_tests::{
-    TestedFile, describe_counts, explain_invalid, render_junit, test_campaigns, test_file, tests_json,
+    TestedFile, describe_counts, explain_invalid, print_for_other_programs, test_campaigns, test_file, tests_json,
 };
 use super::context::Context;
 use super::exit::CommandFailure;
@@ -20,9 +20,7 @@ use super::run::describe_variants;
 use super::text::{SpanMeaning, StyledLine, StyledText, bad, caution, dim, good, plain, span, strong};
 use super::{exit, forecast, suggested};
 use campaign_core::domain::Amount;
-use campaign_core::finding::{
-    Finding, PROSE_WIDTH, Severity, escape_to_one_line, findings_json, render_github_commands, render_sarif,
-};
+use campaign_core::finding::{Finding, PROSE_WIDTH, Severity, escape_to_one_line, findings_json};
 use campaign_engine::check::online::Cost;
 use campaign_engine::check::rules::ONLINE_UNKNOWN;
 use campaign_engine::check::{Survey, TestResult};
@@ -89,20 +87,8 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     }
     drop(waiting);
     let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::INVALID } else { exit::SUCCESS };
-    match args.format {
-        Some(Format::Github) => {
-            context.output.print_unwrapped(&render_github_commands(&findings));
-            return Ok(code);
-        }
-        Some(Format::Sarif) => {
-            context.output.print_foreign_json(&render_sarif(&findings));
-            return Ok(code);
-        }
-        Some(Format::Junit) => {
-            context.output.print_unwrapped(&render_junit(&tested));
-            return Ok(code);
-        }
-        Some(Format::Text | Format::Json) | None => {}
+    if print_for_other_programs(&context.output, args.format, &findings, &tested) {
+        return Ok(code);
     }
     let fixable = if args.fix { Vec::new() } else { list_fixable(&findings) };
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();

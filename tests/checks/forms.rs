@@ -98,6 +98,17 @@ fn sarif_log_is_valid_and_has_findings_from_all_files() {
 }
 
 #[test]
+fn sarif_log_has_one_version_with_all_checks_or_only_tests() {
+    let sale = folder_with_findings();
+    for options in [&["--tests-only"][..], &[]] {
+        let output = sale.campaign(&[&["check", "fine.yaml", "--format", "sarif"][..], options].concat());
+        // A JSON parser would accept a second version.
+        assert_eq!(output.stdout.matches("\"version\":").count(), 1, "{}", output.told());
+        assert_eq!(output.json()["version"], "2.1.0");
+    }
+}
+
+#[test]
 fn github_workflow_log_has_one_command_per_finding() {
     let sale = folder_with_findings();
     let output = sale.campaign(&["check", "sale.yaml", "holes.yaml", "--format", "github"]).exits(2);
