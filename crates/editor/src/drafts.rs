@@ -29,7 +29,6 @@ pub struct ListOutcome {
 
 impl ListCheck {
     /// Reads and checks the whole list. `None` if the check was stopped.
-    #[must_use]
     pub fn run(&self) -> Option<ListOutcome> {
         if self.stop.load(Ordering::Relaxed) {
             return None;

@@ -32,7 +32,6 @@ impl ColumnUnit {
     }
 
     /// The position of a byte. A byte order mark has no width.
-    #[must_use]
     pub fn to_position(self, text: &str, byte: usize) -> Position {
         let before = &text[..floor_boundary(text, byte)];
         let line = before.bytes().filter(|&byte| byte == b'\n').count();
@@ -42,7 +41,6 @@ impl ColumnUnit {
     }
 
     /// The byte at a position. A position outside the text is moved to the end of its line or of the text.
-    #[must_use]
     pub fn to_byte(self, text: &str, position: Position) -> usize {
         let Some(start) = find_line(text, position.line as usize) else { return text.len() };
         let line = text[start..].split('\n').next().unwrap_or("");
@@ -59,14 +57,12 @@ impl ColumnUnit {
     }
 
     /// The range of the bytes in `span`.
-    #[must_use]
     pub fn to_range(self, text: &str, span: &std::ops::Range<usize>) -> Range {
         Range::new(self.to_position(text, span.start), self.to_position(text, span.end.max(span.start)))
     }
 
     /// The range of a finding's location. The range contains at least one character if possible, so that editors show
     /// the finding.
-    #[must_use]
     pub fn locate(self, place: &SourceLocation) -> Range {
         let text = place.source.text();
         let mut span = place.span.clone();
@@ -82,7 +78,6 @@ impl ColumnUnit {
     }
 
     /// The text after a change. If there is no range, `new` replaces the whole text.
-    #[must_use]
     pub fn apply_change(self, text: &str, range: Option<Range>, new: &str) -> String {
         let Some(range) = range else { return new.to_owned() };
         let start = self.to_byte(text, range.start);

@@ -51,7 +51,6 @@ struct OpenDocument {
 
 impl EditorSession {
     /// A session without documents.
-    #[must_use]
     pub fn new(profiles: Profiles, unit: ColumnUnit, clock: fn() -> Timestamp) -> Self {
         Self {
             profiles,
@@ -249,7 +248,6 @@ impl EditorSession {
     }
 
     /// Explains what is at a position: the findings there, and the key, value or name.
-    #[must_use]
     pub fn hover(&mut self, params: &TextDocumentPositionParams) -> Option<Hover> {
         let (path, cursor) = self.find_cursor(params)?;
         let names = self.collect_names(&path);
@@ -268,7 +266,6 @@ impl EditorSession {
     }
 
     /// The completions at a position.
-    #[must_use]
     pub fn complete(&mut self, params: &TextDocumentPositionParams) -> Option<CompletionList> {
         let (path, cursor) = self.find_cursor(params)?;
         let names = self.collect_names(&path);
@@ -280,7 +277,6 @@ impl EditorSession {
     }
 
     /// The fixes of the findings in a range. The fixes apply to the text as of the last [`Self::refresh`].
-    #[must_use]
     pub fn collect_fixes(&self, params: &CodeActionParams) -> Vec<CodeAction> {
         let uri = &params.text_document.uri;
         let Ok(path) = uri.to_file_path() else { return Vec::new() };
@@ -316,7 +312,6 @@ impl EditorSession {
     }
 
     /// The place that defines what is at a position: a file, or a profile.
-    #[must_use]
     pub fn find_definition(&mut self, params: &TextDocumentPositionParams) -> Option<Location> {
         let (path, cursor) = self.find_cursor(params)?;
         let document = self.documents.get(&path)?;

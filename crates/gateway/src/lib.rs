@@ -75,7 +75,6 @@ pub struct EncodedOperation {
 
 impl EncodedOperation {
     /// Encodes an operation for the recipient in `row`.
-    #[must_use]
     pub fn encode(row: Row, operation: &Operation<'_>) -> Self {
         let Operation { id, phone, content } = operation;
         let json = encode_operation(operation);
@@ -83,7 +82,6 @@ impl EncodedOperation {
     }
 
     /// Encodes an operation of this form for the recipient in `row`. `text` returns the rendered text at an index.
-    #[must_use]
     pub fn from_form<'t>(
         row: Row,
         id: MessageId,
@@ -152,7 +150,6 @@ impl Envelope {
     ///
     /// # Panics
     /// If the operations have different kinds: the meaning of an answer depends on the kind.
-    #[must_use]
     pub fn new(operations: Vec<EncodedOperation>) -> Option<Self> {
         let kind = operations.first()?.kind;
         assert!(
@@ -163,19 +160,16 @@ impl Envelope {
     }
 
     /// The kind that all operations of the envelope have.
-    #[must_use]
     pub fn kind(&self) -> OperationKind {
         self.kind
     }
 
     /// The operations in the order in which they are sent.
-    #[must_use]
     pub fn operations(&self) -> &[EncodedOperation] {
         &self.operations
     }
 
     /// The operations, to be sent in another envelope.
-    #[must_use]
     pub fn into_operations(self) -> Vec<EncodedOperation> {
         self.operations
     }
@@ -251,19 +245,16 @@ pub struct GatewayReply {
 
 impl GatewayReply {
     /// A reply without evidence or deviations.
-    #[must_use]
     pub fn new(outcomes: Vec<OperationOutcome>, signal: Signal) -> Self {
         Self { outcomes, signal, evidence: None, deviations: Vec::new() }
     }
 
     /// A reply with the same outcome for all `count` operations.
-    #[must_use]
     pub fn for_all(count: usize, outcome: &OperationOutcome, signal: Signal) -> Self {
         Self::new(vec![outcome.clone(); count], signal)
     }
 
     /// Whether the gateway certainly accepted or rejected at least one operation.
-    #[must_use]
     pub fn has_proof(&self) -> bool {
         self.outcomes
             .iter()
@@ -271,19 +262,16 @@ impl GatewayReply {
     }
 
     /// Whether the reply proves that no operation was executed.
-    #[must_use]
     pub fn is_unsent(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::NotSent { .. }))
     }
 
     /// The number of operations without a proven outcome.
-    #[must_use]
     pub fn count_in_doubt(&self) -> usize {
         self.outcomes.iter().filter(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. })).count()
     }
 
     /// Whether no outcome is proven.
-    #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. }))
     }

@@ -61,27 +61,23 @@ impl WebhookSecrets {
     }
 
     /// Combines the secrets of several holders. The first secret of the first holder signs.
-    #[must_use]
     pub fn merge(of: impl IntoIterator<Item = Self>) -> Self {
         Self(of.into_iter().flat_map(|secrets| secrets.0).collect())
     }
 
     /// Whether the MAC in a message's webhook address is valid for any of the secrets. The comparison takes constant
     /// time.
-    #[must_use]
     pub fn verify_message(&self, run: &str, id: MessageId, mac: &str) -> bool {
         self.verify(&message_text(run, id), mac)
     }
 
     /// Whether the MAC of the account's own address is valid.
-    #[must_use]
     pub fn verify_notice(&self, mac: &str) -> bool {
         self.verify(NOTICE, mac)
     }
 
     /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if `notice`
     /// is not a valid MAC of this address.
-    #[must_use]
     pub fn answer_challenge(&self, notice: &str, challenge: &str) -> Option<String> {
         let notice = decode_mac(notice)?;
         let signs = |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&notice).is_ok();
@@ -90,7 +86,6 @@ impl WebhookSecrets {
 
     /// A value for each secret, beginning with the signing secret. Equal values show that two holders have the same
     /// secret, without revealing the secret.
-    #[must_use]
     pub fn check_values(&self) -> Vec<String> {
         self.0.iter().map(|key| compute_mac(key, b"check")).collect()
     }
@@ -148,43 +143,36 @@ pub struct WebhookUrls {
 
 impl WebhookUrls {
     /// Webhook URLs at this public address, which must have no trailing slash.
-    #[must_use]
     pub fn new(public_url: String, secrets: WebhookSecrets) -> Self {
         Self { public_url, secrets }
     }
 
     /// The webhook URL for one message of a run.
-    #[must_use]
     pub fn message_url(&self, run: &str, id: MessageId) -> String {
         format!("{}/h/{run}/{id}/{}", self.public_url, self.secrets.sign(&message_text(run, id)))
     }
 
     /// The webhook URLs for the messages of a run.
-    #[must_use]
     pub fn for_run(&self, run: String) -> RunWebhookUrls {
         RunWebhookUrls { hook: self.clone(), run }
     }
 
     /// Whether an answer proves that its sender knows our secret.
-    #[must_use]
     pub(crate) fn is_proof(&self, challenge: &str, answer: &str) -> bool {
         self.secrets.verify(&challenge_text(challenge), answer)
     }
 
     /// The URL to enter in the account's settings at the gateway, for messages that have no webhook URL of their own.
-    #[must_use]
     pub fn account_url(&self) -> String {
         format!("{}/n/{}", self.public_url, self.secrets.sign(NOTICE))
     }
 
     /// The public address of the webhook endpoint.
-    #[must_use]
     pub fn public_url(&self) -> &str {
         &self.public_url
     }
 
     /// The secrets that sign the URLs.
-    #[must_use]
     pub fn secrets(&self) -> &WebhookSecrets {
         &self.secrets
     }
@@ -199,7 +187,6 @@ pub struct RunWebhookUrls {
 
 impl RunWebhookUrls {
     /// The webhook URL for one message of the run.
-    #[must_use]
     pub fn message_url(&self, id: MessageId) -> String {
         self.hook.message_url(&self.run, id)
     }

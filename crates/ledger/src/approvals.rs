@@ -59,7 +59,6 @@ pub struct StoredApproval {
 
 impl StoredApproval {
     /// Whether the approval can be used now.
-    #[must_use]
     pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.approval.until && (self.approval.standing || self.used.is_none())
     }

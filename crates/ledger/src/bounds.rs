@@ -106,7 +106,6 @@ impl<'r> BudgetScope<'r> {
 }
 
 /// Whether two runs share a budget.
-#[must_use]
 pub fn share_budget(one: &Run, other: &Run) -> bool {
     one.key == other.key || BudgetScope::for_run(one).is_some_and(|scope| BudgetScope::for_run(other) == Some(scope))
 }
@@ -153,7 +152,6 @@ pub(crate) fn envelope_spending(envelope: &EnvelopeRecord, events: &RowEvents) -
 impl EnvelopeRecord {
     /// The spending of the envelope. A message whose outcome is unknown counts as sent. `events` are the events of the
     /// run.
-    #[must_use]
     pub fn spending(&self, events: &RowEvents) -> Spending {
         envelope_spending(self, events)
     }

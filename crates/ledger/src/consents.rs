@@ -37,7 +37,6 @@ impl ConsentBlock {
     pub const MAX_ROWS: usize = 1_024;
 
     /// The first and the last row. `None` if the block has no rows.
-    #[must_use]
     pub fn span(&self) -> Option<RowSpan> {
         let ((first, _), (last, _)) = self.rows.first().zip(self.rows.last())?;
         Some(RowSpan { first: *first, last: *last })
@@ -97,19 +96,16 @@ impl ConsentBlockBuilder {
     }
 
     /// Whether the block has the maximum number of rows.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.block.rows.len() >= ConsentBlock::MAX_ROWS
     }
 
     /// Whether the block has no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.block.rows.is_empty()
     }
 
     /// Returns the finished block.
-    #[must_use]
     pub fn build(self) -> ConsentBlock {
         self.block
     }

@@ -54,20 +54,17 @@ impl Copies {
     }
 
     /// Copies in memory.
-    #[must_use]
     pub fn in_memory(place: String, inputs: Vec<u8>, list: impl Into<Arc<[u8]>>) -> Self {
         let list = list.into();
         Self::new(place, inputs, move || Ok(Box::new(io::Cursor::new(Arc::clone(&list))) as ListReader))
     }
 
     /// The location, to be displayed between backticks.
-    #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
     /// The frozen inputs other than the list.
-    #[must_use]
     pub fn inputs(&self) -> &[u8] {
         &self.inputs
     }
@@ -81,7 +78,6 @@ impl Copies {
     }
 
     /// The error for unusable copies.
-    #[must_use]
     pub fn unreadable_error(&self, reason: impl Display) -> LedgerError {
         LedgerError::CopiesUnreadable { place: self.place.clone(), reason: reason.to_string() }
     }

@@ -148,7 +148,6 @@ pub enum EnvelopeFilter {
 
 impl EnvelopeRecord {
     /// The channels of a row's message, as sent.
-    #[must_use]
     pub fn chain(&self, sent: &SentRow) -> Chain {
         match self.kind {
             OperationKind::Pipeline => sent.chain,
@@ -160,7 +159,6 @@ impl EnvelopeRecord {
     pub(super) const DAMAGED: &'static str = "the record of its outcome is corrupt";
 
     /// Whether the stored outcomes are corrupt, so that all rows count as in doubt.
-    #[must_use]
     pub fn is_damaged(&self) -> bool {
         let outcomes = self.settled.iter().flat_map(|(_, outcomes)| outcomes);
         outcomes
@@ -183,7 +181,6 @@ pub struct EnvelopeReader<'a> {
 
 impl<'a> EnvelopeReader<'a> {
     /// A reader for all envelopes of a run.
-    #[must_use]
     pub fn new(ledger: &'a dyn Ledger, run: RunId) -> Self {
         Self { ledger, run, next: 1, read: Vec::new().into_iter() }
     }

@@ -141,13 +141,11 @@ impl LedgerError {
     }
 
     /// Whether the error concerns only single records, while the rest of the ledger stays readable and writable.
-    #[must_use]
     pub fn concerns_records(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Unreadable(_) | Self::CopiesUnreadable { .. } | Self::Purged { .. })
     }
 
     /// Describes the damage to a record, without a remedy.
-    #[must_use]
     pub fn describe_damage(&self) -> String {
         match self {
             Self::Damaged { what } => format!("{what} is corrupt"),
@@ -156,13 +154,11 @@ impl LedgerError {
     }
 
     /// Whether the ledger is a file whose contents were copied to a database.
-    #[must_use]
     pub fn was_copied_to_database(&self) -> bool {
         matches!(self, Self::Outdated { reason, .. } if reason == COPIED_TO_DATABASE)
     }
 
     /// What happened, without a remedy.
-    #[must_use]
     pub fn reason(&self) -> String {
         match self {
             Self::Outdated { reason, .. } | Self::Storage { reason, .. } => reason.clone(),

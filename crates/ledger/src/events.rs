@@ -188,7 +188,6 @@ impl fmt::Display for Author {
 
 impl RowChange {
     /// The new state of a row whose message has this chain. `None` if the state does not change.
-    #[must_use]
     pub(super) fn resulting_state(&self, chain: Chain) -> Option<RowState> {
         match self {
             RowChange::Found { status, channel, .. } => {
@@ -204,14 +203,12 @@ impl RowChange {
     }
 
     /// The state of a message in doubt after this change. `None` if the message stays in doubt.
-    #[must_use]
     pub fn settled_state(&self, chain: Chain, endpoint: Endpoint) -> Option<RowState> {
         let mut message = MessageState::new(RowState::InDoubt, chain, endpoint);
         (message.add_change(self) && message.state != RowState::InDoubt).then_some(message.state)
     }
 
     /// Whether this change applies to a row in `state` whose message has this chain.
-    #[must_use]
     pub fn applies_to(&self, state: RowState, chain: Chain) -> bool {
         match (self, self.resulting_state(chain)) {
             // A retry is a new message, so final states of the old message permit it.
@@ -370,7 +367,6 @@ impl<'e> Judgement<'e> {
 
 impl RowEvents {
     /// Groups the events of a run on this endpoint by row, and keeps their order.
-    #[must_use]
     pub fn new(events: Vec<RowEvent>, endpoint: Endpoint) -> Self {
         let mut rows = FxHashMap::<Row, Vec<RowEvent>>::default();
         for event in events {
@@ -391,13 +387,11 @@ impl RowEvents {
     }
 
     /// Whether a row has events.
-    #[must_use]
     pub fn has_events(&self, row: Row) -> bool {
         self.rows.contains_key(&row)
     }
 
     /// The events of a row, in order.
-    #[must_use]
     pub fn for_row(&self, row: Row) -> &[RowEvent] {
         self.rows.get(&row).map_or(&[], Vec::as_slice)
     }
@@ -480,7 +474,6 @@ impl RowEvents {
 
     /// The retry order whose identifier the attempt in this envelope uses. `None` if the attempt uses the run's own
     /// identifier.
-    #[must_use]
     pub fn find_order(&self, row: Row, envelope: u32) -> Option<u32> {
         let before = self.for_row(row).iter().filter(|event| event.envelope < envelope);
         before.rev().find_map(|event| match event.change {
@@ -490,13 +483,11 @@ impl RowEvents {
     }
 
     /// The retry order whose identifier the next attempt uses. `None` if the attempt uses the run's own identifier.
-    #[must_use]
     pub fn next_order(&self, row: Row) -> Option<u32> {
         self.find_order(row, u32::MAX)
     }
 
     /// Whether the next attempt of a row repeats a message in doubt, which may have been sent.
-    #[must_use]
     pub fn repeats_doubt(&self, row: Row) -> bool {
         let order = self.next_order(row);
         let ordered = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
@@ -507,7 +498,6 @@ impl RowEvents {
     ///
     /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent
     /// removes this doubt.
-    #[must_use]
     pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
         let judged = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
         let given_up = judged.clone().next_back().is_some_and(|judged| judged.state == RowState::NotSent);
@@ -522,7 +512,6 @@ impl RowEvents {
 
     /// Proof that an attempt before `envelope` was sent after all, although the message was sent again with the same
     /// identifier on the same channels.
-    #[must_use]
     pub fn find_duplicate(&self, row: Row, envelope: u32, chain: Chain) -> Option<&RowEvent> {
         let order = self.find_order(row, envelope);
         self.for_row(row).iter().find(|event| {

@@ -173,19 +173,16 @@ impl NumberKey {
     pub const LENGTH: usize = 32;
 
     /// A key with these bytes.
-    #[must_use]
     pub fn new(bytes: [u8; Self::LENGTH]) -> Self {
         Self(bytes)
     }
 
     /// Replaces the number of an addressee with its hash. An addressee that is already forgotten stays unchanged.
-    #[must_use]
     pub fn forget_addressee(&self, addressee: Addressee) -> Addressee {
         addressee.phone().map_or(addressee, |phone| Addressee::Forgotten(self.hash_number(phone)))
     }
 
     /// The hash of a number.
-    #[must_use]
     pub fn hash_number(&self, phone: Phone) -> ForgottenNumber {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
         mac.update(&phone.to_u64().to_be_bytes());
@@ -227,21 +224,18 @@ pub struct NumberSet {
 
 impl NumberSet {
     /// A set of numbers and of hashes that were made with this key.
-    #[must_use]
     pub fn new(members: RoaringTreemap, key: Option<NumberKey>) -> Self {
         let any = members.max().is_some_and(|largest| largest >= ForgottenNumber::MIN);
         Self { members, key: key.filter(|_| any) }
     }
 
     /// Whether the set contains a number, forgotten or not.
-    #[must_use]
     pub fn contains(&self, phone: Phone) -> bool {
         let stays = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
         self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(stays(key)))
     }
 
     /// Whether the set contains an addressee.
-    #[must_use]
     pub fn contains_addressee(&self, addressee: Addressee) -> bool {
         match addressee {
             Addressee::Number(phone) => self.contains(phone),
@@ -255,13 +249,11 @@ impl NumberSet {
     }
 
     /// The number of members.
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.members.len()
     }
 
     /// Whether the set is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }

@@ -68,7 +68,6 @@ impl SlotWait {
 
 impl WaitReason {
     /// The reason as text, to follow "waiting 12 s: ".
-    #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
             Self::RateLimitUsed => "another process is using the account's rate limit",
@@ -89,7 +88,6 @@ pub struct Reservation {
 
 impl AccountRateLimit {
     /// Reserves `count` slots at `rate` per second (`None`: unlimited) at `now`.
-    #[must_use]
     pub fn reserve(self, now: i64, count: u32, rate: Option<f64>) -> Reservation {
         let set_back = now < self.written_at;
         let mut pace = self.rebase_to(now);
@@ -124,7 +122,6 @@ impl AccountRateLimit {
     }
 
     /// The allowed operations per second at `now`. `None` if the rate is unlimited.
-    #[must_use]
     pub fn allowed_rate(self, now: i64) -> Option<f64> {
         self.rate.map(|rate| rate * self.rebase_to(now).share_at(now))
     }
@@ -149,13 +146,11 @@ impl AccountRateLimit {
 }
 
 /// The share of a rate after the gateway asked to slow down.
-#[must_use]
 pub fn halve_share(share: f64) -> f64 {
     (share / 2.0).max(MIN_SHARE)
 }
 
 /// The share of a rate after some time: a tenth of the rate returns per minute.
-#[must_use]
 pub fn recover_share(share: f64, after: Duration) -> f64 {
     (share + after.as_secs_f64() / 600.0).min(1.0)
 }
@@ -283,7 +278,6 @@ pub struct Allowance {
 
 impl Allowance {
     /// The allowance of an account.
-    #[must_use]
     pub fn new(name: impl Into<Arc<str>>, rate: Option<f64>) -> Self {
         Self { name: name.into(), rate }
     }
@@ -291,7 +285,6 @@ impl Allowance {
     /// The allowance of an account. Loopback has a separate allowance, so that a sandbox never slows a live gateway.
     ///
     /// Accounts that are named by a loopback address are already separate.
-    #[must_use]
     pub fn of_account(account: &str, loopback: bool, rate: Option<f64>) -> Self {
         match loopback && !is_loopback_address(account) {
             true => Self::new(format!("{account} (loopback)"), rate),

@@ -74,7 +74,6 @@ pub trait ReceiptStore {
 
 impl StoredReceipt {
     /// The time at which the status changed, or the time of arrival if the receipt reports no time.
-    #[must_use]
     pub fn reported_at(&self) -> Timestamp {
         self.receipt.updated.unwrap_or(self.at)
     }
@@ -123,7 +122,6 @@ pub struct ReceiptReader<'a> {
 
 impl<'a> ReceiptReader<'a> {
     /// A reader for the rows of a run up to `last`.
-    #[must_use]
     pub fn new(ledger: &'a dyn Ledger, run: RunId, last: Row) -> Self {
         Self { ledger, run, next: 0, last: last.get() }
     }

@@ -68,19 +68,16 @@ impl RowActivities {
     }
 
     /// The activity of the run, apart from claimed rows.
-    #[must_use]
     pub fn run_activity(&self) -> RunActivity {
         self.run
     }
 
     /// The activity for a row.
-    #[must_use]
     pub fn row_activity(&self, row: Row) -> RunActivity {
         if self.claimed.contains(row.get()) { RunActivity::Sending } else { self.run }
     }
 
     /// The attempt to send a row in an envelope. Without an outcome, the intent is still open.
-    #[must_use]
     pub fn build_attempt(
         &self,
         envelope: &EnvelopeRecord,
@@ -91,7 +88,6 @@ impl RowActivities {
     }
 
     /// Like [`RowActivities::build_attempt`], but from the envelope's number and the message's channels.
-    #[must_use]
     pub fn build_row_attempt(
         &self,
         row: Row,
@@ -113,7 +109,6 @@ impl From<RunActivity> for RowActivities {
 
 impl RunActivity {
     /// The activity of a run with this progress. `owned` says whether a process has claimed the run.
-    #[must_use]
     pub fn from_progress(progress: RunProgress, owned: bool) -> Self {
         match progress {
             RunProgress::Finished => RunActivity::Finished,
@@ -125,7 +120,6 @@ impl RunActivity {
     }
 
     /// The attempt to send a message in an envelope on these channels. Without an outcome, the intent is still open.
-    #[must_use]
     pub fn build_attempt(self, envelope: u32, chain: Chain, outcome: Option<&OperationOutcome>) -> Attempt {
         let state = match (outcome, self) {
             (Some(outcome), _) => RowState::from_outcome(outcome),
@@ -138,7 +132,6 @@ impl RunActivity {
     }
 
     /// Judges a row by its attempts and by later events and receipts.
-    #[must_use]
     pub fn judge_row<'e>(
         self,
         row: Row,
@@ -151,13 +144,11 @@ impl RunActivity {
     }
 
     /// The state of a row with a single attempt and no events.
-    #[must_use]
     pub fn single_attempt_state(self, outcome: Option<&OperationOutcome>) -> RowState {
         self.final_state(self.build_attempt(1, Chain::UNKNOWN, outcome).state)
     }
 
     /// The state of a row without an attempt. `excluded` is the row's state if the row is excluded.
-    #[must_use]
     pub fn unattempted_state(self, excluded: Option<RowState>) -> RowState {
         self.final_state(excluded.unwrap_or(RowState::Planned))
     }
@@ -172,7 +163,6 @@ impl RunActivity {
     }
 
     /// The skip reason for rows that were unsent when the run ended.
-    #[must_use]
     pub fn skip_reason(self) -> &'static str {
         match self {
             RunActivity::Replaced => REPLACED,
@@ -190,7 +180,6 @@ pub struct StateCounts([u64; RowState::ALL.len()]);
 
 impl StateCounts {
     /// The number of rows in this state.
-    #[must_use]
     pub fn get(&self, state: RowState) -> u64 {
         self.0[state as usize]
     }
@@ -220,13 +209,11 @@ impl StateCounts {
     }
 
     /// How many messages were delivered, including messages that were also read: the displayed figure "delivered".
-    #[must_use]
     pub fn count_delivered(&self) -> u64 {
         self.iter().filter(|(state, _)| RowState::Delivered.includes_state(*state)).map(|(_, count)| count).sum()
     }
 
     /// The total number of rows.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -274,13 +261,11 @@ struct RecordedState {
 
 impl RowStates {
     /// The states of a run with this activity and these events.
-    #[must_use]
     pub fn new(activities: impl Into<RowActivities>, events: RowEvents) -> Self {
         Self { activities: activities.into(), events, ..Self::default() }
     }
 
     /// The events of the run.
-    #[must_use]
     pub fn events(&self) -> &RowEvents {
         &self.events
     }
@@ -339,7 +324,6 @@ impl RowStates {
     }
 
     /// The rows whose last report is the failure of an earlier channel.
-    #[must_use]
     pub fn unreported_fallbacks(&self) -> &RoaringBitmap {
         &self.unreported_fallbacks
     }
@@ -353,14 +337,12 @@ impl RowStates {
     }
 
     /// The channels of a row's last message. The channels are unknown for a row without an envelope.
-    #[must_use]
     pub fn chain(&self, row: Row) -> Chain {
         let recorded = self.states.get(row.get() as usize).copied().flatten();
         recorded.and_then(|recorded| self.chains.get(usize::from(recorded.chain)).copied()).unwrap_or_default()
     }
 
     /// The state of a row.
-    #[must_use]
     pub fn row_state(&self, row: Row, excluded: &ExcludedRows) -> RowState {
         match self.recorded_state(row) {
             Some(recorded) => self.activities.row_activity(row).final_state(recorded),
@@ -374,25 +356,21 @@ impl RowStates {
     ///
     /// Unsent rows of a finished run count as planned here. Sending and decisions use this state, because a decision
     /// opens the run.
-    #[must_use]
     pub fn recorded_state(&self, row: Row) -> Option<RowState> {
         self.states.get(row.get() as usize).copied().flatten().map(|recorded| recorded.state)
     }
 
     /// The last attempt of a row with events.
-    #[must_use]
     pub fn last_attempt(&self, row: Row) -> Option<Attempt> {
         self.attempts.get(&row)?.last().copied()
     }
 
     /// Billed parts, as far as the gateway reported them.
-    #[must_use]
     pub fn billed_parts(&self) -> BilledParts {
         self.parts
     }
 
     /// Counts the rows in each state, for a run with this many recipients.
-    #[must_use]
     pub fn count_states(&self, recipients: u64, excluded: &ExcludedRows) -> StateCounts {
         let mut counts = StateCounts::default();
         for (row, state) in (0..).map(Row::new).zip(&self.states) {
@@ -435,7 +413,6 @@ impl BilledParts {
 
     /// Whether more parts may be billed than were reported, because some messages were or may have been sent and have
     /// unknown parts.
-    #[must_use]
     pub fn is_lower_bound(self, counts: &StateCounts) -> bool {
         let out: u64 =
             RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum();
@@ -486,19 +463,16 @@ impl ExcludedRows {
     }
 
     /// All excluded rows.
-    #[must_use]
     pub fn rows(&self) -> RoaringBitmap {
         self.sets.iter().fold(RoaringBitmap::new(), |all, (_, _, rows)| all | rows)
     }
 
     /// The state and reason of a row, if it is excluded.
-    #[must_use]
     pub fn find_reason(&self, row: Row) -> Option<(RowState, &str)> {
         self.sets().find(|(_, _, rows)| rows.contains(row.get())).map(|(state, reason, _)| (state, reason))
     }
 
     /// The number of rows in this state.
-    #[must_use]
     pub fn count_rows(&self, state: RowState) -> u64 {
         self.sets.iter().filter(|(of, ..)| *of == state).map(|(_, _, rows)| rows.len()).sum()
     }

@@ -172,33 +172,28 @@ pub struct Run {
 
 impl Run {
     /// Whether an opt-out suppresses messages of this run.
-    #[must_use]
     pub fn is_suppressed_by(&self, opt_out: &OptOut) -> bool {
         self.suppression.covers_kind(self.kind) && self.suppression.applies_opt_out(&self.campaign, opt_out)
     }
 
     /// The last row with a recipient.
-    #[must_use]
     pub fn last_row(&self) -> Row {
         // The range has an identifier for each row from 0 on, and a spare one.
         Row::new(u32::try_from(self.ids.len.saturating_sub(2)).unwrap_or(u32::MAX))
     }
 
     /// The counts and billed parts, unless receipts arrived since the count.
-    #[must_use]
     pub fn current_counts(&self) -> Option<&(StateCounts, u64)> {
         self.counts.as_ref().filter(|_| self.receipts == self.receipts_counted)
     }
 
     /// Whether this is a shared run of lookups or code calls. The outcome of such an operation is known at once or
     /// never, because the gateway cannot be asked later.
-    #[must_use]
     pub fn is_shared_single_run(&self) -> bool {
         self.shared && self.kind.is_single()
     }
 
     /// The span of all rows that the run can have.
-    #[must_use]
     pub fn row_span(&self) -> RowSpan {
         RowSpan { first: Row::FIRST, last: self.last_row() }
     }
@@ -216,7 +211,6 @@ impl Run {
     }
 
     /// The identifier of the message to a row, assigned by a retry order or, with `None`, by the run itself.
-    #[must_use]
     pub fn message_id(&self, row: Row, order: Option<u32>) -> Option<MessageId> {
         match order {
             None if self.shared => self.find_block(row)?.message_id(row),
@@ -227,14 +221,12 @@ impl Run {
 
     /// The row to which a message identifier belongs. The identifier can be assigned by the run itself or by a retry
     /// order.
-    #[must_use]
     pub fn find_row(&self, id: MessageId) -> Option<Row> {
         self.find_message(id).map(|(row, _)| row)
     }
 
     /// The row to which a message identifier belongs, and the retry order that assigned the identifier. The order is
     /// `None` for identifiers of the run itself.
-    #[must_use]
     pub fn find_message(&self, id: MessageId) -> Option<(Row, Option<u32>)> {
         if self.shared {
             return self.blocks.iter().find_map(|block| block.find_row(id)).map(|row| (row, None));
@@ -249,27 +241,23 @@ impl Run {
     /// Whether the run used this gateway profile or account.
     ///
     /// A profile can be renamed, and an account can move to another host, but recipients keep their messages.
-    #[must_use]
     pub fn uses_gateway(&self, gateway: &str, account: &str) -> bool {
         self.account == account || self.gateway == gateway
     }
 
     /// The allowance of the run's account.
-    #[must_use]
     pub fn allowance(&self, rate: Option<f64>) -> Allowance {
         Allowance::of_account(&self.account, self.suppression.loopback, rate)
     }
 
     /// Whether recipients of the other run can have messages of this run: both are rehearsals, both use loopback, or
     /// both are live, and they share a profile or an account.
-    #[must_use]
     pub fn can_share_recipients(&self, other: &Run) -> bool {
         (self.live, self.suppression.loopback) == (other.live, other.suppression.loopback)
             && other.uses_gateway(&self.gateway, &self.account)
     }
 
     /// The name in commands: `autumn-sale@3`.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}@{}", self.campaign, self.number)
     }
@@ -388,25 +376,21 @@ pub struct RunFilter {
 
 impl RunFilter {
     /// Matches all runs.
-    #[must_use]
     pub fn all() -> Self {
         Self::default()
     }
 
     /// Matches one run.
-    #[must_use]
     pub fn with_key(key: RunId) -> Self {
         Self { key: Some(key), ..Self::default() }
     }
 
     /// Matches the run that reserved this identifier.
-    #[must_use]
     pub fn with_id(id: MessageId) -> Self {
         Self { ids: Some(IdRange { first: id.get(), len: 1 }), ..Self::default() }
     }
 
     /// Matches the runs of a campaign.
-    #[must_use]
     pub fn for_campaign(campaign: &str) -> Self {
         Self { campaign: Some(campaign.to_owned()), ..Self::default() }
     }
@@ -429,13 +413,11 @@ impl CampaignLock {
     }
 
     /// Whether a run belongs to this campaign and account.
-    #[must_use]
     pub fn covers_run(&self, run: &Run) -> bool {
         (&run.campaign, &run.account) == (&self.campaign, &self.account)
     }
 
     /// The name of the lock, usable as a file name on every system.
-    #[must_use]
     pub fn name(&self) -> String {
         lock_name(&self.campaign, &self.account)
     }
@@ -465,7 +447,6 @@ impl fmt::Debug for CampaignLock {
 
 impl Run {
     /// Whether this lease covers the whole run. Only the holder of such a lease may record events or end the run.
-    #[must_use]
     pub fn is_leased(&self, lease: Lease) -> bool {
         self.key == lease.run && self.epoch == Some(lease.epoch)
     }

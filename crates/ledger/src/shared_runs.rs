@@ -83,13 +83,11 @@ pub struct BlockRequest {
 
 impl BlockRequest {
     /// Requests up to this many rows.
-    #[must_use]
     pub fn for_rows(rows: u32) -> Self {
         Self { rows, id: None, per_hour: None }
     }
 
     /// Requests one row within the hourly limit, with the given identifier, if any.
-    #[must_use]
     pub fn for_message(id: Option<MessageId>, per_hour: Option<u32>) -> Self {
         Self { rows: 1, id, per_hour }
     }
@@ -124,7 +122,6 @@ pub struct RowSpan {
 
 impl RowSpan {
     /// Whether the span contains a row.
-    #[must_use]
     pub fn contains(self, row: Row) -> bool {
         (self.first..=self.last).contains(&row)
     }
@@ -156,14 +153,12 @@ pub struct BlockIds {
 
 impl BlockIds {
     /// The identifier of a row's message. `None` for a row outside this block.
-    #[must_use]
     pub fn message_id(self, row: Row) -> Option<MessageId> {
         let offset = u64::from(row.get().checked_sub(self.rows.first.get())?);
         if self.rows.contains(row) { MessageId::new(self.first + offset) } else { None }
     }
 
     /// The row to which an identifier belongs. `None` for an identifier outside this block.
-    #[must_use]
     pub fn find_row(self, id: MessageId) -> Option<Row> {
         let offset = u32::try_from(id.get().checked_sub(self.first)?).ok()?;
         Some(Row::new(self.rows.first.get().checked_add(offset)?)).filter(|row| self.rows.contains(*row))
@@ -303,7 +298,6 @@ pub struct OwnedBlock {
 
 impl ShardHolder {
     /// The workers that hold these blocks. The blocks must be ordered by age.
-    #[must_use]
     pub fn from_blocks(blocks: &[OwnedBlock]) -> Vec<Self> {
         let mut holders = BTreeMap::new();
         for OwnedBlock { rows, place, worker, drawn_at } in blocks {

@@ -62,7 +62,6 @@ impl StopKind {
     ];
 
     /// The stored name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             StopKind::Interrupted(_) => "interrupted",
@@ -86,7 +85,6 @@ impl StopKind {
     }
 
     /// The name in JSON output.
-    #[must_use]
     pub fn json_name(self) -> &'static str {
         match self {
             StopKind::Interrupted(_) => "signal",
@@ -107,7 +105,6 @@ impl StopKind {
     }
 
     /// The signal that interrupted the run. `None` for other kinds of stop.
-    #[must_use]
     pub fn signal(self) -> Option<u8> {
         match self {
             StopKind::Interrupted(signal) => Some(signal),
@@ -116,7 +113,6 @@ impl StopKind {
     }
 
     /// The kind with this stored name and signal. `None` for unknown names.
-    #[must_use]
     pub fn from_name(name: &str, signal: Option<u8>) -> Option<Self> {
         let kind = Self::ALL.into_iter().find(|kind| kind.name() == name)?;
         Some(match kind {
@@ -126,7 +122,6 @@ impl StopKind {
     }
 
     /// The severity of a stop. Of several stops, the most severe is reported.
-    #[must_use]
     pub fn severity(self) -> u8 {
         match self {
             Self::Ledger | Self::ResultsUnwritten => 5,

@@ -31,13 +31,11 @@ impl OptOutScope {
     const EARLIER_MARKETING: &'static str = "everything";
 
     /// The scope of one campaign, or of all marketing.
-    #[must_use]
     pub fn from_campaign(campaign: Option<&str>) -> Self {
         campaign.map_or(OptOutScope::Marketing, |name| OptOutScope::Campaign(name.into()))
     }
 
     /// The scope of an unambiguous opt-out in a reply to messages with this purpose.
-    #[must_use]
     pub fn from_reply_to(purpose: Purpose) -> Self {
         match purpose {
             Purpose::Marketing => OptOutScope::Marketing,
@@ -46,7 +44,6 @@ impl OptOutScope {
     }
 
     /// Parses the form in files and JSON. The name of a campaign is not checked.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "marketing" | Self::EARLIER_MARKETING => Some(OptOutScope::Marketing),
@@ -56,7 +53,6 @@ impl OptOutScope {
     }
 
     /// The campaign, if the scope is one campaign.
-    #[must_use]
     pub fn campaign(&self) -> Option<&str> {
         match self {
             OptOutScope::Marketing | OptOutScope::All => None,
@@ -65,7 +61,6 @@ impl OptOutScope {
     }
 
     /// Whether the scope covers the messages of a campaign with this purpose.
-    #[must_use]
     pub fn covers_campaign(&self, campaign: &str, purpose: Purpose) -> bool {
         match self {
             OptOutScope::Marketing => purpose.is_marketing(),
@@ -98,7 +93,6 @@ pub enum OptOutReach {
 
 impl OptOutReach {
     /// The name in files and JSON.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             OptOutReach::AllGateways => "all",
@@ -107,7 +101,6 @@ impl OptOutReach {
     }
 
     /// The reach with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [OptOutReach::AllGateways, OptOutReach::LoopbackGateways].into_iter().find(|reach| reach.name() == name)
     }
@@ -134,33 +127,28 @@ pub struct OptOut {
 const SOURCE_PARTS: &str = ", ";
 
 /// The source of opt-outs from an imported file. Earlier versions omit the time.
-#[must_use]
 pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
 /// The source of opt-outs by replies to a run.
-#[must_use]
 pub fn reply_source(run: &str) -> String {
     format!("reply to {run}")
 }
 
 /// The source of opt-outs that the gateway reported by rejecting messages of a run.
-#[must_use]
 pub fn rejection_source(run: &str) -> String {
     format!("rejected in {run}")
 }
 
 impl OptOut {
     /// Whether the opt-out was imported from a file.
-    #[must_use]
     pub fn is_imported(&self) -> bool {
         self.source.contains(SOURCE_PARTS)
     }
 
     /// Whether the opt-out was imported from this source. The source can be shortened to its first parts, such as the
     /// file name.
-    #[must_use]
     pub fn is_from_import(&self, source: &str) -> bool {
         let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SOURCE_PARTS))
@@ -168,19 +156,16 @@ impl OptOut {
 
     /// Whether this opt-out replaces a listed one. An opt-out by a recipient or operator replaces an imported one, and
     /// stays if the import is removed.
-    #[must_use]
     pub fn replaces(&self, known: &OptOut) -> bool {
         self.covers(known) && known.is_imported() && !self.is_imported()
     }
 
     /// Whether both opt-outs have the same recipient, scope and reach, which means that one of them is enough.
-    #[must_use]
     pub fn covers(&self, other: &OptOut) -> bool {
         (self.who, &self.scope, self.reach) == (other.who, &other.scope, other.reach)
     }
 
     /// Whether the opt-out applies to a campaign's marketing; `loopback` means that the gateway is on loopback.
-    #[must_use]
     pub fn applies_to_marketing(&self, campaign: &str, loopback: bool) -> bool {
         self.scope.covers_campaign(campaign, Purpose::Marketing) && self.reaches(loopback)
     }
@@ -213,7 +198,6 @@ pub struct OptIn {
 impl OptIn {
     /// Whether this opt-in ends an opt-out. The opt-out must be earlier and must cover the message that the recipient
     /// answered.
-    #[must_use]
     pub fn ends(&self, opt_out: &OptOut) -> bool {
         (self.who, self.reach) == (opt_out.who, opt_out.reach)
             && opt_out.at < self.at
@@ -269,20 +253,17 @@ impl SuppressionPolicy {
         SuppressionPolicy { purpose: Purpose::Service, mandatory: false, loopback: false, version: 0 };
 
     /// Whether the messages are mandatory service messages, to which the list does not apply.
-    #[must_use]
     pub fn ignores_list(&self) -> bool {
         self.mandatory && self.purpose == Purpose::Service
     }
 
     /// Whether the list applies to operations of this kind. Requested lookups and verification calls ignore the list.
-    #[must_use]
     pub fn covers_kind(&self, kind: OperationKind) -> bool {
         let is_requested = kind.is_single() && self.purpose == Purpose::Service;
         !(self.ignores_list() || is_requested)
     }
 
     /// Whether an opt-out suppresses messages of a campaign under this policy.
-    #[must_use]
     pub fn applies_opt_out(&self, campaign: &str, opt_out: &OptOut) -> bool {
         let covered = opt_out.scope.covers_campaign(campaign, self.purpose) && opt_out.reaches(self.loopback);
         covered && !self.ignores_list()

@@ -187,7 +187,6 @@ pub enum ReceiptMode {
 
 impl ReceiptMode {
     /// Whether messages include the webhook address, if one is configured.
-    #[must_use]
     pub fn uses_webhooks(self) -> bool {
         matches!(self, ReceiptMode::Auto | ReceiptMode::Webhook)
     }
@@ -221,7 +220,6 @@ pub enum InDoubtPolicy {
 
 impl InDoubtPolicy {
     /// The name in campaign files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             InDoubtPolicy::Hold => "hold",
@@ -250,7 +248,6 @@ pub struct BreakerSettings {
 impl BreakerSettings {
     /// How long an unreachable gateway is retried. The default for a local gateway is short, because a stopped local
     /// process does not restart on its own.
-    #[must_use]
     pub fn unreachable_timeout(&self, loopback: bool) -> Duration {
         let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
         self.unreachable.unwrap_or(default)
@@ -259,33 +256,28 @@ impl BreakerSettings {
 
 impl CampaignBrief {
     /// Whether the campaign uses the built-in sandbox, which sends no messages to recipients.
-    #[must_use]
     pub fn is_rehearsal(&self) -> bool {
         self.gateway == SANDBOX
     }
 
     /// The language of amounts and dates in the campaign's texts.
-    #[must_use]
     pub fn text_language(&self) -> Language {
         self.language.or_else(|| self.region.map(Language::for_region)).unwrap_or_default()
     }
 
     /// The countries that the campaign's messages may reach through a profile. `None` if all countries are allowed.
-    #[must_use]
     pub fn allowed_countries(&self, profile: Option<&Profile>) -> Option<CountrySet> {
         let policy = profile.and_then(|profile| profile.countries.as_ref());
         intersect_countries([self.countries.as_ref(), policy])
     }
 
     /// The home countries of a profile, if neither the campaign nor the profile's policy limits the countries.
-    #[must_use]
     pub fn watched_home<'p>(&self, profile: Option<&'p Profile>) -> Option<&'p CountrySet> {
         let profile = profile.filter(|profile| self.countries.is_none() && profile.countries.is_none())?;
         profile.home.as_ref()
     }
 
     /// The time zone of the campaign.
-    #[must_use]
     pub fn home_zone(&self) -> TimeZone {
         self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC)
     }
@@ -305,27 +297,23 @@ impl Campaign {
     }
 
     /// The lower of the campaign's and the profile's rate limit; `None` if neither is defined.
-    #[must_use]
     pub fn effective_rate(&self, profile: Option<&Profile>) -> Option<Rate> {
         profile.map_or(self.delivery.rate, |profile| self.delivery.with_profile_limits(profile).rate)
     }
 
     /// The time zone of the campaign.
-    #[must_use]
     pub fn home_zone(&self) -> TimeZone {
         self.brief.home_zone()
     }
 
     /// Whether recipients without consent are skipped. This applies to marketing if the campaign or the profile
     /// requires consent.
-    #[must_use]
     pub fn needs_consent(&self, profile: Option<&Profile>) -> bool {
         let is_required = self.requires_consent || profile.is_some_and(|profile| profile.requires_consent);
         is_required && self.brief.purpose.is_marketing()
     }
 
     /// The column with the recipients' time zones, if the window uses one.
-    #[must_use]
     pub fn zone_column(&self) -> Option<&str> {
         match &self.window.as_ref()?.zone {
             WindowZone::Column(name) => Some(name),
@@ -334,7 +322,6 @@ impl Campaign {
     }
 
     /// Whether the file names a gateway.
-    #[must_use]
     pub fn has_gateway_key(&self) -> bool {
         self.places.locate_key("gateway").is_some()
     }
@@ -368,13 +355,11 @@ impl Campaign {
     }
 
     /// The results file of a run. A rehearsal has a separate file next to the file of a live run.
-    #[must_use]
     pub fn results_file(&self) -> CampaignPath {
         if self.brief.is_rehearsal() { insert_path_word(&self.results, "sandbox") } else { self.results.clone() }
     }
 
     /// The results file of a dry run.
-    #[must_use]
     pub fn dry_results_file(&self) -> CampaignPath {
         insert_path_word(&self.results_file(), "dry-run")
     }
@@ -446,7 +431,6 @@ pub const VARIANT: &str = "variant";
 impl CampaignBrief {
     /// The message of each variant in the order of the file, or the only message of a campaign without variants. Never
     /// empty.
-    #[must_use]
     pub fn list_arms(&self) -> Vec<MessageArm<'_>> {
         if self.variants.is_empty() {
             return vec![MessageArm { name: None, content: &self.content, vars: Cow::Borrowed(&self.vars) }];
@@ -471,7 +455,6 @@ impl CampaignBrief {
     }
 
     /// The names of all constants that texts of the campaign or of any variant can use.
-    #[must_use]
     pub fn constant_names(&self) -> Vec<&str> {
         let own = self.variants.iter().flat_map(|variant| &variant.vars);
         let named = (!self.variants.is_empty()).then_some(VARIANT);
@@ -479,7 +462,6 @@ impl CampaignBrief {
     }
 
     /// How the recipients are allocated to the variants and the holdout group.
-    #[must_use]
     pub fn variant_allocation(&self) -> VariantAllocation {
         let shares: Vec<u64> = self.variants.iter().map(|variant| variant.share.hundredths().into()).collect();
         let allocation = VariantAllocation::new(&self.name, &shares);
@@ -510,7 +492,6 @@ pub struct Gaps {
 
 impl Gaps {
     /// Whether the author might have meant the file to define this name for texts.
-    #[must_use]
     pub fn may_define(&self, name: &str) -> bool {
         self.any_name || self.names.contains(name)
     }

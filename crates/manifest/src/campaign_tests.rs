@@ -307,7 +307,6 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
 
 impl CampaignTest {
     /// The path of a key of its expectation in the file, such as `tests[0].expect.sms.contains[1]`.
-    #[must_use]
     pub fn expected_key(&self, key: &str) -> String {
         format!("{}.expect.{key}", self.path)
     }

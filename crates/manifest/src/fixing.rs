@@ -24,7 +24,6 @@ pub struct FixedText {
 ///
 /// Every value stays as the author typed it, unless a fix replaces it. A step that would change another value is not
 /// applied.
-#[must_use]
 pub fn fix_campaign_text(path: &Path, text: &str) -> FixedText {
     let mut fixed = FixedText { text: text.to_owned(), titles: Vec::new() };
     for _ in 0..MAX_STEPS {
@@ -36,7 +35,6 @@ pub fn fix_campaign_text(path: &Path, text: &str) -> FixedText {
 }
 
 /// Hides the secrets that campaign files and gateways.yaml can contain, so that the text can be shown.
-#[must_use]
 pub fn conceal_file(text: &str) -> String {
     conceal_addresses(&conceal_keys(text))
 }

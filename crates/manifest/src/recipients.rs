@@ -105,7 +105,6 @@ pub struct ListQuery {
 
 impl RecipientSource {
     /// The file of the list; `None` for other sources.
-    #[must_use]
     pub fn list_file(&self) -> Option<&CampaignPath> {
         match self {
             Self::File(path) => Some(path),
@@ -114,7 +113,6 @@ impl RecipientSource {
     }
 
     /// The key under `recipients` that defines the source.
-    #[must_use]
     pub fn source_key(&self) -> &'static str {
         match self {
             Self::File(_) | Self::StandardInput => "file",
@@ -220,7 +218,6 @@ pub struct ConsentFile {
 
 impl ConsentSource {
     /// The keys for the answer, time, source and wording, each with its column header.
-    #[must_use]
     pub fn headers(&self) -> [(&'static str, Option<&str>); 4] {
         let Self { file: _, column, at, source, wording, words: _, valid_for: _ } = self;
         [
@@ -232,7 +229,6 @@ impl ConsentSource {
     }
 
     /// The rules for checking consent on a given day.
-    #[must_use]
     pub fn rules_on(&self, today: Date) -> ConsentRules {
         ConsentRules::new(&self.words, self.at.is_some(), self.valid_for, today)
     }
@@ -250,13 +246,11 @@ pub struct TableFile {
 }
 
 /// A finding about a list of recipients that cannot be opened. It suggests the list that was probably meant.
-#[must_use]
 pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
     describe_unopened_file(&format!("the list of recipients `{}`", path.display()), path, error)
 }
 
 /// A finding about a list, lookup table or similar file that cannot be opened; `subject` is the subject of the message.
-#[must_use]
 pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let missing = error.kind() == ErrorKind::NotFound;
     let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };

@@ -44,7 +44,6 @@ pub struct Resource {
 
 impl ResourceKind {
     /// The kind of the resource under a key.
-    #[must_use]
     pub fn for_key(key: &str) -> Self {
         match key.rsplit('.').next() {
             // A table can have any name.
@@ -56,7 +55,6 @@ impl ResourceKind {
     }
 
     /// The name in JSON and on the terminal.
-    #[must_use]
     pub fn kind_name(self) -> &'static str {
         match self {
             Self::Program => "program",
@@ -72,13 +70,11 @@ impl Resource {
     }
 
     /// The kind of the resource, which follows from the key.
-    #[must_use]
     pub fn resource_kind(&self) -> ResourceKind {
         ResourceKind::for_key(&self.key)
     }
 
     /// The resource as JSON, for other programs.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!({ "key": self.key, "kind": self.resource_kind().kind_name(), "value": self.shown })
     }
@@ -86,7 +82,6 @@ impl Resource {
 
 impl Campaign {
     /// The programs, addresses and sources of the campaign and its profile.
-    #[must_use]
     pub fn list_resources(&self, profile: Option<&Profile>) -> Vec<Resource> {
         let root = self.places.root_node();
         let mut resources = Vec::new();

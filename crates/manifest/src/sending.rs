@@ -51,7 +51,6 @@ pub struct SharedPolicy {
 impl SendingTerms {
     /// The terms for sending a campaign through a profile. With `keep_going`, the run ignores rejections; with `waits`,
     /// it waits for its window.
-    #[must_use]
     pub fn from_campaign(campaign: &Campaign, profile: Option<&Profile>, keep_going: bool, waits: bool) -> Self {
         Self {
             delivery: campaign.delivery,
@@ -67,7 +66,6 @@ impl SendingTerms {
     }
 
     /// A copy of the terms for workers, with the policy of the profile.
-    #[must_use]
     pub fn to_worker_terms(&self, profile: Option<&Profile>) -> Self {
         let SharedPolicy { needs_consent, .. } = self.policy;
         let policy = profile.map(|profile| SharedPolicy {
@@ -85,13 +83,11 @@ impl SendingTerms {
     }
 
     /// The countries that messages of this campaign may reach through a profile. `None` if all countries are allowed.
-    #[must_use]
     pub fn allowed_countries(&self, brief: &CampaignBrief, profile: Option<&Profile>) -> Option<CountrySet> {
         intersect_countries([brief.allowed_countries(profile).as_ref(), self.policy.countries.as_ref()])
     }
 
     /// When sending ends for a run that began at this time.
-    #[must_use]
     pub fn end_time(&self, home: &TimeZone, began_at: Timestamp) -> Option<Timestamp> {
         match self.until? {
             until @ SendingDeadline::At(_) => until.to_timestamp(home),
@@ -111,13 +107,11 @@ pub enum Destination {
 
 impl Destination {
     /// Whether recipients get messages.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self, Destination::Live(_))
     }
 
     /// The profile of a live destination. `None` for a rehearsal.
-    #[must_use]
     pub fn profile(&self) -> Option<&Profile> {
         match self {
             Destination::Rehearsal => None,
@@ -126,43 +120,36 @@ impl Destination {
     }
 
     /// The profile of a live destination on another machine, which needs confirmation and a single sending host.
-    #[must_use]
     pub fn remote_profile(&self) -> Option<&Profile> {
         self.profile().filter(|profile| !profile.is_loopback())
     }
 
     /// Whether the destination is live and on this machine, where recipients are not real.
-    #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.profile().is_some_and(Profile::is_loopback)
     }
 
     /// The gateway's name.
-    #[must_use]
     pub fn gateway_name(&self) -> &str {
         self.profile().map_or(SANDBOX, |profile| &profile.name)
     }
 
     /// The account to which the rate limit and the guard apply; the built-in sandbox counts as an account.
-    #[must_use]
     pub fn account_name(&self) -> &str {
         self.profile().map_or(SANDBOX, |profile| &profile.account)
     }
 
     /// The rate limit of the account.
-    #[must_use]
     pub fn account_rate(&self) -> Rate {
         self.profile().map_or(Rate::Unlimited, |profile| profile.rate)
     }
 
     /// The maximum number of operations in an envelope.
-    #[must_use]
     pub fn max_envelope_size(&self) -> usize {
         self.profile().map_or(usize::MAX, Profile::max_envelope_size)
     }
 
     /// The delivery settings within the limits of the profile.
-    #[must_use]
     pub fn limit_delivery(&self, delivery: DeliverySettings) -> DeliverySettings {
         self.profile().map_or(delivery, |profile| delivery.with_profile_limits(profile))
     }

@@ -43,7 +43,6 @@ pub enum SettingOrigin {
 ///
 /// `named` means that the gateway was given outside the campaign. For a secret, the value is the place where the secret
 /// is stored.
-#[must_use]
 pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, named: bool) -> Vec<Setting> {
     let mut settings = SettingsCollector { campaign, found: Vec::new() };
     settings.collect_map(CAMPAIGN, Some(campaign.places.root_node()), "");

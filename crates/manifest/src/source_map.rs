@@ -35,7 +35,6 @@ impl SourceMap {
     /// The location of a key by its path, such as `vars.shop` or `channels[0].sms.message`.
     ///
     /// For a scalar, this is the location of the value; for a list or a map, it is the location of the key.
-    #[must_use]
     pub fn locate_key(&self, path: &str) -> Option<SourceLocation> {
         let (key_span, node) = find_value(&self.root, path)?;
         let span = if node.as_scalar().is_some() && !node.is_null() { &node.span } else { key_span };
@@ -48,7 +47,6 @@ impl SourceMap {
     }
 
     /// The campaign file as it was read.
-    #[must_use]
     pub fn source(&self) -> &str {
         self.source.text()
     }
@@ -66,7 +64,6 @@ impl SourceMap {
     /// The location of a part of a text: `line` and `column` from 1, `column` and `length` in characters.
     ///
     /// `name` is the name of the text. If the part cannot be located, the location is the whole text.
-    #[must_use]
     pub fn locate_text(&self, name: &str, line: usize, column: usize, length: usize) -> Option<SourceLocation> {
         if let Some(file) = self.files.get(name).or_else(|| self.included.get(name)) {
             let start = count_chars_before(file.text(), line, column);

@@ -27,7 +27,6 @@ pub enum Rate {
 
 impl Rate {
     /// Operations per second; `None` if there is no limit.
-    #[must_use]
     pub fn per_second(self) -> Option<f64> {
         match self {
             Rate::PerSecond(rate) => Some(rate),
@@ -129,26 +128,22 @@ impl Percentage {
     pub const WHOLE: Percentage = Percentage(10_000);
 
     /// Whether a number drawn uniformly from all `u64` values falls within this percentage.
-    #[must_use]
     pub fn includes_draw(self, draw: u64) -> bool {
         // The upper bits of the product scale the draw to hundredths of a percent.
         (u128::from(draw) * u128::from(Self::WHOLE.0)) >> 64 < u128::from(self.0)
     }
 
     /// The hundredths of a percent, 0 to 10,000.
-    #[must_use]
     pub(crate) fn hundredths(self) -> u16 {
         self.0
     }
 
     /// The percentage as a fraction, 0 to 1.
-    #[must_use]
     pub fn to_fraction(self) -> f64 {
         f64::from(self.0) / f64::from(Self::WHOLE.0)
     }
 
     /// Whether `part` of `whole` is more than this percentage.
-    #[must_use]
     pub fn is_exceeded_by(self, part: u64, whole: u64) -> bool {
         u128::from(part) * u128::from(Self::WHOLE.0) > u128::from(whole) * u128::from(self.0)
     }

@@ -64,7 +64,6 @@ impl Campaign {
 
     /// The windows of the campaign and its profile in the campaign's time zone, and the beginning of the campaign's
     /// day.
-    #[must_use]
     pub fn home_windows(&self, profile: Option<&Profile>) -> (Windows, Timestamp) {
         let home = self.home_zone();
         let began = self.today.to_zoned(home.clone()).map_or(Timestamp::UNIX_EPOCH, |day| day.timestamp());
@@ -75,14 +74,12 @@ impl Campaign {
     }
 
     /// Whether a window uses the time zone of the number's country.
-    #[must_use]
     pub fn uses_recipient_zones(&self, profile: Option<&Profile>) -> bool {
         self.effective_windows(profile).any(|window| window.zone == WindowZone::Recipient)
     }
 
     /// The windows for a recipient. `country` is the time zone of the number's country, and `cell` is the value of the
     /// row's time zone column. If a time zone is missing, the windows that need it use the campaign's time zone.
-    #[must_use]
     pub fn windows_for_recipient(
         &self,
         profile: Option<&Profile>,
@@ -102,7 +99,6 @@ impl Campaign {
     }
 
     /// The windows that do not depend on the recipient's time zone.
-    #[must_use]
     pub fn windows_for_all(&self, profile: Option<&Profile>) -> Windows {
         let own = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
         Windows::new(own.map(|window| (window.window.clone(), self.home_zone())).collect())
@@ -110,7 +106,6 @@ impl Campaign {
 
     /// The sending hours with a profile, in words; `None` if sending is always allowed. Plans are compared by this
     /// text, so it must not change.
-    #[must_use]
     pub fn describe_hours(&self, profile: Option<&Profile>) -> Option<String> {
         let windows = self.effective_windows(profile).map(|window| format!("within {window}"));
         let mut hours: Vec<String> = windows.chain(self.until.map(|until| format!("until {until}"))).collect();
@@ -122,21 +117,18 @@ impl Campaign {
     }
 
     /// The deadline, if it is a date and a time.
-    #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.until?.to_timestamp(&self.home_zone())
     }
 
     /// How many times the window must open to send for this long. `None` if once is enough. If `begins` is `None`,
     /// openings are counted from the beginning of the campaign's day.
-    #[must_use]
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
         let (windows, today) = self.home_windows(profile);
         windows.count_openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)
     }
 
     /// The next occurrence of the schedule after a moment.
-    #[must_use]
     pub fn next_due_after(&self, moment: Timestamp) -> Option<Timestamp> {
         Some(self.schedule.as_ref()?.occurrences_after(moment).next()?.at)
     }
@@ -152,7 +144,6 @@ impl SendingWindow {
     }
 
     /// The window in words, with ranges of days: `09:00-20:00 on mon-fri in the recipient's time zone`.
-    #[must_use]
     pub fn format_short(&self) -> String {
         let zone = match &self.zone {
             WindowZone::Campaign => String::new(),

@@ -25,7 +25,6 @@ const HOST_HEADERS: [&str; 1] = ["x-forwarded-host"];
 impl Hosts {
     /// The names of a server that listens on the address `listen`. `published` is the host under which the server is
     /// published, if any.
-    #[must_use]
     pub fn new(listen: SocketAddr, published: Option<&str>) -> Self {
         Self { listen: listen.ip().to_canonical(), published: published.map(str::to_ascii_lowercase) }
     }

@@ -52,7 +52,6 @@ impl KeylessAccount {
     }
 
     /// The same account with another API key. Both accounts share the same connections.
-    #[must_use]
     pub fn with_key(&self, key: SecretString) -> GatewayAccount {
         let GatewayAccount { profile, api, ledger, observer, queue } = &self.0;
         let (ledger, observer) = (Arc::clone(ledger), Arc::clone(observer));
@@ -60,13 +59,11 @@ impl KeylessAccount {
     }
 
     /// The profile.
-    #[must_use]
     pub fn profile(&self) -> &Profile {
         &self.0.profile
     }
 
     /// The host of the gateway.
-    #[must_use]
     pub fn host(&self) -> String {
         self.0.profile.base_url.host_and_port()
     }
@@ -308,7 +305,6 @@ pub enum TemplateChange {
 
 impl TemplateChange {
     /// The verb: `create` or `delete`.
-    #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
             Self::CreateSms(_) | Self::CreateViber(_) => "create",

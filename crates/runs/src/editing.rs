@@ -68,7 +68,6 @@ pub struct SampledColumn {
 
 impl DraftCampaign {
     /// Loads a campaign file with the profiles, and finds all problems that do not depend on its list.
-    #[must_use]
     pub fn load(file: &Path, profiles: &Profiles, now: Timestamp) -> Self {
         let (unsaved, day) = (profiles.unsaved.clone(), CampaignDay::Of(now));
         let loaded = Inputs::load_parts(file, None, profiles, day, PathScope::Editor(unsaved.clone()));
@@ -92,13 +91,11 @@ impl DraftCampaign {
     }
 
     /// The problems that do not depend on the list.
-    #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
     /// Checks the list and returns all problems, including problems in rows. `None` if `stop` was set in the meantime.
-    #[must_use]
     pub fn check_list(&self, stop: &Arc<AtomicBool>) -> Option<Vec<Finding>> {
         let Some(inputs) = &self.inputs else { return Some(self.findings.clone()) };
         let inputs = inputs.until_stopped(Arc::clone(stop));
@@ -125,7 +122,6 @@ impl DraftCampaign {
     }
 
     /// Everything that the findings of [`Self::check_list`] depend on, for detecting changes.
-    #[must_use]
     pub fn list_key(&self) -> ListKey {
         let list = self.list_file().map(|list| (list.path().to_owned(), list.read_state()));
         let texts = self.campaign().map(|campaign| {
@@ -137,7 +133,6 @@ impl DraftCampaign {
 
     /// Everything that the columns of the list depend on, for detecting changes. `None` if the campaign names no list
     /// file.
-    #[must_use]
     pub fn columns_key(&self) -> Option<ColumnsKey> {
         let (campaign, list) = (self.campaign()?, self.list_file()?);
         let (names, format) = (campaign.brief.columns.clone(), campaign.format.clone());
@@ -145,7 +140,6 @@ impl DraftCampaign {
     }
 
     /// The columns of the list, with sample values. Empty if the list cannot be read or was not fetched.
-    #[must_use]
     pub fn sample_columns(&self) -> Vec<SampledColumn> {
         let Some(inputs) = &self.inputs else { return Vec::new() };
         let (settings, place) = (reader_settings(&inputs.campaign.brief), inputs.list.place());
@@ -169,19 +163,16 @@ impl DraftCampaign {
     }
 
     /// The file of the list, if the campaign names one.
-    #[must_use]
     pub fn list_file(&self) -> Option<&CampaignPath> {
         self.campaign()?.recipients.list_file()
     }
 
     /// The campaign, as far as it can be read.
-    #[must_use]
     pub fn campaign(&self) -> Option<&Campaign> {
         self.inputs.as_ref().map(|inputs| &inputs.campaign)
     }
 
     /// The location of the key that names the list.
-    #[must_use]
     pub fn locate_list(&self) -> Option<SourceLocation> {
         let Campaign { recipients, places, .. } = self.campaign()?;
         let key = format!("recipients.{}", recipients.source_key());
@@ -189,7 +180,6 @@ impl DraftCampaign {
     }
 
     /// Whether the campaign uses this text file, or includes it by its literal name.
-    #[must_use]
     pub fn uses_text(&self, path: &Path) -> bool {
         let is_named = |campaign: &Campaign| campaign.places.text_files().any(|file| file == path);
         self.included.contains(path) || self.campaign().is_some_and(is_named)

@@ -288,7 +288,6 @@ const MAX_NEIGHBOURS: usize = 200;
 
 /// Finds the campaign files that can use a text file: files in the same or parent folder, or near an enclosing
 /// `templates` folder.
-#[must_use]
 pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = text.ancestors().skip(1).take(2).map(Path::to_owned).collect();
     let templates = text.ancestors().skip(1).take(3).find(|folder| folder.ends_with("templates"));

@@ -86,14 +86,12 @@ impl SentRecipients {
     }
 
     /// Whether any run of the round has messages in doubt.
-    #[must_use]
     pub(super) fn has_messages_in_doubt(&self) -> bool {
         let counts = self.runs.iter().filter_map(|run| run.counts.as_ref());
         counts.into_iter().any(|(counts, _)| IN_DOUBT_STATES.into_iter().any(|state| counts.get(state) > 0))
     }
 
     /// The first run that sent to these recipients. `None` if no recipient has a message.
-    #[must_use]
     pub fn first_sending(&self) -> Option<EarlierSending> {
         let first = self.runs.first().filter(|_| !self.numbers.is_empty())?;
         Some(EarlierSending {
@@ -216,7 +214,6 @@ pub(super) fn suppression_policy(inputs: &Inputs, version: u64) -> SuppressionPo
 }
 
 /// The message caps of a campaign, from the campaign file and the profile. Service messages have no caps.
-#[must_use]
 fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
     let Inputs { campaign, destination, .. } = inputs;
     combine_caps(campaign.brief.purpose, campaign.delivery.cap, destination)

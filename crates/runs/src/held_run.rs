@@ -204,7 +204,6 @@ impl Cancellation {
     }
 
     /// Returns the count of planned rows.
-    #[must_use]
     pub fn count_rows(&self) -> u64 {
         self.counts.get(RowState::Planned)
     }

@@ -293,7 +293,6 @@ impl Inputs {
     }
 
     /// The detected format of the list, if it was read and is not CSV in UTF-8.
-    #[must_use]
     pub fn list_format(&self) -> Option<String> {
         self.decoded.format()
     }

@@ -134,13 +134,11 @@ impl Launch {
     }
 
     /// The destination of the run.
-    #[must_use]
     pub fn destination(&self) -> &Destination {
         &self.inputs.destination
     }
 
     /// Whether the request accepts a ledger that stray copies or results contradict.
-    #[must_use]
     pub fn accepts_any_ledger(&self) -> bool {
         self.request.new_ledger
     }

@@ -53,7 +53,6 @@ impl CampaignList {
     }
 
     /// Whether the list was not fetched.
-    #[must_use]
     pub fn is_unfetched(&self) -> bool {
         matches!(self, Self::NotFetched(_))
     }
@@ -209,7 +208,6 @@ pub struct ListSurvey {
 impl ListSurvey {
     /// Estimates the cost of messages to these rows. Returns `None` if there is no profile, or the profile has no
     /// prices.
-    #[must_use]
     pub fn compute_cost(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Option<Cost> {
         let profile = inputs.destination.profile().filter(|profile| !profile.prices.is_empty())?;
         Some(Cost::estimate(profile, &inputs.campaign.brief, &self.survey, rows))
@@ -217,7 +215,6 @@ impl ListSurvey {
 
     /// Collects warnings, for example about landlines, empty values, expensive characters, misleading time-zone names,
     /// and limits that are reached before the last message. If the run can never send, one of the findings is an error.
-    #[must_use]
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
         let mut findings = self.warnings_for_rows(inputs, &self.survey.planned_rows(), start);
         if matches!(start, RunStart::At(_)) {
@@ -230,7 +227,6 @@ impl ListSurvey {
     }
 
     /// Collects warnings, as [`Self::warnings`] does, but for messages to these rows only.
-    #[must_use]
     pub fn warnings_for_rows(&self, inputs: &Inputs, rows: &RoaringBitmap, start: RunStart) -> Vec<Finding> {
         let mut findings = self.file_findings.clone();
         findings.extend(check_changed_rows(&self.survey));
@@ -501,7 +497,6 @@ impl ListSurvey {
     }
 
     /// How many recipients outside `home` already have a message of the edition or would get one.
-    #[must_use]
     pub fn count_abroad(&self, profile: &Profile) -> u64 {
         let Some(home) = &profile.home else { return 0 };
         let planned = self.survey.countries.count_abroad(home, &self.survey.planned_rows());

@@ -30,7 +30,6 @@ use campaign_ledger::{
 use campaign_manifest::CampaignDay;
 
 /// The key of an occurrence.
-#[must_use]
 pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey {
     OccurrenceKey {
         schedule: campaign.to_owned(),
@@ -152,7 +151,6 @@ pub async fn find_unfinished_run(ledger: &dyn Ledger, inputs: &Inputs) -> Result
 }
 
 /// Parses the occurrence of a record.
-#[must_use]
 pub fn recorded_occurrence(record: &OccurrenceRecord) -> Option<Occurrence> {
     parse_occurrence(&record.key)
 }
@@ -196,27 +194,23 @@ pub struct SkippedOccurrence {
 
 impl SkipRecord {
     /// Creates a record of a reason, with phone numbers masked, and of its findings.
-    #[must_use]
     pub fn new(why: &str, findings: &[Finding]) -> Self {
         Self { why: mask_numbers(why), findings: BriefFinding::from_findings(findings) }
     }
 
     /// The reason and the findings of an error. The remark that nothing was sent is omitted.
-    #[must_use]
     pub fn from_error(error: &Error) -> Self {
         let message = error.to_string();
         Self::new(message.trim_end_matches("; nothing was sent"), error.findings())
     }
 
     /// The text that the ledger stores for the record: JSON if there are findings, or else the plain reason.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let json = serde_json::to_string(self).ok().filter(|_| !self.findings.is_empty());
         json.unwrap_or_else(|| self.why.clone())
     }
 
     /// Parses the text that the ledger stores for a record.
-    #[must_use]
     pub fn from_text(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_else(|_| Self { why: text.to_owned(), findings: Vec::new() })
     }
@@ -241,7 +235,6 @@ impl SkippedOccurrence {
     }
 
     /// The JSON form of the skipped occurrence.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let Self { occurrence, record } = self;
         json!({

@@ -86,14 +86,12 @@ impl OptOutFile {
 
     /// The source by which an import can be undone. Returns `None` if all rows come from an export, in which each row
     /// has its own source.
-    #[must_use]
     pub fn undo_source(&self) -> Option<&str> {
         let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
         is_own.then_some(&self.source)
     }
 
     /// How many rows repeat an earlier row.
-    #[must_use]
     pub fn count_repeated(&self) -> u64 {
         self.rows - self.opt_outs.len() as u64
     }
@@ -371,7 +369,6 @@ pub struct OptOutTerms {
 
 impl OptOutTerms {
     /// The name of the campaign, if the opt-outs cover only one campaign.
-    #[must_use]
     pub fn campaign(&self) -> Option<&str> {
         self.scope.as_ref().and_then(OptOutScope::campaign)
     }
@@ -501,7 +498,6 @@ pub struct CampaignRegions {
 impl CampaignRegions {
     /// The region that all campaigns use for national numbers. Returns `None` if the campaigns differ, or a campaign
     /// cannot be read.
-    #[must_use]
     pub fn only_region(&self) -> Option<Region> {
         match &self.campaigns[..] {
             [(only, _)] if self.unreadable.is_empty() => Some(*only),

@@ -87,7 +87,6 @@ pub struct HeldRecipient {
 }
 
 /// Describes a closed sending window, and when the window opens.
-#[must_use]
 pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
     match opens {
         Some(opens) => format!("the sending window is closed; it opens at {}", format_local(opens)),
@@ -150,7 +149,6 @@ pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
 
 /// Returns a refusal if a window of the campaign or the profile is closed now for a message to this phone number.
 /// Returns `None` if the windows are open, or depend on a column of the list.
-#[must_use]
 pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phone) -> Option<PolicyRefusal> {
     let mut windows = inputs.campaign.effective_windows(inputs.destination.profile());
     if windows.any(|window| matches!(window.zone, WindowZone::Column(_))) {

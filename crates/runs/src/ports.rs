@@ -71,7 +71,6 @@ pub struct Adapters {
 
 impl Adapters {
     /// The context for fetching a list.
-    #[must_use]
     pub fn fetch_context(&self) -> FetchContext<'_> {
         let Self { state, ledger, profiles, observer, input, .. } = self;
         FetchContext { state, ledger: Some(ledger.as_ref()), profiles, input: *input, observer }

@@ -98,7 +98,6 @@ impl Profiles {
     }
 
     /// The file for a new profile: the existing profile file for a campaign or the working folder, or else a new file.
-    #[must_use]
     pub fn new_profile_path(&self, campaign: Option<&Path>) -> PathBuf {
         let files = self.list_files(Some(campaign.unwrap_or(Path::new(IN_WORKING_FOLDER))));
         let place = files.iter().find(|path| self.explicit.is_some() || path.exists()).or(files.first());
@@ -106,7 +105,6 @@ impl Profiles {
     }
 
     /// The files that can contain profiles, whether or not they exist.
-    #[must_use]
     pub fn list_files(&self, campaign: Option<&Path>) -> Vec<PathBuf> {
         self.build_search(campaign.map(Path::to_owned)).list_files()
     }
@@ -357,7 +355,6 @@ impl<'a> Connection<'a> {
     }
 
     /// Returns the sandbox of a rehearsal; `None` for a live gateway.
-    #[must_use]
     pub fn into_sandbox(self) -> Option<Sandbox> {
         match self {
             Connection::Sandbox(sandbox) => Some(sandbox),

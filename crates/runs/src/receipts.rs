@@ -83,7 +83,6 @@ enum RecipientWish {
 impl WebhookReceiver {
     /// Creates a receiver of webhooks to addresses that are signed with one of these secrets. If the ledger fails, the
     /// reason is sent to `failures`, because no further receipts can be stored.
-    #[must_use]
     pub fn new(
         ledger: Arc<dyn Ledger>,
         secrets: WebhookSecrets,
@@ -102,7 +101,6 @@ impl WebhookReceiver {
 
     /// Returns the message identifier in a webhook address if the signature of the address is valid. The ledger is not
     /// read.
-    #[must_use]
     pub fn verify_path(&self, post: WebhookPath<'_>) -> Option<MessageId> {
         let number: u64 = post.id.parse().ok()?;
         let id = MessageId::new(number).filter(|id| id.to_string() == post.id)?;
@@ -110,14 +108,12 @@ impl WebhookReceiver {
     }
 
     /// Whether `mac` is the signature of the account's own webhook address.
-    #[must_use]
     pub fn is_account_path(&self, mac: &str) -> bool {
         self.secrets.verify_notice(mac)
     }
 
     /// The answer to a challenge, which proves that the account's own address leads to this receiver. `None` for other
     /// addresses.
-    #[must_use]
     pub fn answer_challenge(&self, mac: &str, challenge: &str) -> Option<String> {
         self.secrets.answer_challenge(mac, challenge)
     }

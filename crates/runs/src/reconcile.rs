@@ -325,7 +325,6 @@ pub async fn poll_run(
 }
 
 /// Whether receipts of a run are wanted, according to its current campaign file.
-#[must_use]
 pub fn wants_receipts(run: &Run, now: Timestamp) -> bool {
     let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), CampaignDay::Of(now)).value);
     campaign.map(|campaign| campaign.receipts).unwrap_or_default() != ReceiptMode::Off

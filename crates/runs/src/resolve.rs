@@ -19,13 +19,11 @@ use campaign_ledger::{
 const UNKNOWN_PERSON: &str = "somebody";
 
 /// Whether the author of a decision is known.
-#[must_use]
 pub fn is_known_author(author: &Author) -> bool {
     !matches!(author, Author::Person(name) if name == UNKNOWN_PERSON)
 }
 
 /// The name of the person at this computer for records of decisions.
-#[must_use]
 pub fn current_person() -> String {
     let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| UNKNOWN_PERSON.to_owned())

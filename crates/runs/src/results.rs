@@ -153,7 +153,6 @@ pub struct ProtectedFiles<'a> {
 
 impl ProtectedFiles<'_> {
     /// The target for the results of a campaign at `path`.
-    #[must_use]
     pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
         let mut kept = self.list_protected(Some(&campaign.file));
         kept.extend(list_user_files(campaign));
@@ -161,7 +160,6 @@ impl ProtectedFiles<'_> {
     }
 
     /// The target for the results of a run at `path`, even if the campaign has changed or disappeared since.
-    #[must_use]
     pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
         let file = frozen.campaign_file.as_path();
         // A lookup or a code call has no campaign.
@@ -177,7 +175,6 @@ impl ProtectedFiles<'_> {
     }
 
     /// Returns a finding if the results of this campaign cannot be written to the path in the campaign file.
-    #[must_use]
     pub fn check_results_target(self, inputs: &Inputs) -> Option<Finding> {
         let campaign = &inputs.campaign;
         let why = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;

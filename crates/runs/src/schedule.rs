@@ -212,7 +212,6 @@ pub(super) fn campaign_digest(campaign: &Campaign) -> String {
 }
 
 /// Loads the campaign of an active schedule, if its file and texts are unchanged.
-#[must_use]
 pub fn load_active_campaign(active: &ActiveSchedule) -> Option<Campaign> {
     load_undated(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
 }
@@ -298,7 +297,6 @@ pub struct ScheduleView {
 
 impl ScheduleStatus {
     /// The name of the status in JSON.
-    #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Active => "armed",
@@ -309,7 +307,6 @@ impl ScheduleStatus {
     }
 
     /// A description of the damage. `None` if the schedule is not damaged.
-    #[must_use]
     pub fn problem(&self) -> Option<&str> {
         match self {
             Self::Damaged(problem) => Some(problem),
@@ -320,7 +317,6 @@ impl ScheduleStatus {
 
 impl ScheduleView {
     /// The schedule's JSON form, as `schedule list --json` prints it.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let next = self.next.as_ref().map(Occurrence::format_moment);
         let mut object = json!({ "name": self.name, "file": self.file, "state": self.state.as_str(), "next": next });

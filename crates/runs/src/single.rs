@@ -117,7 +117,6 @@ impl SingleOperation {
     }
 
     /// Creates an operation for a phone number, with a key from the caller.
-    #[must_use]
     pub fn from_key(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
         let (content, wanted) = (operation.content(), BlockRequest::for_message(None, None));
         let (endpoint, purpose) = (operation.endpoint(), operation.purpose());
@@ -147,7 +146,6 @@ impl SingleOperation {
 
     /// Creates a message from an assistant, with a key from the caller and a limit per hour. The profile's policy
     /// applies.
-    #[must_use]
     pub fn for_message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
         let SingleMessage { content, phone, id } = message;
         let wanted = BlockRequest::for_message(id, Some(per_hour));
@@ -155,7 +153,6 @@ impl SingleOperation {
     }
 
     /// Creates a lookup for an assistant, with a key from the caller and a limit per hour.
-    #[must_use]
     pub fn for_lookup(key: SecretString, phone: Phone, destination: Destination, per_hour: u32) -> Self {
         let wanted = BlockRequest::for_message(None, Some(per_hour));
         Self { wanted, ..Self::from_key(key, SingleKind::Lookup, phone, destination) }

@@ -179,7 +179,6 @@ pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
     /// Trusts the proxies of these networks.
-    #[must_use]
     pub fn new(networks: Vec<IpNet>) -> Self {
         Self(networks)
     }

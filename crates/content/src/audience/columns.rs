@@ -39,33 +39,28 @@ pub struct ListHeader {
 
 impl ListHeader {
     /// The headers from the file, trimmed. A header can be empty.
-    #[must_use]
     pub fn headers(&self) -> &[String] {
         &self.headers
     }
 
     /// The names of the columns in templates: the name that the campaign gives, or else the header, or else a name such
     /// as `column_3`.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
     /// The index of the column with this name or this header.
-    #[must_use]
     pub fn find_column(&self, name: &str) -> Option<usize> {
         let place = |names: &[String]| names.iter().position(|known| known == name);
         place(&self.names).or_else(|| place(&self.headers))
     }
 
     /// The index of the preferred phone column, from 0.
-    #[must_use]
     pub fn phone(&self) -> usize {
         self.phones.first()
     }
 
     /// All phone columns.
-    #[must_use]
     pub fn phones(&self) -> &PhoneColumns {
         &self.phones
     }

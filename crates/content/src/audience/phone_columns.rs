@@ -24,13 +24,11 @@ impl PhoneColumns {
     }
 
     /// The index of the preferred phone column, from 0.
-    #[must_use]
     pub fn first(&self) -> usize {
         self.first
     }
 
     /// Whether `column` is a phone column.
-    #[must_use]
     pub fn contains(&self, column: usize) -> bool {
         self.first == column || self.others.contains(&column)
     }

@@ -267,7 +267,6 @@ fn format_character(sign: char) -> String {
 
 impl PhoneProblem {
     /// The problem whose reason is this text. `None` if no problem has this reason.
-    #[must_use]
     pub fn from_reason(reason: &str) -> Option<Self> {
         let sign = || reason.starts_with(SIGN).then_some(Self::Symbols);
         Self::ALL.into_iter().find(|problem| problem.to_string() == reason).or_else(sign)
@@ -450,7 +449,6 @@ pub(super) fn is_scientific(text: &str) -> bool {
 }
 
 /// The digits of a number in scientific notation, such as `3.80501234538E+11`. `None` if a digit is missing.
-#[must_use]
 pub fn expand_scientific_notation(text: &str) -> Option<String> {
     let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::parse(text)?;
     let (shown, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;

@@ -156,25 +156,21 @@ impl Chunk {
     const MAX_CELLS: usize = 1 << 17;
 
     /// A chunk without records.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The count of records in the chunk.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether the chunk is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The record at this position of the chunk, from 0.
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<RecordRef<'_>> {
         let row = *self.rows.get(index)?;
         Some(RecordRef { row, fields: self.record_fields(index) })
@@ -219,7 +215,6 @@ impl Chunk {
 
 impl<'a> RecordFields<'a> {
     /// The cell in the column with this index, from 0. Empty if there is no such column.
-    #[must_use]
     pub fn get(&self, column: usize) -> &'a str {
         let Some(&end) = self.ends.get(column) else { return "" };
         let start = column.checked_sub(1).map_or(self.start, |before| self.ends[before]);
@@ -258,7 +253,6 @@ pub struct SeenNumbers(RoaringTreemap);
 
 impl SeenNumbers {
     /// An empty set.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -304,7 +298,6 @@ pub fn read_columns<R: Read, const N: usize>(
 }
 
 /// A cell without the white space around it. Most cells begin and end with visible ASCII, which is faster to test.
-#[must_use]
 #[inline]
 pub fn trim_cell(cell: &str) -> &str {
     match cell.as_bytes() {
@@ -315,14 +308,12 @@ pub fn trim_cell(cell: &str) -> &str {
 }
 
 /// The trimmed text of a cell. If the cell is a formula that only returns text (`="380501234567"`), returns that text.
-#[must_use]
 pub fn clean_cell(cell: &str) -> &str {
     let cell = cell.trim();
     cell.strip_prefix("=\"").and_then(|text| text.strip_suffix('"')).unwrap_or(cell)
 }
 
 /// Whether a spreadsheet shortened a number to scientific notation, which loses the last digits.
-#[must_use]
 pub fn is_shortened(cell: &str) -> bool {
     let Some((number, power)) = cell.split_once(['E', 'e']) else { return false };
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -385,7 +385,6 @@ fn has_stray_quote(cell: &[u8]) -> bool {
 /// Whether a cell outside the phone column contains a line that looks like a row.
 ///
 /// A misplaced quote can hide such a row. Several lines in the phone column are probably several numbers.
-#[must_use]
 pub fn contains_row(fields: RecordFields<'_>, phone: usize, delimiter: u8) -> bool {
     let beside = fields.iter().enumerate().filter(|&(column, _)| column != phone);
     let mut several = beside.map(|(_, cell)| cell.as_bytes()).filter(|cell| cell.iter().any(|&byte| is_line_end(byte)));

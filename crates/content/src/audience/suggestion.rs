@@ -140,7 +140,6 @@ fn suggest_from_sample<R: Read>(
 
 /// The phone number in place of a header, or the problem with that number. `None` if the header does not look like a
 /// number.
-#[must_use]
 pub fn parse_header_number(header: &str, region: Option<Region>) -> Option<Result<Phone, PhoneProblem>> {
     match parse_phone_number(header, region) {
         Ok(phone) => Some(Ok(phone)),
@@ -314,14 +313,12 @@ fn find_header_rows(text: DecodedText, file: &Path, format: &ListFormat) -> Opti
 
 impl ListPlace {
     /// Whether the header of the list's phone column announces phone numbers.
-    #[must_use]
     pub fn has_phone_header(&self) -> bool {
         is_phone_header(&self.phone)
     }
 
     /// A finding that the row read as headers looks like a title; `read` is the cell of that row above the phone
     /// numbers, if known.
-    #[must_use]
     pub fn title_finding(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
         let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));
         let message = format!(

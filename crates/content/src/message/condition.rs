@@ -67,7 +67,6 @@ pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> R
 
 impl Condition {
     /// Creates a filter that can be applied to many rows.
-    #[must_use]
     pub fn row_filter(&self) -> RowFilter<'_> {
         RowFilter { condition: self, context: self.context.clone(), buffer: Vec::new() }
     }

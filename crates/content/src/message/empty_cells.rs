@@ -68,7 +68,6 @@ pub struct EmptyCellFinder<'m> {
 
 impl CompiledMessages {
     /// Creates a finder that can be used for many rows.
-    #[must_use]
     pub fn empty_cell_finder(&self) -> EmptyCellFinder<'_> {
         let headers = self.cells.by_header.iter();
         let locals: HashSet<String> =
@@ -130,7 +129,6 @@ impl EmptyCellFinder<'_> {
     }
 
     /// The place at which a text uses an empty cell.
-    #[must_use]
     pub fn find_place(&self, EmptyCellUse { text, number }: EmptyCellUse) -> Option<EmptyCellPlace> {
         let (of, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
         let mut source = self.messages.metered.get(template)?.text.clone();

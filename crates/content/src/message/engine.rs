@@ -94,7 +94,6 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 17] = [
 ];
 
 /// The required and the optional arguments of a filter.
-#[must_use]
 pub fn filter_arguments(filter: &str) -> (&'static [&'static str], &'static [&'static str]) {
     let known = ARGUMENTS.iter().find(|(name, ..)| *name == filter);
     known.map_or((&[], &[]), |(_, required, optional)| (required, optional))

@@ -32,7 +32,6 @@ pub struct ConditionCheck {
 }
 
 /// The simple conditions in a text, each of which tests a bare name.
-#[must_use]
 pub fn find_condition_checks(text: &NamedTemplate) -> Vec<ConditionCheck> {
     let tokens = tokenize(&text.source);
     let mut checks = Vec::new();
@@ -116,7 +115,6 @@ fn parse_kind(value: &TemplateToken<'_>) -> Option<ConditionKind> {
 }
 
 /// The comparisons of a name with a number by `<` or `>`, which always fail because no cell is a number.
-#[must_use]
 pub fn find_number_comparisons(text: &NamedTemplate) -> Vec<ConditionCheck> {
     let is_order = |check: &ConditionCheck| {
         let written = &text.source[check.span.clone()];
@@ -126,7 +124,6 @@ pub fn find_number_comparisons(text: &NamedTemplate) -> Vec<ConditionCheck> {
 }
 
 /// The remedy for a name that is compared with a number. `written` is the correct comparison.
-#[must_use]
 pub fn suggest_number_comparison(name: &str, written: &str) -> String {
     format!("write `{written}`, or `{name} != '' and {written}` if some cells are empty")
 }
@@ -147,7 +144,6 @@ pub struct FilterCall {
 }
 
 /// The calls of existing filters in a text.
-#[must_use]
 pub fn find_filter_calls(text: &NamedTemplate) -> Vec<FilterCall> {
     let tokens = tokenize(&text.source);
     let calls = tokens.windows(2).enumerate().filter_map(|(at, pair)| match pair {
@@ -186,7 +182,6 @@ fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
 }
 
 /// The plain names that a text loops over, with their places.
-#[must_use]
 pub fn find_looped_names(text: &NamedTemplate) -> Vec<(String, Range<usize>)> {
     let tokens = tokenize(&text.source);
     let tags = tokens.split_inclusive(|token| matches!(token.kind, TokenKind::End { .. }));
@@ -214,7 +209,6 @@ pub struct Mentions {
 }
 
 /// The names and texts that the tags of a text mention.
-#[must_use]
 pub fn find_mentions(text: &NamedTemplate) -> Mentions {
     let mut mentions = Mentions::default();
     for tag in tokenize(&text.source).split_inclusive(|token| matches!(token.kind, TokenKind::End { .. })) {
@@ -237,7 +231,6 @@ pub fn constant_parts(text: &NamedTemplate) -> impl Iterator<Item = (&str, Range
 }
 
 /// Masks each byte of the tags with `x`, so that byte positions stay the same as in the source.
-#[must_use]
 pub fn mask_tags(text: &NamedTemplate) -> String {
     let mut masked = String::with_capacity(text.source.len());
     for literal in find_literals(&text.source) {

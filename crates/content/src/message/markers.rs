@@ -47,7 +47,6 @@ pub struct Marker<'m> {
 
 impl MarkedText {
     /// A text that is the same for all recipients.
-    #[must_use]
     pub(crate) fn from_constant(text: &str) -> Self {
         Self { text: text.to_owned(), from_row: Vec::new() }
     }
@@ -75,7 +74,6 @@ impl MarkedText {
 
 impl CompiledMessages {
     /// Creates a marker that can be used for many rows.
-    #[must_use]
     pub fn marker(&self) -> Marker<'_> {
         let mut tera = create_engine();
         tera.register_filter(MARK, |value: &Value, _: Kwargs, _: &State| format!("{OPEN}{value}{CLOSE}"));
@@ -223,7 +221,6 @@ pub struct BranchFinder<'m> {
 
 impl CompiledMessages {
     /// Creates a finder that can be used for many rows. `None` if no text has a condition.
-    #[must_use]
     pub fn branch_finder(&self) -> Option<BranchFinder<'_>> {
         let keys: BTreeSet<&str> = self.texts.iter().filter_map(|text| tera_key(&text.piece)).collect();
         let mut branches = 0;

@@ -111,7 +111,6 @@ fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Ve
 }
 
 /// A problem with the bytes `span` of a text.
-#[must_use]
 pub fn problem_at(
     text: &NamedTemplate,
     span: Range<usize>,

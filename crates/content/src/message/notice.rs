@@ -40,7 +40,6 @@ pub struct Notice {
 
 impl Notice {
     /// A sample notice for checking texts.
-    #[must_use]
     pub fn sample() -> Self {
         Self {
             occasion: NotificationEvent::Finished,

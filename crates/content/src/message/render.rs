@@ -203,13 +203,11 @@ impl fmt::Debug for CompiledMessages {
 
 impl CompiledMessages {
     /// A renderer with its own buffers, for a whole run.
-    #[must_use]
     pub fn renderer(&self) -> Renderer<'_> {
         Renderer::new(self)
     }
 
     /// The content, with the final form of constant texts.
-    #[must_use]
     pub fn sources(&self) -> MessageContent<TextSource<'_>> {
         self.content.map_texts(|&place| match self.texts.get(place).map(|text| &text.piece) {
             Some(MessagePiece::Constant(text)) => TextSource::Same(text.sent_text()),
@@ -218,19 +216,16 @@ impl CompiledMessages {
     }
 
     /// The columns that the texts use.
-    #[must_use]
     pub fn used_columns(&self) -> BTreeSet<usize> {
         self.cells.columns().collect()
     }
 
     /// The column with this template name, if a text uses it.
-    #[must_use]
     pub fn find_column(&self, name: &str) -> Option<usize> {
         self.cells.by_name.iter().find(|(_, known)| *known == name).map(|(column, _)| *column)
     }
 
     /// The names and sources of the texts that were loaded for `include` and `extends`, sorted by name.
-    #[must_use]
     pub fn includes(&self) -> &[(String, String)] {
         &self.includes
     }
@@ -294,7 +289,6 @@ impl FilledText {
 
 impl<'r> FilledMessage<'r> {
     /// The final text with this index, or an empty text.
-    #[must_use]
     pub fn text(self, place: usize) -> &'r str {
         self.texts.get(place).map_or("", FilledText::sent_text)
     }
@@ -305,7 +299,6 @@ impl<'r> FilledMessage<'r> {
     }
 
     /// The text that is billed in parts, if there is one.
-    #[must_use]
     pub fn billed_text(self) -> Option<&'r str> {
         let place = self.messages.content.stages.iter().find_map(Stage::billed_text)?;
         Some(self.text(*place))
@@ -317,7 +310,6 @@ impl<'r> FilledMessage<'r> {
     }
 
     /// The content for all channels.
-    #[must_use]
     pub fn content(self) -> MessageContent<Cow<'r, str>> {
         let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.filled.as_str());
         let mut content = self.messages.content.map_texts(|place| Cow::Borrowed(text(place)));

@@ -18,13 +18,11 @@ const MAX_SLIPS: usize = 20;
 /// Tags with a condition, in common spellings.
 const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
 /// The Latin letter that this Cyrillic letter looks like.
-#[must_use]
 pub fn latin_lookalike(c: char) -> Option<char> {
     CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (cyrillic == c).then_some(latin))
 }
 
 /// The Cyrillic letter that this Latin letter looks like.
-#[must_use]
 pub fn cyrillic_lookalike(c: char) -> Option<char> {
     CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (latin == c).then_some(cyrillic))
 }

@@ -21,26 +21,22 @@ pub struct LookupTable {
 
 impl LookupTable {
     /// The name of a table among the stored texts of a campaign. Text files cannot have such a name.
-    #[must_use]
     pub fn source_name(name: &str) -> String {
         format!("data:{name}")
     }
 
     /// Whether a stored text of a campaign with this name is a table.
-    #[must_use]
     pub fn is_source_name(name: &str) -> bool {
         name.starts_with("data:")
     }
 
     /// The table as stored text.
-    #[must_use]
     pub fn to_source(&self) -> String {
         // A map of strings can always be serialized.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The table from its stored text. `None` if the text is not a table.
-    #[must_use]
     pub(crate) fn from_source(source: &str) -> Option<Self> {
         serde_json::from_str(source).ok()
     }

@@ -36,25 +36,21 @@ pub struct Schedule {
 
 impl Schedule {
     /// The occurrences after a moment, earliest first.
-    #[must_use]
     pub fn occurrences_after(&self, moment: Timestamp) -> Occurrences<'_> {
         Occurrences::new(self, moment)
     }
 
     /// The maximum delay of an occurrence. Only an occurrence that waits for its list can exceed `grace`.
-    #[must_use]
     pub fn max_delay(&self) -> Duration {
         self.grace.max(self.wait_for_file.unwrap_or_default())
     }
 
     /// Whether there is more than one occurrence after a moment.
-    #[must_use]
     pub fn repeats_after(&self, moment: Timestamp) -> bool {
         self.occurrences_after(moment).nth(1).is_some()
     }
 
     /// The name of the zone in the IANA database.
-    #[must_use]
     pub fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }
@@ -72,7 +68,6 @@ pub struct Occurrence {
 
 impl Occurrence {
     /// The moment as RFC 3339, with the offset of the zone.
-    #[must_use]
     pub fn format_moment(&self) -> String {
         self.local_time().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
     }
@@ -81,25 +76,21 @@ impl Occurrence {
     ///
     /// A local time that a clock change skips moves to the moment of the change. If a clock change repeats the local
     /// time, the first of the two moments is used.
-    #[must_use]
     pub fn at_local_time(nominal: DateTime, zone: &TimeZone) -> Option<Self> {
         Some(Self { nominal, at: resolve_local_time(nominal, zone)?.0, zone: zone.clone() })
     }
 
     /// The local time at the moment of the occurrence.
-    #[must_use]
     pub fn local_time(&self) -> Zoned {
         self.at.to_zoned(self.zone.clone())
     }
 
     /// The name of the zone in the IANA database.
-    #[must_use]
     pub fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }
 
     /// The scheduled local time: `2026-12-01 10:00`.
-    #[must_use]
     pub fn format_nominal(&self) -> String {
         self.nominal.strftime("%Y-%m-%d %H:%M").to_string()
     }

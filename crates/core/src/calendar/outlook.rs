@@ -90,13 +90,11 @@ pub enum OccurrenceOutlook {
 
 impl Outlook {
     /// Whether any message can be sent.
-    #[must_use]
     pub fn can_send(&self) -> bool {
         self.opens.is_some_and(|opens| self.ends.is_none_or(|ends| opens < ends))
     }
 
     /// How long the first message waits for a window.
-    #[must_use]
     pub fn first_message_wait(&self) -> Duration {
         let wait = self.opens.map(|opens| opens.duration_since(self.begins));
         wait.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or_default()
@@ -105,7 +103,6 @@ impl Outlook {
 
 impl RunLimits<'_> {
     /// Calculates the forecast of a run that starts at `begins`.
-    #[must_use]
     pub fn calculate_outlook(&self, begins: Timestamp) -> Outlook {
         let ends = self.end.map(|end| match end {
             RunDeadline::At(at) => at,
@@ -121,7 +118,6 @@ impl RunLimits<'_> {
     }
 
     /// Forecasts up to a hundred occurrences after a moment, all within a year except perhaps the first three.
-    #[must_use]
     pub fn forecast_schedule(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
         let ahead = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
         let near = schedule.occurrences_after(after).take(MAX_OCCURRENCES).enumerate();
@@ -249,33 +245,28 @@ pub struct DailyLimits {
 
 impl DailyLimits {
     /// The daily limits in a time zone. `None` if `counts` is empty.
-    #[must_use]
     pub fn new(counts: Vec<u32>, zone: TimeZone) -> Option<Self> {
         (!counts.is_empty()).then_some(Self { counts, zone })
     }
 
     /// The limit for a day after `days_before` days on which messages were sent.
-    #[must_use]
     pub fn limit(&self, days_before: usize) -> u64 {
         let count = self.counts.get(days_before).or(self.counts.last());
         count.copied().unwrap_or_default().into()
     }
 
     /// The local date of a moment.
-    #[must_use]
     pub fn local_date(&self, moment: Timestamp) -> Date {
         moment.to_zoned(self.zone.clone()).date()
     }
 
     /// The start of the next local day. In some zones and years, a day does not start at midnight.
-    #[must_use]
     pub fn next_day_start(&self, moment: Timestamp) -> Zoned {
         let next = self.local_date(moment).tomorrow().and_then(|day| day.to_zoned(self.zone.clone()));
         next.unwrap_or_else(|_| Timestamp::MAX.to_zoned(self.zone.clone()))
     }
 
     /// How many days are needed to send `messages` messages, if no messages were sent before.
-    #[must_use]
     pub fn count_days(&self, messages: u64) -> u64 {
         let (mut left, mut days) = (messages, 0);
         for count in &self.counts {
@@ -289,7 +280,6 @@ impl DailyLimits {
     }
 
     /// The name of the zone in the IANA database.
-    #[must_use]
     pub fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }

@@ -105,7 +105,6 @@ impl Timing {
     }
 
     /// The scheduled time, if the timing has only one.
-    #[must_use]
     pub fn single_time(&self) -> Option<DateTime> {
         match self.0 {
             TimingKind::Once(at) => Some(at),
@@ -198,7 +197,6 @@ fn parse_day_of_month(item: &str) -> Option<String> {
 /// Help for a date in another order, such as `05.12.2031 10:00` or `12/5/2031`.
 ///
 /// In a date with slashes, the month can come first. If both readings are possible, the help shows both.
-#[must_use]
 pub fn suggest_date_order(text: &str) -> Option<String> {
     let mut words = text.split_whitespace();
     let (date, clock) = (words.next()?, words.next());

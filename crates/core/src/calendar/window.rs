@@ -53,7 +53,6 @@ pub struct Window {
 
 impl DailyHours {
     /// Parses `09:00-20:00`; `24:00` is the end of the day.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
         let (from, to) = (parse_minute(from.trim())?, parse_minute(to.trim())?);
@@ -80,7 +79,6 @@ impl Days {
     pub const ALL: Self = Self([true; 7]);
 
     /// Parses `mon-fri`, `sat, sun` or `mon`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut days = [false; 7];
         for part in text.split(',').map(str::trim) {
@@ -99,7 +97,6 @@ impl Days {
     }
 
     /// Formats the days, with three or more consecutive days as a range: `mon-fri`, `mon, sat, sun`.
-    #[must_use]
     pub(crate) fn format_ranges(self) -> String {
         let (mut parts, mut day) = (Vec::new(), 0);
         while day < self.0.len() {
@@ -127,7 +124,6 @@ impl Window {
     /// Formats the window as text, with ranges of days: `09:00-20:00 on mon-fri`.
     ///
     /// Plans store the output of `Display`, so that output must not change.
-    #[must_use]
     pub fn format_short(&self) -> String {
         self.render(&self.days.format_ranges())
     }
@@ -181,34 +177,29 @@ pub struct Windows(Vec<(Window, TimeZone)>);
 
 impl Windows {
     /// Combines windows: messages may be sent only while all of them are open.
-    #[must_use]
     pub fn new(windows: Vec<(Window, TimeZone)>) -> Self {
         Self(windows)
     }
 
     /// Whether messages may be sent at a moment.
-    #[must_use]
     pub fn are_open(&self, moment: Timestamp) -> bool {
         self.0.iter().all(|(window, zone)| window.contains(zone.to_datetime(moment)))
     }
 
     /// The first moment, from `moment` on, at which all windows are open. `None` if there is no such moment within a
     /// year.
-    #[must_use]
     pub fn next_open_from(&self, moment: Timestamp) -> Option<Timestamp> {
         self.find_first(moment, true)
     }
 
     /// The first moment, from `moment` on, at which a window is closed. `None` if there is no such moment within a
     /// year.
-    #[must_use]
     pub fn next_closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
         if self.0.is_empty() { None } else { self.find_first(moment, false) }
     }
 
     /// How many times the windows open, from `moment` on, until they have been open for `time` in total. `None` if they
     /// never open.
-    #[must_use]
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);
         loop {

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// The time zone of the country with this ISO 3166 code. `None` if the country has several time zones or is unknown.
-#[must_use]
 pub fn zone_of_country(code: &str) -> Option<&'static str> {
     let place = ZONES.binary_search_by(|(known, _)| (*known).cmp(code)).ok()?;
     ZONES.get(place).map(|(_, zone)| *zone)
@@ -253,7 +252,6 @@ pub struct InvertedZone {
 
 impl InvertedZone {
     /// The zone with this name, if the sign in the name is inverted.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let zone = TimeZone::get(name).ok()?;
         let hours = zone.iana_name()?.strip_prefix("Etc/GMT")?;
@@ -262,25 +260,21 @@ impl InvertedZone {
     }
 
     /// The name in the IANA database.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("Etc/GMT{:+}", self.west)
     }
 
     /// The offset: `UTC-02:00`.
-    #[must_use]
     pub fn format_offset(&self) -> String {
         format!("UTC{:+03}:00", -self.west)
     }
 
     /// The zone with the opposite sign, if there is one.
-    #[must_use]
     pub fn with_opposite_sign(&self) -> Option<Self> {
         Self::from_name(&Self { west: -self.west }.name())
     }
 
     /// The local time in the zone: `14:05`.
-    #[must_use]
     pub fn format_local_time(&self, now: Timestamp) -> String {
         let local = TimeZone::get(&self.name()).unwrap_or(TimeZone::UTC).to_datetime(now);
         local.strftime("%H:%M").to_string()
@@ -289,7 +283,6 @@ impl InvertedZone {
 
 /// The time zone of an area code in the United States or Canada. `None` for codes without an area, such as 800, and for
 /// codes of other countries.
-#[must_use]
 pub fn zone_of_area_code(code: u16) -> Option<&'static str> {
     AREA_CODES.iter().find(|(_, codes)| codes.binary_search(&code).is_ok()).map(|(zone, _)| *zone)
 }

@@ -59,13 +59,11 @@ impl Amount {
     }
 
     /// Whether the amount is below zero.
-    #[must_use]
     pub fn is_negative(self) -> bool {
         self.units < 0
     }
 
     /// The amount as a JSON number with its original digits: `1234.50`.
-    #[must_use]
     pub fn to_json_digits(self) -> String {
         let (sign, whole, fraction) = self.split_digits();
         if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
@@ -174,7 +172,6 @@ impl PartialEq for Amount {
 impl Eq for Amount {}
 
 /// Formats a number with separated thousands: `1 000 000`.
-#[must_use]
 pub fn format_thousands(number: u64) -> String {
     group_digits(&number.to_string())
 }
@@ -192,14 +189,12 @@ fn group_digits(digits: &str) -> String {
 }
 
 /// Formats a count with its noun: `1 row`, `2 rows`.
-#[must_use]
 pub fn format_count(count: u64, noun: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {noun}{s}", format_thousands(count))
 }
 
 /// The singular or the plural form: `is` or `are`.
-#[must_use]
 pub fn choose_plural<'w>(count: u64, one: &'w str, other: &'w str) -> &'w str {
     if count == 1 { one } else { other }
 }

@@ -2,7 +2,6 @@
 
 /// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
 /// Braille pattern.
-#[must_use]
 pub fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}'

@@ -28,7 +28,6 @@ impl Language {
     pub const CODES: [&'static str; 6] = ["uk", "en", "pl", "de", "fr", "ro"];
 
     /// The language with this code.
-    #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         [Self::En, Self::Uk, Self::Pl, Self::De, Self::Fr, Self::Ro]
             .into_iter()
@@ -36,7 +35,6 @@ impl Language {
     }
 
     /// The ISO 639 code.
-    #[must_use]
     pub fn code(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -49,7 +47,6 @@ impl Language {
     }
 
     /// The language of a list's region; English if that language is not supported.
-    #[must_use]
     pub fn for_region(region: Region) -> Self {
         match region.to_string().as_str() {
             "UA" => Self::Uk,
@@ -65,7 +62,6 @@ impl Language {
     ///
     /// If the thousands separator is a space, it is plain: a no-break space would more than double the length of an SMS
     /// in Latin letters.
-    #[must_use]
     pub fn separators(self) -> (char, char) {
         match self {
             Self::En => (',', '.'),
@@ -75,7 +71,6 @@ impl Language {
     }
 
     /// The names of the months, in the form that follows a day: `грудня`.
-    #[must_use]
     pub fn month_names(self) -> [&'static str; 12] {
         match self {
             Self::En => [
@@ -166,7 +161,6 @@ impl Language {
     }
 
     /// The abbreviated months, in the form that CLDR uses next to a day: `груд.`.
-    #[must_use]
     pub fn month_abbreviations(self) -> [&'static str; 12] {
         split_names(match self {
             Self::En => "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
@@ -179,7 +173,6 @@ impl Language {
     }
 
     /// The days of the week, starting with Monday.
-    #[must_use]
     pub fn weekday_names(self) -> [&'static str; 7] {
         split_names(match self {
             Self::En => "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
@@ -192,7 +185,6 @@ impl Language {
     }
 
     /// The abbreviated days of the week from CLDR, starting with Monday.
-    #[must_use]
     pub fn weekday_abbreviations(self) -> [&'static str; 7] {
         split_names(match self {
             Self::En => "Mon Tue Wed Thu Fri Sat Sun",
@@ -205,7 +197,6 @@ impl Language {
     }
 
     /// A date in words: `5 грудня 2026`.
-    #[must_use]
     pub fn format_date(self, day: i8, month: i8, year: i16) -> String {
         let index = usize::try_from(month - 1).ok();
         let month = index.and_then(|index| self.month_names().get(index).copied()).unwrap_or_default();

@@ -18,7 +18,6 @@ pub struct Budget {
 
 impl Budget {
     /// Whether no limit is set.
-    #[must_use]
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
@@ -65,7 +64,6 @@ impl FrequencyCap {
     pub const MAX_PERIOD: Duration = Duration::from_secs(400 * 86_400);
 
     /// Whether a phone number that received messages at these times, in microseconds, may receive another one now.
-    #[must_use]
     pub fn allows_another(&self, now: i64, times: impl Iterator<Item = i64>) -> bool {
         let period = i64::try_from(self.period.as_micros()).unwrap_or(i64::MAX);
         let since = now.saturating_sub(period);

@@ -16,13 +16,11 @@ impl Row {
     pub const FIRST: Row = Row(2);
 
     /// The row with this number.
-    #[must_use]
     pub fn new(number: u32) -> Self {
         Self(number)
     }
 
     /// The row's number.
-    #[must_use]
     pub fn get(self) -> u32 {
         self.0
     }
@@ -54,13 +52,11 @@ pub enum ParseRowsError {
 
 impl RowSet {
     /// Whether `row` is selected.
-    #[must_use]
     pub fn contains(&self, row: Row) -> bool {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&row.get()))
     }
 
     /// The row, if exactly one is selected.
-    #[must_use]
     pub fn single_row(&self) -> Option<Row> {
         match self.0[..] {
             [(first, last)] if first == last => Some(Row(first)),
@@ -69,7 +65,6 @@ impl RowSet {
     }
 
     /// The last selected row.
-    #[must_use]
     pub fn last_row(&self) -> Row {
         Row(self.0.iter().map(|&(_, last)| last).max().unwrap_or(0))
     }
@@ -163,20 +158,17 @@ impl Delimiter {
     pub const COMMON: [Self; 4] = [Self::COMMA, Self::SEMICOLON, Self::TAB, Self::PIPE];
 
     /// The delimiter with this character. Letters, digits, double quotes and line breaks cannot be delimiters.
-    #[must_use]
     pub fn new(byte: u8) -> Option<Self> {
         let may_be = matches!(byte, b'\t' | b' ' | b'!'..=b'~') && !byte.is_ascii_alphanumeric() && byte != b'"';
         may_be.then_some(Self(byte))
     }
 
     /// The delimiter as a byte.
-    #[must_use]
     pub fn to_byte(self) -> u8 {
         self.0
     }
 
     /// The name of the delimiter for people, such as `comma`.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::COMMA => "comma".to_owned(),
@@ -189,7 +181,6 @@ impl Delimiter {
     }
 
     /// The delimiter from its character or name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "comma" => Some(Self::COMMA),

@@ -15,13 +15,11 @@ impl MessageId {
     pub const LIMIT: u64 = 1 << 53;
 
     /// The identifier with this number, unless it is too large.
-    #[must_use]
     pub fn new(number: u64) -> Option<Self> {
         (number < Self::LIMIT).then_some(Self(number))
     }
 
     /// The identifier as a number.
-    #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
@@ -54,28 +52,24 @@ impl IdRange {
     /// random number.
     ///
     /// `len` is at most 2^32 + 2, so the range always fits.
-    #[must_use]
     pub fn draw(days: u64, random: u64, len: u64) -> Self {
         let start = random % (Self::SPAN - len);
         Self { first: (days % Self::DAYS) * Self::SPAN + start, len }
     }
 
     /// The identifier of a row of the run. `None` for a row outside the range.
-    #[must_use]
     pub fn id_for_row(self, row: Row) -> Option<MessageId> {
         let offset = u64::from(row.get());
         (offset < self.len).then(|| MessageId::new(self.first + offset)).flatten()
     }
 
     /// The row to which an identifier belongs. `None` for an identifier outside the range.
-    #[must_use]
     pub fn row_for_id(self, id: MessageId) -> Option<Row> {
         let offset = id.get().checked_sub(self.first)?;
         if offset >= self.len { None } else { u32::try_from(offset).ok().map(Row::new) }
     }
 
     /// Whether the two ranges overlap. The ledger checks this in its database; tests use this function.
-    #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.first < other.first + other.len && other.first < self.first + self.len
     }

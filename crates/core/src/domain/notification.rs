@@ -28,7 +28,6 @@ impl NotificationEvent {
         [Self::Finished, Self::Stopped, Self::Doubt, Self::Skipped, Self::Waiting, Self::Changed];
 
     /// The name in campaign files and JSON.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",

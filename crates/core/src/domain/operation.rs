@@ -25,7 +25,6 @@ macro_rules! operations {
             pub const ALL: [OperationKind; [$($word),*].len()] = [$(OperationKind::$kind),*];
 
             /// The value of `type` on the wire.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
                     $(OperationKind::$kind => $word,)*
@@ -33,7 +32,6 @@ macro_rules! operations {
             }
 
             /// The channels in fallback order; empty for a pipeline, which lists its own channels.
-            #[must_use]
             pub fn channels(self) -> &'static [Channel] {
                 match self {
                     $(OperationKind::$kind => &[$(Channel::$channel),*],)*
@@ -62,14 +60,12 @@ impl OperationKind {
     ///
     /// Channels without an operation type of their own use a `pipeline`; WhatsApp uses a `pipeline` even alone
     /// (contract 2.1).
-    #[must_use]
     pub fn for_channels(channels: &[Channel]) -> Self {
         Self::ALL.into_iter().find(|kind| kind.channels() == channels).unwrap_or(OperationKind::Pipeline)
     }
 
     /// Whether the gateway promises a webhook for each message (contract 6.3). For a pipeline, the gateway promises
     /// less (6.4 and 6.5).
-    #[must_use]
     pub fn promises_webhooks(self) -> bool {
         match self {
             Self::Viber | Self::Rcs | Self::RcsSms | Self::RcsViberSms => true,
@@ -80,7 +76,6 @@ impl OperationKind {
     }
 
     /// Whether the answer has its own form instead of a send result (contract 4.3 `hlr`, `call/otp`).
-    #[must_use]
     pub fn is_single(self) -> bool {
         self.channels().iter().any(|channel| channel.facts().single)
     }
@@ -118,13 +113,11 @@ const STAND_IN: &str = "\0";
 
 impl NamedTemplate {
     /// A placeholder for a missing or wrong text, so that the rest of a campaign can be checked.
-    #[must_use]
     pub fn stand_in() -> Self {
         Self { name: STAND_IN.to_owned(), source: "…".to_owned() }
     }
 
     /// Whether the name belongs to a placeholder.
-    #[must_use]
     pub fn is_stand_in(name: &str) -> bool {
         name == STAND_IN
     }
@@ -155,7 +148,6 @@ pub struct MessageContent<T> {
 
 impl MessageContent<Cow<'_, str>> {
     /// The same content with owned texts.
-    #[must_use]
     pub fn to_owned_texts(&self) -> MessageContent<Cow<'static, str>> {
         self.map_texts(|text| Cow::Owned(text.to_string()))
     }
@@ -163,20 +155,17 @@ impl MessageContent<Cow<'_, str>> {
 
 impl<T> MessageContent<T> {
     /// The channels in fallback order.
-    #[must_use]
     pub fn channel_chain(&self) -> Chain {
         Chain::from_channels(self.stages.iter().map(Stage::channel))
     }
 
     /// Whether a second message is harmless apart from being a duplicate. A repeated code or call confuses recipients
     /// or costs them money.
-    #[must_use]
     pub fn may_repeat(&self) -> bool {
         !self.stages.iter().any(|stage| stage.channel().facts().personal)
     }
 
     /// The purpose if the campaign defines none: service for number lookups and call codes, otherwise marketing.
-    #[must_use]
     pub fn default_purpose(&self) -> Purpose {
         let service = self.stages.iter().any(|stage| stage.channel().facts().single);
         if service { Purpose::Service } else { Purpose::Marketing }
@@ -215,7 +204,6 @@ impl Chain {
     pub const UNKNOWN: Self = Self([None; MAX_CHANNELS]);
 
     /// The chain of these channels, in fallback order.
-    #[must_use]
     pub fn from_channels(channels: impl IntoIterator<Item = Channel>) -> Self {
         let mut chain = Self::UNKNOWN;
         for (place, channel) in chain.0.iter_mut().zip(channels) {
@@ -230,13 +218,11 @@ impl Chain {
     }
 
     /// Whether the channels are recorded.
-    #[must_use]
     pub fn is_known(self) -> bool {
         self != Self::UNKNOWN
     }
 
     /// Whether the gateway can try another channel after the first one; true for an unknown chain.
-    #[must_use]
     pub fn has_fallback(self) -> bool {
         self.channels().count() != 1
     }
@@ -245,7 +231,6 @@ impl Chain {
     ///
     /// True for the last channel of the chain, and if the report names no channel (contract 6.2). False for an earlier
     /// channel, for one outside the chain, and for an unknown channel name.
-    #[must_use]
     pub fn is_exhausted_by(self, reported: Option<&ReportedChannel>) -> bool {
         match reported {
             None => true,
@@ -308,7 +293,6 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// The endpoint's name in campaign files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Endpoint::Sync => "sync",
@@ -336,7 +320,6 @@ pub enum Purpose {
 
 impl Purpose {
     /// The purpose's name in campaign files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Marketing => "marketing",
@@ -345,13 +328,11 @@ impl Purpose {
     }
 
     /// The purpose with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Purpose::Marketing, Purpose::Service].into_iter().find(|purpose| purpose.name() == name)
     }
 
     /// Whether this is the default purpose.
-    #[must_use]
     pub fn is_marketing(&self) -> bool {
         *self == Purpose::Marketing
     }
@@ -429,7 +410,6 @@ const ERROR_PARTS: [(PermanentError, &[&str]); 3] = [
 impl PermanentError {
     /// The permanent error that a gateway error or status means. `None` if sending again can help, or the error is
     /// unknown.
-    #[must_use]
     pub fn classify(error: &str) -> Option<Self> {
         let error = error.to_lowercase();
         let known = ERROR_PARTS.iter().find(|(_, signs)| signs.iter().any(|sign| error.contains(sign)));

@@ -17,19 +17,16 @@ pub struct Phone(u64);
 
 impl Phone {
     /// The number with these digits, unless it has more than 15 or fewer than 5.
-    #[must_use]
     pub fn new(digits: u64) -> Option<Self> {
         (10_000..1_000_000_000_000_000).contains(&digits).then_some(Self(digits))
     }
 
     /// The digits as a number.
-    #[must_use]
     pub fn to_u64(self) -> u64 {
         self.0
     }
 
     /// The number with all but its last two digits masked.
-    #[must_use]
     pub fn format_masked(self) -> String {
         format!("…{:02}", self.0 % 100)
     }
@@ -37,7 +34,6 @@ impl Phone {
 
 impl Phone {
     /// The first four and the last two digits, for texts in which a person must recognize the number.
-    #[must_use]
     pub fn format_hint(self) -> String {
         let digits = self.to_string();
         format!("{}…{:02}", &digits[..4], self.0 % 100)
@@ -45,7 +41,6 @@ impl Phone {
 
     /// Replaces each occurrence of the number in a text with `place`, even if it is written without the country code or
     /// with separators.
-    #[must_use]
     pub fn hide_in_text<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
         /// The minimum number of digits that identify a number within its country.
         const NATIONAL: usize = 9;
@@ -113,7 +108,6 @@ pub struct ParseRegionError {
 
 impl ParseRegionError {
     /// Suggests what to write instead of the invalid region.
-    #[must_use]
     pub fn suggest_fix(&self) -> String {
         match self.meant {
             Some(code) => format!("did you mean `{code}`?"),
@@ -155,7 +149,6 @@ impl Region {
 
 /// The country or territory that assigned a number. `None` if the country is unknown, or if the number belongs to no
 /// country.
-#[must_use]
 pub fn find_country(phone: Phone) -> Option<Region> {
     let number = PHONE_NUMBER_UTIL.parse(format!("+{phone}"), None).ok()?;
     number.get_region_code().filter(|region| *region != rlibphonenumber::Region::World).map(Region)
@@ -223,7 +216,6 @@ impl ForgottenNumber {
     pub const MIN: u64 = 1 << 61;
 
     /// The value that replaces a phone number whose hash begins with these bytes.
-    #[must_use]
     pub fn from_hash(hash: [u8; 8]) -> Self {
         Self(u64::from_be_bytes(hash) % Self::MIN + Self::MIN)
     }
@@ -231,7 +223,6 @@ impl ForgottenNumber {
 
 impl Addressee {
     /// The number, unless it was forgotten.
-    #[must_use]
     pub fn phone(self) -> Option<Phone> {
         match self {
             Addressee::Number(phone) => Some(phone),
@@ -240,7 +231,6 @@ impl Addressee {
     }
 
     /// The value as a whole number.
-    #[must_use]
     pub fn to_u64(self) -> u64 {
         match self {
             Addressee::Number(phone) => phone.to_u64(),
@@ -299,7 +289,6 @@ pub struct CountrySet(Vec<Region>);
 
 impl CountrySet {
     /// The set of these countries.
-    #[must_use]
     pub fn new(countries: impl IntoIterator<Item = Region>) -> Self {
         let mut countries: Vec<Region> = countries.into_iter().collect();
         countries.sort_unstable();
@@ -308,19 +297,16 @@ impl CountrySet {
     }
 
     /// Whether the set contains a country. An unknown country is in no set.
-    #[must_use]
     pub fn contains(&self, country: Option<Region>) -> bool {
         country.is_some_and(|country| self.0.contains(&country))
     }
 
     /// The countries that are in both sets.
-    #[must_use]
     pub fn intersect_with(&self, other: &Self) -> Self {
         Self(self.0.iter().copied().filter(|country| other.0.contains(country)).collect())
     }
 
     /// The countries, in the order of their codes.
-    #[must_use]
     pub fn countries(&self) -> &[Region] {
         &self.0
     }
@@ -335,7 +321,6 @@ impl fmt::Display for CountrySet {
 }
 
 /// The intersection of sets, where a missing set allows every country.
-#[must_use]
 pub fn intersect_countries<'s>(sets: impl IntoIterator<Item = Option<&'s CountrySet>>) -> Option<CountrySet> {
     sets.into_iter().flatten().fold(None, |allowed: Option<CountrySet>, set| {
         Some(allowed.map_or_else(|| set.clone(), |allowed| allowed.intersect_with(set)))

@@ -78,7 +78,6 @@ pub struct Media {
 
 impl ReportedChannel {
     /// The channel with this name, ignoring case; `None` for a blank name.
-    #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let name = word.trim();
         let known = Channel::from_name(&name.to_ascii_lowercase()).map(Self::Known);
@@ -86,7 +85,6 @@ impl ReportedChannel {
     }
 
     /// The channel, if it is known.
-    #[must_use]
     pub fn as_known(&self) -> Option<Channel> {
         match self {
             Self::Known(channel) => Some(*channel),
@@ -95,7 +93,6 @@ impl ReportedChannel {
     }
 
     /// The name that the gateway uses.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Known(channel) => channel.name(),
@@ -106,13 +103,11 @@ impl ReportedChannel {
 
 impl Receipt {
     /// The reported channel, if it is known.
-    #[must_use]
     pub fn known_channel(&self) -> Option<Channel> {
         self.channel.as_ref().and_then(ReportedChannel::as_known)
     }
 
     /// A receipt with only a status.
-    #[must_use]
     pub fn new(source: ReceiptSource, status: Status) -> Self {
         Self {
             source,
@@ -223,7 +218,6 @@ impl Status {
     ];
 
     /// The status with this name, ignoring case.
-    #[must_use]
     pub fn from_name(name: &str) -> Self {
         Self::KNOWN_STATUSES
             .into_iter()
@@ -235,7 +229,6 @@ impl Status {
     ///
     /// The contract does not list statuses, so this mapping follows the platform. `UNKNOWN` and unrecognized statuses
     /// can still change to any other status.
-    #[must_use]
     pub fn delivery_state(&self) -> DeliveryState {
         match self {
             Status::Delivered | Status::PartiallyDelivered => DeliveryState::Delivered,
@@ -256,13 +249,11 @@ impl Status {
     }
 
     /// Whether the status is final and the message was not delivered.
-    #[must_use]
     pub fn is_failure(&self) -> bool {
         self.delivery_state() == DeliveryState::Failed
     }
 
     /// The name that the gateway uses.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Status::Queued => "QUEUED",

@@ -43,7 +43,6 @@ pub enum ConsentVerdict {
 
 impl ConsentVerdict {
     /// The reason to skip the recipient. `None` if consent was given.
-    #[must_use]
     pub fn skip_reason(self) -> Option<&'static str> {
         match self {
             Self::Given => None,
@@ -89,7 +88,6 @@ impl ConsentPeriod {
     const MAX: u16 = 9_999;
 
     /// The latest day whose consents have expired by `today`. A consent expires on the day after its period.
-    #[must_use]
     pub fn last_expired_day(self, today: Date) -> Option<Date> {
         let count = i64::from(self.count);
         let span = match self.unit {
@@ -151,7 +149,6 @@ pub struct ConsentRules {
 impl ConsentRules {
     /// The rules on the day `today`; `words` are the answers that mean consent. If `words` is empty, the default
     /// answers apply.
-    #[must_use]
     pub fn new(words: &[String], is_dated: bool, valid_for: Option<ConsentPeriod>, today: Date) -> Self {
         let words = match words {
             [] => CONSENT_WORDS.map(str::to_owned).to_vec(),
@@ -161,7 +158,6 @@ impl ConsentRules {
     }
 
     /// Whether an answer means consent.
-    #[must_use]
     pub fn is_yes(&self, answer: &str) -> bool {
         let answer = answer.trim();
         // Most answers match a word of the rules exactly, so the cheaper comparison comes first.
@@ -169,13 +165,11 @@ impl ConsentRules {
     }
 
     /// The day of a consent. `None` if the cell is empty or unreadable, or the day is in the future.
-    #[must_use]
     pub fn parse_day(&self, at: &str) -> Option<Date> {
         parse_consent_day(at).filter(|day| *day <= self.today)
     }
 
     /// Decides from the cells of a row whether consent was given and is still valid.
-    #[must_use]
     pub fn judge(&self, cells: ConsentCells<'_>) -> ConsentVerdict {
         match self.is_yes(cells.value) {
             true => self.judge_date(cells.at),
@@ -184,7 +178,6 @@ impl ConsentRules {
     }
 
     /// Decides from the date of a given consent whether the consent is still valid.
-    #[must_use]
     pub fn judge_date(&self, at: &str) -> ConsentVerdict {
         if !self.is_dated {
             return ConsentVerdict::Given;
@@ -200,7 +193,6 @@ impl ConsentRules {
 /// The day of a date or time, as written: `2026-03-01`, `01.03.2026`, `2026/03/01`, with or without a time.
 ///
 /// Other dates with slashes are not read, because day and month might be swapped.
-#[must_use]
 pub fn parse_consent_day(cell: &str) -> Option<Date> {
     let cell = cell.trim();
     let (day, rest) = cell.split_at_checked(DAY_LENGTH)?;

@@ -36,7 +36,6 @@ pub struct SmsSize {
 
 impl SmsSize {
     /// The number of units that fit into the parts.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         match (self.encoding, self.parts) {
             (SmsEncoding::Gsm7, ..=1) => GSM_SINGLE,
@@ -48,7 +47,6 @@ impl SmsSize {
 }
 
 /// The encoding, the length and the billed parts of `text`.
-#[must_use]
 pub fn measure_sms(text: &str) -> SmsSize {
     let characters = text.chars().count();
     match count_gsm_units(text) {
@@ -76,7 +74,6 @@ pub fn measure_sms(text: &str) -> SmsSize {
 /// Splits a text into parts in order; no character is split between two parts.
 ///
 /// Joined, the parts are the original text, and [`measure_sms`] counts as many parts.
-#[must_use]
 pub fn split_sms(text: &str) -> Vec<&str> {
     let SmsSize { encoding, units, parts: count } = measure_sms(text);
     let (room, width): (usize, fn(char) -> usize) = match encoding {
@@ -199,7 +196,6 @@ const MAX_CHARACTERS: usize = 3;
 /// The characters that make a text need more parts: a few outside the GSM alphabet, or characters that count twice.
 ///
 /// `None` for a text that is written in another alphabet, or that does not need more parts because of them.
-#[must_use]
 pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
     let is_gsm = count_gsm_units(text).is_some();
     let plain = |c: char| if is_gsm { count_septets(c) < 2 } else { count_septets(c) > 0 };

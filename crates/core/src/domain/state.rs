@@ -78,19 +78,16 @@ impl RowState {
     ];
 
     /// Whether the message was delivered, whether or not it was also read.
-    #[must_use]
     pub fn is_delivered(self) -> bool {
         matches!(self, RowState::Delivered | RowState::Read)
     }
 
     /// Whether the figure named after this state includes messages in `state`: `delivered` includes `read`.
-    #[must_use]
     pub fn includes_state(self, state: RowState) -> bool {
         self == state || (self == RowState::Delivered && state.is_delivered())
     }
 
     /// The state of a row that follows from the outcome of its attempt.
-    #[must_use]
     pub fn from_outcome(outcome: &OperationOutcome) -> Self {
         match outcome {
             OperationOutcome::Accepted { .. } => RowState::Accepted,
@@ -124,7 +121,6 @@ impl RowState {
     /// unknown word.
     ///
     /// Skipped and invalid rows are not undelivered: no message was sent for them.
-    #[must_use]
     pub fn parse_states(word: &str) -> Vec<Self> {
         let apart = |state: &Self| matches!(state, Self::Skipped | Self::Invalid) || state.is_delivered();
         match word {
@@ -134,13 +130,11 @@ impl RowState {
     }
 
     /// The state as words in a sentence, such as `in doubt`.
-    #[must_use]
     pub fn format_words(self) -> String {
         self.name().replace('_', " ")
     }
 
     /// The state's name in results, summaries and options.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             RowState::Planned => "planned",
@@ -161,13 +155,11 @@ impl RowState {
     }
 
     /// The state with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 
     /// Whether a message in this state was or might have been sent, which means that its number is guarded.
-    #[must_use]
     pub fn is_guarded(self) -> bool {
         match self {
             RowState::Sending
@@ -184,13 +176,11 @@ impl RowState {
     }
 
     /// Whether the gateway proved this state, so earlier doubts or decisions no longer explain it.
-    #[must_use]
     pub fn is_proven(self) -> bool {
         self.is_with_gateway() || matches!(self, RowState::Rejected | RowState::Failed)
     }
 
     /// Whether the gateway has the message and reports no failure, so earlier errors no longer explain the state.
-    #[must_use]
     pub fn is_with_gateway(self) -> bool {
         matches!(self, RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read)
     }
@@ -199,7 +189,6 @@ impl RowState {
     ///
     /// Evidence only moves forward: proof replaces doubt and decisions, and only a delivery replaces proof. Another
     /// attempt after a rejection or failure is a new message.
-    #[must_use]
     pub fn can_become(self, next: RowState) -> bool {
         use RowState::{
             Accepted, AssumedSent, Delivered, Failed, InDoubt, Invalid, NotSent, Planned, Queued, Read, Rejected,

@@ -37,7 +37,6 @@ const TYPOGRAPHY: [(&str, &str); 8] = [
 ];
 
 /// The replacement for a typographic character, using characters that a keyboard has.
-#[must_use]
 pub fn keyboard_replacement(character: char) -> Option<&'static str> {
     if character.is_ascii() && !matches!(character, '`' | '\t' | '\u{b}') {
         return None;
@@ -52,7 +51,6 @@ impl PlainMode {
     pub const NAMES: [&str; 2] = [PlainMode::Quotes.name(), PlainMode::Latin.name()];
 
     /// The name in campaign files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             PlainMode::Quotes => "quotes",
@@ -61,7 +59,6 @@ impl PlainMode {
     }
 
     /// The mode with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|plain| plain.name() == name)
     }
@@ -70,7 +67,6 @@ impl PlainMode {
     ///
     /// `quotes` never adds parts: an ellipsis stays if the text needs UCS-2 anyway and three dots would not fit.
     /// `latin` leaves only characters of the GSM alphabet.
-    #[must_use]
     pub fn replace_in_text(self, text: &str) -> Option<String> {
         match self {
             PlainMode::Quotes => replace_quotes(text),

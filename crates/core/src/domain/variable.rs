@@ -15,13 +15,11 @@ pub const OPERATORS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", 
 const BLOCK_WORDS: [&str; 4] = ["loop", "self", "break", "continue"];
 
 /// Whether the name is already defined in every text.
-#[must_use]
 pub fn is_built_in(name: &str) -> bool {
     CAMPAIGN_VARIABLES.contains(&name) || ROW_VARIABLES.contains(&name)
 }
 
 /// Whether the name is a word of the template language or looks like an internal name of its engine.
-#[must_use]
 pub fn is_reserved(name: &str) -> bool {
     let lists: [&[&str]; 3] = [&LITERALS, &OPERATORS, &BLOCK_WORDS];
     name.starts_with("__") || lists.iter().any(|words| words.contains(&name))
@@ -29,7 +27,6 @@ pub fn is_reserved(name: &str) -> bool {
 
 /// Whether a column or constant can have this name: Latin letters, digits and `_`, not starting with a digit, and not
 /// built in or reserved.
-#[must_use]
 pub fn is_variable(name: &str) -> bool {
     let starts = |first: char| first == '_' || first.is_ascii_alphabetic();
     name.starts_with(starts)

@@ -27,7 +27,6 @@ impl VariantAllocation {
     /// The allocation of a campaign.
     ///
     /// `shares` has each variant's share in hundredths of a percent, or one share for a campaign without variants.
-    #[must_use]
     pub fn new(campaign: &str, shares: &[u64]) -> Self {
         let ends = shares.iter().scan(0, |end, share| {
             *end += share;
@@ -44,13 +43,11 @@ impl VariantAllocation {
     }
 
     /// Whether the recipient is in the holdout group and gets no message.
-    #[must_use]
     pub fn is_held_out(&self, phone: Phone) -> bool {
         self.holdout.as_ref().is_some_and(|HoldoutDraw { salt, share }| draw_number(salt, phone, WHOLE) < *share)
     }
 
     /// The index of the recipient's variant.
-    #[must_use]
     pub fn assign_variant(&self, phone: Phone) -> usize {
         let Some(whole) = self.ends.last().filter(|_| self.ends.len() > 1) else { return 0 };
         let drawn = draw_number(&self.salt, phone, *whole);

@@ -64,7 +64,6 @@ impl Finding {
 
     /// The fix and the whole file that it edits. `None` if the finding has no file or is in an excerpt, or if the fix
     /// does not fit the file.
-    #[must_use]
     pub fn placed_fix(&self) -> Option<(&SourceLocation, &Fix)> {
         let place = self.place.as_ref().filter(|place| place.first_line == 1)?;
         let fix = self.fix.as_ref().filter(|fix| fix.fits(place.source.text()))?;
@@ -83,7 +82,6 @@ fn collide(one: &FixEdit, other: &FixEdit) -> bool {
 ///
 /// A fix that does not fit, or that collides with an earlier fix, is left out as a whole. The result does not depend on
 /// the order of the fixes.
-#[must_use]
 pub fn apply_fixes<'f>(text: &str, fixes: impl IntoIterator<Item = &'f Fix>) -> (String, Vec<&'f Fix>) {
     let mut sorted: Vec<&Fix> = fixes.into_iter().filter(|fix| fix.fits(text)).collect();
     let key = |fix: &Fix| (fix.extent(), fix.edits.iter().map(|edit| edit.text.clone()).collect::<Vec<_>>());

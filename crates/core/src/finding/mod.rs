@@ -108,7 +108,6 @@ impl Finding {
     }
 
     /// Whether the finding stops a run.
-    #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -125,13 +124,11 @@ impl SourceText {
     }
 
     /// The file's path as the user typed it.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.0
     }
 
     /// The file's text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.0.1
     }
@@ -150,7 +147,6 @@ pub struct SourceLocation {
 
 impl SourceLocation {
     /// The location of these bytes in a whole file; a span that is out of bounds or splits a character is clamped.
-    #[must_use]
     pub fn new(source: &SourceText, span: Range<usize>) -> Self {
         let text = source.text();
         let floor = |mut at: usize| {
@@ -165,13 +161,11 @@ impl SourceLocation {
     }
 
     /// The line of the first character, from 1.
-    #[must_use]
     pub fn line_number(&self) -> usize {
         self.first_line + self.text_before().bytes().filter(|&byte| byte == b'\n').count()
     }
 
     /// The column of the first character, from 1, in characters.
-    #[must_use]
     pub fn column_number(&self) -> usize {
         let line = self.text_before().rsplit('\n').next().unwrap_or("");
         line.trim_start_matches('\u{feff}').chars().count() + 1
@@ -181,7 +175,6 @@ impl SourceLocation {
     /// columns count from 1, columns in UTF-16 units.
     ///
     /// The end is never before the beginning, and stays on the first line if the location spans several lines.
-    #[must_use]
     pub(crate) fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
         let units = |text: &str| text.encode_utf16().count();
         let line = self.text_before().rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
@@ -223,7 +216,6 @@ pub struct BriefFinding {
 
 impl BriefFinding {
     /// The first findings that are errors, or the first findings of any severity if there are no errors.
-    #[must_use]
     pub fn from_findings(findings: &[Finding]) -> Vec<Self> {
         let refuses = findings.iter().any(Finding::is_error);
         findings.iter().filter(|finding| finding.is_error() || !refuses).take(MAX_FINDINGS).map(Self::from).collect()
@@ -284,7 +276,6 @@ pub struct RuleText {
 
 impl RuleText {
     /// The first sentence of the cause, without its full stop.
-    #[must_use]
     pub fn summary(&self) -> &'static str {
         self.cause.split_once(". ").map_or(self.cause, |(first, _)| first).trim_end_matches('.')
     }

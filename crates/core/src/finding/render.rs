@@ -26,13 +26,11 @@ const MIN_TEXT_WIDTH: usize = 24;
 /// The findings for people, sorted by file and location; `color` adds ANSI colors.
 ///
 /// Findings without a location come first and have no excerpt.
-#[must_use]
 pub fn render_findings(findings: &[Finding], color: bool) -> String {
     render_findings_in_columns(findings, color, None)
 }
 
 /// Like [`render_findings`], but with text wrapped to a terminal of this width. Without a width, text is not wrapped.
-#[must_use]
 pub fn render_findings_in_columns(findings: &[Finding], color: bool, columns: Option<usize>) -> String {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_cached_key(|finding| finding.place.as_ref().map(sort_key));
@@ -44,7 +42,6 @@ pub fn render_findings_in_columns(findings: &[Finding], color: bool, columns: Op
 }
 
 /// The findings as `check --json` prints them.
-#[must_use]
 pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
     findings
         .iter()
@@ -89,7 +86,6 @@ fn sort_key(place: &SourceLocation) -> (PathBuf, usize, usize) {
 }
 
 /// Whether a quoted text stays on one line, because people copy it: a command or a short text.
-#[must_use]
 pub fn is_kept_whole(quoted: &str) -> bool {
     quoted.starts_with("campaign ") || quoted.chars().count() <= MAX_UNBROKEN_QUOTE
 }
@@ -165,7 +161,6 @@ fn find_first_line(place: &SourceLocation) -> (&str, Range<usize>) {
 }
 
 /// The name of a severity in machine-readable output.
-#[must_use]
 pub fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
@@ -179,7 +174,6 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// The findings of campaigns as a log of one run. A finding without a place is shown at the campaign file.
 ///
 /// Columns are in UTF-16 units: the default of the standard (SARIF 3.14.17), stated explicitly.
-#[must_use]
 pub fn render_sarif(findings: &[(&Path, Finding)]) -> Value {
     let mut rules: Vec<&'static Rule> = Vec::new();
     for (_, finding) in findings {
@@ -288,7 +282,6 @@ fn percent_encode(name: &str) -> String {
 /// The findings of campaigns as workflow commands. A finding without a place is shown at the campaign file.
 ///
 /// The form and the escapes are GitHub's ("Workflow commands for GitHub Actions").
-#[must_use]
 pub fn render_github_commands(findings: &[(&Path, Finding)]) -> String {
     findings.iter().map(|(file, finding)| format_command(file, finding) + "\n").collect()
 }

@@ -71,13 +71,11 @@ pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
 }
 
 /// Escapes control characters in a text of this program, which might quote other texts; line breaks and tabs are kept.
-#[must_use]
 pub fn escape_controls(text: &str) -> String {
     escape_harmful(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
 /// Escapes control characters in foreign text, including line breaks and tabs.
-#[must_use]
 pub fn escape_to_one_line(text: &str) -> String {
     escape_harmful(&text.replace("\r\n", "\n"), |c| match c {
         '\n' | '\r' => Some('⏎'),
@@ -87,7 +85,6 @@ pub fn escape_to_one_line(text: &str) -> String {
 }
 
 /// Escapes characters in JSON that control a terminal or reorder text. The result is equivalent JSON.
-#[must_use]
 pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
     // `serde_json` already escapes the other control characters in strings. Outside strings, the only control
     // characters are line breaks.
@@ -129,7 +126,6 @@ fn is_harmful(c: char) -> bool {
 
 /// The beginning of a text, with each phone number masked as `…` and its last two digits. A phone number has nine
 /// digits or more, with or without spaces, dashes, dots and brackets between them. Dates are not masked.
-#[must_use]
 pub fn mask_numbers(text: &str) -> String {
     let kept: String = text.chars().take(MAX_CHARACTERS).collect();
     let cut = if kept.len() < text.len() { "…" } else { "" };

@@ -92,7 +92,6 @@ enum RecipientFate<'m> {
 }
 
 /// Runs a test with a made-up recipient. `load` loads a text by the name in `include` or `extends`.
-#[must_use]
 pub fn run_given_test(
     tested: &TestedCampaign<'_>,
     test: &CampaignTest,
@@ -182,7 +181,6 @@ fn run_row(
 /// Runs a test with random rows of the list, at most `count`.
 ///
 /// The choice depends on the name of the test and on row numbers only. Rows without a message are never chosen.
-#[must_use]
 pub fn run_each_test<R: Read>(
     tested: &TestedCampaign<'_>,
     test: &CampaignTest,
@@ -232,7 +230,6 @@ pub fn run_each_test<R: Read>(
 
 impl TestedCampaign<'_> {
     /// A test with random rows that was not run, because the list was not read.
-    #[must_use]
     pub fn without_list(&self, test: &CampaignTest) -> TestResult {
         let message = name_test(test, "it was not run, because the list was not read");
         let finding = Finding::new(&TEST_NOT_RUN, message)
@@ -242,13 +239,11 @@ impl TestedCampaign<'_> {
     }
 
     /// The result of a test whose texts cannot be compiled.
-    #[must_use]
     pub fn with_problems(&self, test: &CampaignTest, findings: Vec<Finding>) -> TestResult {
         self.result(test, TestOutcome::NotRun, findings)
     }
 
     /// The date that texts see.
-    #[must_use]
     pub fn today(&self, test: &CampaignTest) -> String {
         test.at.map_or(self.campaign.today, DateTime::date).to_string()
     }

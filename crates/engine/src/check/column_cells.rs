@@ -124,7 +124,6 @@ pub struct DistinctValues {
 
 impl DistinctValues {
     /// The only value, or `None` if there are none or several.
-    #[must_use]
     pub fn single_value(&self) -> Option<&str> {
         self.values.first().filter(|_| self.values.len() == 1 && !self.has_more).map(String::as_str)
     }

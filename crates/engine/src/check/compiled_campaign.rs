@@ -260,7 +260,6 @@ fn compile_arms(
 /// campaign file.
 ///
 /// Errors in the edition template are reported elsewhere.
-#[must_use]
 pub fn render_edition(brief: &CampaignBrief, today: &str) -> Option<String> {
     let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
     let (today, language) = (today.to_owned(), brief.text_language());
@@ -269,7 +268,6 @@ pub fn render_edition(brief: &CampaignBrief, today: &str) -> Option<String> {
 }
 
 /// Finds problems in a campaign's texts when its list cannot be read; any name that could be a column is accepted.
-#[must_use]
 pub fn find_text_problems(brief: &CampaignBrief, texts: TextInputs<'_>, today: &str) -> Vec<Finding> {
     let compiled = compile_texts(brief, None, today, texts.load);
     let orders = find_failing_comparisons(brief, None, compiled.as_ref().ok(), texts.places);
@@ -278,7 +276,6 @@ pub fn find_text_problems(brief: &CampaignBrief, texts: TextInputs<'_>, today: &
 }
 
 /// The settings for reading a campaign's list.
-#[must_use]
 pub fn reader_settings(brief: &CampaignBrief) -> ListSettings {
     ListSettings { columns: brief.columns.clone(), region: brief.region, may_be_empty: brief.may_be_empty }
 }
@@ -377,14 +374,12 @@ impl Recipe {
     }
 
     /// The content of a cell as texts and the `where` condition see it.
-    #[must_use]
     pub fn cell_text<'c>(&self, fields: RecordFields<'c>, column: usize) -> &'c str {
         let cell = fields.get(column);
         if self.trims_cells { trim_cell(cell) } else { cell }
     }
 
     /// A new composer. Make one per run or thread, not one per row.
-    #[must_use]
     pub fn composer(&self) -> Composer<'_> {
         let sieve = self.condition.as_ref().map(Condition::row_filter);
         Composer { recipe: self, sieve, renderers: self.arms.iter().map(CompiledMessages::renderer).collect() }
@@ -401,13 +396,11 @@ impl Recipe {
     }
 
     /// The phone number of a record, if the number is valid.
-    #[must_use]
     pub fn parse_phone(&self, record: RecordRef<'_>) -> Option<Phone> {
         self.phones.choose_phone(record.fields, self.region).ok()
     }
 
     /// The name and source of each text loaded for `include` and `extends`, and of each lookup table, sorted by name.
-    #[must_use]
     pub fn list_included_sources(&self) -> Vec<(String, String)> {
         let tables = self.tables.iter().map(|(name, table)| (LookupTable::source_name(name), table.to_source()));
         let all: BTreeSet<_> = self.arms.iter().flat_map(CompiledMessages::includes).cloned().chain(tables).collect();
@@ -436,7 +429,6 @@ impl Recipe {
     }
 
     /// The columns that texts or the condition use.
-    #[must_use]
     pub fn used_columns(&self) -> BTreeSet<usize> {
         let condition_columns = self.condition.iter().flat_map(Condition::columns);
         self.text_columns().into_iter().chain(condition_columns).collect()

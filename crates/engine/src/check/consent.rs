@@ -27,7 +27,6 @@ pub struct Consents {
 impl Consents {
     /// Creates consents from `source`, judged by `rules`. `register` holds the entries of the consent file, if the
     /// consents are in a file.
-    #[must_use]
     pub fn new(
         source: ConsentSource,
         rules: ConsentRules,
@@ -38,7 +37,6 @@ impl Consents {
     }
 
     /// Whether recipients without consent are skipped.
-    #[must_use]
     pub fn is_required(&self) -> bool {
         self.is_required
     }
@@ -77,7 +75,6 @@ impl ConsentFinder {
     }
 
     /// The consent cells for a row. `None` if the consents are in a file that does not contain the row's number.
-    #[must_use]
     pub fn find_cells<'f>(&'f self, fields: RecordFields<'f>, phone: Phone) -> Option<ConsentCells<'f>> {
         match &self.consents.register {
             Some(register) => register.find_cells(phone),
@@ -90,14 +87,12 @@ impl ConsentFinder {
     }
 
     /// Judges the consent of a number by the consent file. `None` if the consents are in the list.
-    #[must_use]
     pub fn judge_number(&self, phone: Phone) -> Option<ConsentVerdict> {
         let register = self.consents.register.as_ref()?;
         Some(register.judge(phone, &self.consents.rules))
     }
 
     /// Judges the consent of a row.
-    #[must_use]
     pub fn judge(&self, fields: RecordFields<'_>, phone: Phone) -> ConsentVerdict {
         let in_list = || {
             let [value, at, ..] = self.columns;

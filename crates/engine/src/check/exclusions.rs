@@ -44,13 +44,11 @@ pub struct SurveyExclusions {
 
 impl SurveyExclusions {
     /// Whether messages may reach a country. An unknown country is allowed only if all countries are allowed.
-    #[must_use]
     pub fn allows_country(&self, country: Option<Region>) -> bool {
         self.countries.as_ref().is_none_or(|countries| countries.contains(country))
     }
 
     /// The first reason to skip a row, given its phone number, its country and its consent.
-    #[must_use]
     pub fn find_reason(
         &self,
         row: Row,
@@ -137,7 +135,6 @@ pub struct SentRows {
 
 impl SentRows {
     /// Creates an empty comparison for the list with this SHA-256.
-    #[must_use]
     pub fn for_list(sha256: String) -> Self {
         Self { sha256, ..Self::default() }
     }

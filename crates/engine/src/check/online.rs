@@ -84,7 +84,6 @@ impl MessagePrices {
     }
 
     /// The cost of a message to `phone` on the message's most expensive channel.
-    #[must_use]
     pub fn message_cost(&self, size: MessageSize, phone: Phone) -> Amount {
         let Some(variant) = self.0.get(size.arm) else { return Amount::default() };
         // The country is looked up only if a price depends on it.
@@ -94,13 +93,11 @@ impl MessagePrices {
 
     /// The cost if each message is delivered on its most expensive channel, which is the amount that the gateway
     /// reserves (contract 4.3 `pipeline`).
-    #[must_use]
     pub fn max_cost(&self, sized: SizedRows<'_>, rows: &RoaringBitmap) -> Amount {
         self.sum_costs(sized, rows, ChannelPrices::max_cost)
     }
 
     /// The cost if each message is delivered on its first channel.
-    #[must_use]
     pub fn likely_cost(&self, sized: SizedRows<'_>, rows: &RoaringBitmap) -> Amount {
         self.sum_costs(sized, rows, ChannelPrices::likely_cost)
     }
@@ -185,7 +182,6 @@ impl ChannelPrices {
 
 impl Cost {
     /// The maximum cost of the messages for `rows`, or the channels whose price is unknown.
-    #[must_use]
     pub fn estimate(profile: &Profile, brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Self {
         match MessagePrices::for_campaign(profile, brief) {
             Ok(prices) => Cost::AtMost(prices.max_cost(survey.into(), rows)),
@@ -197,7 +193,6 @@ impl Cost {
 /// The constant sender names of a campaign.
 ///
 /// `today` is the date that texts see. Sender names that depend on the row are left out.
-#[must_use]
 pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -> Vec<Signature> {
     let names = TemplateNames {
         vars: brief.vars.clone(),
@@ -230,7 +225,6 @@ pub struct AccountTerms<'a> {
 }
 
 /// Checks the account's sender names and balance, and returns findings about anything that might prevent sending.
-#[must_use]
 pub fn check_account(
     answer: &AccountAnswer,
     signatures: &[Signature],

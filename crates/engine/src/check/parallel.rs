@@ -98,7 +98,6 @@ fn process_on_threads<T: Send, U: Send, W>(
 }
 
 /// The number of cores of this machine.
-#[must_use]
 pub fn count_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }

@@ -324,7 +324,6 @@ impl MessageShapes {
     }
 
     /// The index of a row's variant. `None` if the shape of the row's message was not recorded.
-    #[must_use]
     pub fn find_arm(&self, row: Row) -> Option<usize> {
         self.0.iter().find(|(_, rows)| rows.contains(row.get())).map(|(shape, _)| shape.arm)
     }
@@ -333,7 +332,6 @@ impl MessageShapes {
     /// condition.
     ///
     /// If `most` rows cannot show all of these, the picked rows show as many as possible.
-    #[must_use]
     pub fn pick_samples(&self, rows: &RoaringBitmap, most: usize) -> Vec<Row> {
         let firsts = self.0.iter().filter_map(|(shape, shaped)| Some((*shape, (shaped & rows).min()?)));
         let mut left: Vec<(MessageShape, u32)> = firsts.collect();

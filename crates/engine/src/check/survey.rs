@@ -109,7 +109,6 @@ pub struct MessageSize {
 
 impl MessageSize {
     /// How many parts are billed: the parts of the message's SMS, or one if the message has no SMS.
-    #[must_use]
     pub fn billed_parts(self) -> u64 {
         self.sms_parts.max(1).into()
     }
@@ -152,7 +151,6 @@ pub struct ExampleMessage {
 
 impl Survey {
     /// Counts the rows by state, before the first message is sent.
-    #[must_use]
     pub fn count_by_state(&self) -> StateCounts {
         let mut counts = StateCounts::default();
         let (skipped, invalid) =
@@ -164,7 +162,6 @@ impl Survey {
     }
 
     /// Counts by state the rows for which `is_selected` returns true.
-    #[must_use]
     pub fn count_matching(&self, is_selected: impl Fn(Row) -> bool) -> StateCounts {
         let rows: RoaringBitmap = self.rows.iter().filter(|row| is_selected(Row::new(*row))).collect();
         let mut counts = StateCounts::default();
@@ -176,19 +173,16 @@ impl Survey {
     }
 
     /// The rows that will get a message.
-    #[must_use]
     pub fn planned_rows(&self) -> RoaringBitmap {
         &self.rows - self.left_out.rows()
     }
 
     /// How many messages are planned.
-    #[must_use]
     pub fn count_planned(&self) -> u64 {
         self.count_by_state().get(RowState::Planned)
     }
 
     /// How many parts are billed for the messages for `rows`.
-    #[must_use]
     pub fn count_parts(&self, rows: &RoaringBitmap) -> u64 {
         self.by_size.iter().map(|(size, sized)| size.billed_parts() * sized.intersection_len(rows)).sum()
     }

@@ -29,13 +29,11 @@ pub enum RunStart {
 
 impl RunStart {
     /// The start of a campaign that is checked at `now`: the dates of its schedule or, without a schedule, `now`.
-    #[must_use]
     pub fn for_campaign(campaign: &Campaign, now: Timestamp) -> Self {
         if campaign.schedule.is_some() { Self::Scheduled(now) } else { Self::At(now) }
     }
 
     /// The time of the check.
-    #[must_use]
     pub fn now(self) -> Timestamp {
         match self {
             Self::At(now) | Self::Scheduled(now) => now,
@@ -95,7 +93,6 @@ impl<'c> TimedCampaign<'c> {
 /// Findings about messages that a run with this start cannot send in time. An error means that the run can never send,
 /// a warning that messages are skipped or wait for hours. `list` contains the survey and the count of messages that the
 /// run sends.
-#[must_use]
 pub fn check_timing(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -138,7 +135,6 @@ fn check_schedule(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp
 
 /// The time zone of a phone number: the country's only time zone, or the time zone of the area code after +1. `None` if
 /// the number does not indicate a time zone.
-#[must_use]
 pub fn zone_of_number(phone: Phone, country: Option<Region>) -> Option<&'static str> {
     zone_of_country(&country?.to_string()).or_else(|| zone_of_area_code(area_code(phone)?))
 }
@@ -169,13 +165,11 @@ impl LocalZones {
     }
 
     /// All rows whose phone number indicates a time zone.
-    #[must_use]
     pub fn rows_with_zone(&self) -> RoaringBitmap {
         self.rows.values().fold(RoaringBitmap::new(), |all, rows| all | rows)
     }
 
     /// How many of `rows` are in each time zone, highest count first.
-    #[must_use]
     pub fn count_by_zone(&self, rows: &RoaringBitmap) -> Vec<(&'static str, u64)> {
         let mut zones: Vec<_> =
             self.rows.iter().map(|(zone, of_zone)| (*zone, of_zone.intersection_len(rows))).collect();

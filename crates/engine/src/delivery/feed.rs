@@ -103,7 +103,6 @@ pub struct SendSelection {
 
 impl SendSelection {
     /// Selects all rows that are not settled in `snapshot`.
-    #[must_use]
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         let Snapshot { settled, digests, renumbered, .. } = snapshot;
         let (settled, digests, renumbered) = (settled.clone(), digests.clone(), renumbered.clone());

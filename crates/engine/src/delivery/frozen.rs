@@ -79,13 +79,11 @@ impl FrozenInputs {
     }
 
     /// The day of the run.
-    #[must_use]
     pub fn day(&self) -> CampaignDay {
         self.today.parse().map_or(CampaignDay::Coming(Date::ZERO), CampaignDay::Is)
     }
 
     /// Whether a run and the current campaign have the same messages: channels, texts, constants and variants.
-    #[must_use]
     pub fn has_same_messages(&self, now: &CampaignBrief, includes: &[(String, String)]) -> bool {
         let CampaignBrief { content, vars, variants, .. } = &self.brief;
         *content == now.content && *vars == now.vars && *variants == now.variants && self.includes == includes
@@ -94,7 +92,6 @@ impl FrozenInputs {
     /// Describes the differences between the run and the current campaign. Empty if there are no differences.
     ///
     /// `recipients` describes how the list has changed, if it has.
-    #[must_use]
     pub fn describe_differences(
         &self,
         now: &CampaignBrief,
@@ -224,7 +221,6 @@ impl FrozenRun {
     }
 
     /// Whether the hash of the copied list equals the hash in the frozen inputs. Blocks while it reads the list.
-    #[must_use]
     pub fn is_list_intact(&self) -> bool {
         let hashed = self.copies.open_list().and_then(|list| Tee::new(list, None::<Sink>).finish());
         hashed.is_ok_and(|sha256| sha256 == self.inputs.recipients_sha256)

@@ -121,7 +121,6 @@ pub struct RunOptOuts {
 
 impl RunOptOuts {
     /// The settings of a run whose rejections are never opt-outs.
-    #[must_use]
     pub fn without_errors(run: String) -> Self {
         let (scope, reach) = (OptOutScope::Marketing, OptOutReach::AllGateways);
         Self { errors: Vec::new(), run, scope, reach, clock: Timestamp::now }

@@ -302,7 +302,6 @@ pub(super) enum StatusTrust {
 impl StatusTrust {
     /// The trust in the gateway's answers that follows from the answers about the probe and the reference. `reference`
     /// is the answer about a message that the gateway certainly accepted, if there is such a message.
-    #[must_use]
     pub(super) fn from_answers(probe: &StatusAnswer, reference: Option<&StatusAnswer>) -> Self {
         match (probe, reference) {
             (StatusAnswer::Denied(_), Some(StatusAnswer::Known { .. })) => StatusTrust::Full,
@@ -316,7 +315,6 @@ impl StatusTrust {
 /// How much time must pass after sending, and after the previous denial, before a denial counts.
 ///
 /// `lag` is the longest observed time until the gateway knew a message.
-#[must_use]
 pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
     let least = match endpoint {
         Endpoint::Sync => Duration::from_secs(60),
@@ -326,7 +324,6 @@ pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
 }
 
 /// Evaluates an answer, and returns the updated inquiry and the change to the row, if there is one.
-#[must_use]
 pub(super) fn evaluate_answer(
     doubt: &MessageInDoubt,
     trust: StatusTrust,

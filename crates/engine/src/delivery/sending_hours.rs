@@ -42,7 +42,6 @@ pub struct SendingPasses {
 
 impl SendingPasses {
     /// The passes for a single message: the message is sent within the window, or the run stops.
-    #[must_use]
     pub fn for_one_message(hours: Arc<SendingHours>) -> Self {
         let anew = |_| -> FeedFuture { Box::pin(async { Ok(Feed::from_groups(Vec::new())) }) };
         Self { hours, restart_feed: Box::new(anew), waits: false, limit: None }
@@ -132,19 +131,16 @@ pub(super) fn format_with_zone(time: &Zoned) -> String {
 
 impl SendingHours {
     /// Creates sending hours from rules and a clock.
-    #[must_use]
     pub fn new(keeping: SendingRules, clock: WallClock) -> Self {
         Self { rules: keeping, clock, known: Mutex::default(), passed: Mutex::default() }
     }
 
     /// The current time.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
     /// Whether `until`, the end of all sending, has passed.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.rules.until.is_some_and(|until| self.now() >= until)
     }
@@ -170,7 +166,6 @@ impl SendingHours {
     }
 
     /// Whether a message to `phone` may leave at this time. Time zone columns are not used, because there is no row.
-    #[must_use]
     pub fn check_departure(&self, phone: Phone, at: Timestamp) -> Departure {
         let zones = (self.find_country_zone(phone), Vec::new());
         let clocks = zones.0.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| self.rules.home.clone());

@@ -258,13 +258,11 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 impl ShardSource {
     /// A source of `rows`, and then of rows that were never drawn, `size` at a time.
-    #[must_use]
     pub fn from_first_rows(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
         Self::new(ledger, worker, vec![rows], Some(size))
     }
 
     /// A source of only `rows`, in order.
-    #[must_use]
     pub fn from_fixed_rows(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>) -> Self {
         Self::new(ledger, worker, rows, None)
     }
@@ -276,7 +274,6 @@ impl ShardSource {
     }
 
     /// A source of the same rows again, and no other rows.
-    #[must_use]
     pub fn repeat(&self) -> Self {
         let ShareDrawInner { ledger, worker, .. } = &*self.0;
         let state = self.state();
@@ -307,14 +304,12 @@ impl ShardSource {
     }
 
     /// Takes the result of the last draw. `None` if there was none, or it was already taken.
-    #[must_use]
     pub fn take_last_draw(&self) -> Option<ShardDraw> {
         self.state().last.take()
     }
 
     /// Whether the shards have the maximum size, because workers without a rate limit, or with a high limit, finish
     /// them quickly.
-    #[must_use]
     pub fn has_largest_shards(&self) -> bool {
         self.0.size.is_some_and(|size| size >= MAX_SHARE)
     }
@@ -354,7 +349,6 @@ pub(super) const MAX_SHARE: u32 = 5_000;
 const SHARE_SECONDS: f64 = 2.0;
 
 /// How many rows a worker with this rate and envelope size draws at a time.
-#[must_use]
 pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
     let least = u32::try_from(batch).unwrap_or(MAX_SHARE).clamp(1, MAX_SHARE);
     let lasting = rate.map_or(MAX_SHARE, |rate| (rate * SHARE_SECONDS) as u32);

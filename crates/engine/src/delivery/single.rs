@@ -67,7 +67,6 @@ fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: Send
 
 impl SendOptions {
     /// The options of a single operation, without bounds. An unreachable gateway is retried for `patience`.
-    #[must_use]
     pub fn for_single(lease: Lease, allowance: Allowance, timeout: Duration, patience: Duration) -> Self {
         Self {
             lease,
@@ -115,7 +114,6 @@ impl SingleKind {
     pub const ALL: [SingleKind; 4] = [SingleKind::Lookup, SingleKind::CodeCall, SingleKind::Message, SingleKind::Test];
 
     /// The name that a run of single operations has instead of a campaign name. Campaign names cannot contain a dot.
-    #[must_use]
     pub fn campaign_name(self) -> &'static str {
         match self {
             SingleKind::Lookup => "gateway.lookup",
@@ -126,7 +124,6 @@ impl SingleKind {
     }
 
     /// The display name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             SingleKind::Lookup => "lookup",
@@ -137,7 +134,6 @@ impl SingleKind {
     }
 
     /// The kind of the operation. A message can have any kind; its run has the kind with all channels.
-    #[must_use]
     pub fn kind(self) -> OperationKind {
         match self {
             SingleKind::Lookup => OperationKind::Hlr,
@@ -148,7 +144,6 @@ impl SingleKind {
 
     /// The default endpoint. The asynchronous endpoint would answer a lookup with only a `request_id`. Messages use
     /// this endpoint, so that the sender does not wait (contract 4.4). A test uses its campaign's endpoint.
-    #[must_use]
     pub fn endpoint(self) -> Endpoint {
         match self {
             SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => Endpoint::Sync,
@@ -158,7 +153,6 @@ impl SingleKind {
 
     /// The default purpose. The recipient requests a service, so opt-outs do not apply to it. A test has its campaign's
     /// purpose.
-    #[must_use]
     pub fn purpose(self) -> Purpose {
         match self {
             SingleKind::Lookup | SingleKind::CodeCall => Purpose::Service,
@@ -167,13 +161,11 @@ impl SingleKind {
     }
 
     /// The kind of single operation that a run contains. `None` for runs of campaigns.
-    #[must_use]
     pub fn from_run(run: &Run) -> Option<Self> {
         Self::ALL.into_iter().find(|single| single.campaign_name() == run.campaign)
     }
 
     /// The kind of single operation that the name of a run stands for: `gateway.lookup`, `gateway.lookup@3`.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let campaign = name.split_once('@').map_or(name, |(campaign, _)| campaign);
         Self::ALL.into_iter().find(|single| single.campaign_name() == campaign)
@@ -181,7 +173,6 @@ impl SingleKind {
 
     /// The frozen inputs of a run of this single operation. `recipients_sha256` is the hash of the run's list, and
     /// `today` is a date.
-    #[must_use]
     pub fn frozen_inputs(self, gateway: &str, today: String, recipients_sha256: String) -> FrozenInputs {
         FrozenInputs {
             brief: self.brief(gateway),
@@ -224,7 +215,6 @@ impl SingleKind {
     }
 
     /// The content of the operation. Empty for messages, because each message has its own content.
-    #[must_use]
     pub fn content<T>(self) -> MessageContent<T> {
         let fields = ExtraProperties::new();
         let stages = match self {

@@ -81,14 +81,12 @@ impl Snapshot {
     }
 
     /// Whether the gateway has accepted a message of the run.
-    #[must_use]
     pub fn has_accepted(&self) -> bool {
         let accepted = [RowState::Accepted, RowState::Queued, RowState::Delivered, RowState::Read];
         accepted.into_iter().any(|state| self.counts.get(state) > 0)
     }
 
     /// The state of a row.
-    #[must_use]
     pub fn row_state(&self, row: Row) -> RowState {
         self.states.row_state(row, &self.left_out)
     }

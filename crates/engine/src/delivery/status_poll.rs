@@ -106,7 +106,6 @@ pub async fn load_pending(
 
 impl PendingMessage {
     /// A message on the channels of `chain` that was sent at `sent_at`.
-    #[must_use]
     pub fn new(
         (row, order, id): (Row, Option<u32>, MessageId),
         (chain, sent_at): (Chain, Timestamp),
@@ -117,7 +116,6 @@ impl PendingMessage {
     }
 
     /// Whether the lifetimes of all the message's channels have passed, so an answer is final.
-    #[must_use]
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.expires_at <= now
     }
@@ -125,7 +123,6 @@ impl PendingMessage {
 
 impl StatusPoller<'_> {
     /// The size of a group. Each group includes the probe.
-    #[must_use]
     pub fn group_size(&self) -> usize {
         MAX_INQUIRIES.min(self.most).saturating_sub(1).max(1)
     }
@@ -382,7 +379,6 @@ impl ChainLifetimes {
     }
 
     /// The lifetimes of a campaign's messages. If variants have the same channels, the longest lifetime counts.
-    #[must_use]
     pub fn from_brief(brief: &CampaignBrief) -> Self {
         let mut times = HashMap::new();
         for content in brief.all_contents() {
@@ -393,7 +389,6 @@ impl ChainLifetimes {
     }
 
     /// The lifetime of a chain: the sum of its channels' lifetimes, at least four days.
-    #[must_use]
     pub fn for_chain(&self, chain: Chain) -> Duration {
         let channels =
             if chain.is_known() { u32::try_from(chain.channels().count()).unwrap_or(1) } else { MAX_CHANNELS };

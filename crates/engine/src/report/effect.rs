@@ -70,7 +70,6 @@ impl ArmFigures {
 
 impl EffectVerdict {
     /// Compares recipients of a message with the holdout group.
-    #[must_use]
     pub fn from_proportions(sent: Proportion, holdout: Proportion) -> Self {
         let difference = sent.difference_interval(holdout);
         match sent.total.min(holdout.total) {
@@ -82,7 +81,6 @@ impl EffectVerdict {
     }
 
     /// The verdict's name in JSON.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::More => "more",
@@ -208,13 +206,11 @@ pub struct Interval {
 
 impl Proportion {
     /// The share of successes, 0 to 1; 0 for an empty group.
-    #[must_use]
     pub fn share(self) -> f64 {
         if self.total == 0 { 0.0 } else { self.successes as f64 / self.total as f64 }
     }
 
     /// The score interval of E. B. Wilson (1927), which also holds for small groups and for shares near 0 and 1.
-    #[must_use]
     pub fn wilson_interval(self) -> Interval {
         if self.total == 0 {
             return Interval { low: 0.0, high: 1.0 };
@@ -229,7 +225,6 @@ impl Proportion {
 
     /// The confidence interval of this share minus the other share (R. G. Newcombe 1998, method 10), computed from both
     /// Wilson intervals.
-    #[must_use]
     pub fn difference_interval(self, other: Self) -> Interval {
         let (own, its) = (self.wilson_interval(), other.wilson_interval());
         let (p, q) = (self.share(), other.share());
@@ -241,7 +236,6 @@ impl Proportion {
 
 impl Interval {
     /// Whether the interval contains zero, which means that no difference is proven.
-    #[must_use]
     pub fn contains_zero(self) -> bool {
         self.low <= 0.0 && self.high >= 0.0
     }
@@ -330,13 +324,11 @@ impl Purchases {
     }
 
     /// The number of usable purchases.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
     /// Whether no purchase is usable.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

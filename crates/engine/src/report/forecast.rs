@@ -79,7 +79,6 @@ pub struct ChannelForecast {
 
 impl Forecast {
     /// The forecast for sending to `rows`, in a run that begins when the campaign is due.
-    #[must_use]
     pub fn for_rows(
         campaign: &Campaign,
         profile: Option<&Profile>,
@@ -139,13 +138,11 @@ impl Forecast {
     }
 
     /// The forecast as JSON.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!(self)
     }
 
     /// Describes how long the run takes. `None` if neither the rate, a sending window nor `per_day` delays the run.
-    #[must_use]
     pub fn describe_duration(&self) -> Option<String> {
         let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
         let time = time

@@ -18,7 +18,6 @@ use campaign_ledger::{RowState, StateCounts};
 use campaign_sandbox::{ChannelTally, Counts};
 
 /// The counts as a JSON object, state by state.
-#[must_use]
 pub fn counts_json(counts: &StateCounts) -> serde_json::Value {
     counts
         .iter()
@@ -36,20 +35,17 @@ pub fn displayed_counts(counts: &StateCounts) -> impl Iterator<Item = (RowState,
 }
 
 /// Formats the counts on one line, in the order of the states.
-#[must_use]
 pub fn format_counts(counts: &StateCounts) -> String {
     format_counts_with_partial(counts, 0)
 }
 
 /// Formats the counts on one line, with the count of messages that were delivered only in part.
-#[must_use]
 pub fn format_counts_with_partial(counts: &StateCounts, in_part: u64) -> String {
     let parts: Vec<String> = describe_counts(counts, in_part).into_iter().map(|(_, words)| words).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
 }
 
 /// Describes the counts, state by state. Delivered messages include messages that were read.
-#[must_use]
 pub fn describe_counts(counts: &StateCounts, in_part: u64) -> Vec<(RowState, String)> {
     let part = |(state, count): (RowState, u64)| match state {
         RowState::Read => None,
@@ -77,7 +73,6 @@ fn describe_state(state: RowState) -> String {
 }
 
 /// A duration in units that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
-#[must_use]
 pub fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -91,7 +86,6 @@ pub fn format_duration(time: Duration) -> String {
 }
 
 /// Describes the cost of messages, in words that follow “this”: `costs at most 8.00 UAH`.
-#[must_use]
 pub fn describe_cost(cost: &Cost, currency: Option<&str>) -> String {
     match cost {
         Cost::AtMost(cost) => format!("costs at most {cost} {}", currency.unwrap_or_default()).trim_end().to_owned(),
@@ -103,40 +97,34 @@ pub fn describe_cost(cost: &Cost, currency: Option<&str>) -> String {
 }
 
 /// A local time to the minute: `2026-11-26 17:02`.
-#[must_use]
 pub fn format_local_minute(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// A local time to the second: `2026-11-26 17:02:31`.
-#[must_use]
 pub fn format_local_second(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// A sender name as JSON.
-#[must_use]
 pub fn sender_json(sender: &SenderName) -> Value {
     let SenderName { name, status } = sender;
     json!({ "name": name, "status": status })
 }
 
 /// An SMS template as JSON.
-#[must_use]
 pub fn sms_template_json(template: &SmsTemplate) -> Value {
     let SmsTemplate { id, name, text, count, created } = template;
     json!({ "id": id_json(id.as_ref()), "name": name, "template": text, "count": count, "datetime": created })
 }
 
 /// A Viber template as JSON.
-#[must_use]
 pub fn viber_template_json(template: &ViberTemplate) -> Value {
     let ViberTemplate { id, signature, text, status } = template;
     json!({ "id": id_json(id.as_ref()), "signature": signature, "template": text, "status": status })
 }
 
 /// Formats as JSON the gateway's record of a message, or the reason why there is no record.
-#[must_use]
 pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> Value {
     let (ours, theirs) = (asked.own_id(), asked.gateway_id());
     match answer {
@@ -178,7 +166,6 @@ const KNOWN_MEMBERS: [(&str, &str); 11] = [
 ];
 
 /// Parses the members of an answer, each with its value. Known members come first, under the names that campaign uses.
-#[must_use]
 pub fn parse_answer_members(answer: &str) -> Vec<(String, String)> {
     let mut members = Vec::new();
     collect_members("", answer, &mut members);
@@ -212,7 +199,6 @@ fn collect_members(path: &str, json: &str, members: &mut Vec<(String, String)>) 
 
 /// The counts of a rehearsal: messages by channel, and money. Delivered messages include messages that were read or
 /// answered.
-#[must_use]
 pub fn rehearsal_json(counts: &Counts) -> Value {
     let tally = |tally: &ChannelTally| {
         let ChannelTally { delivered, read, replied, failed, spent } = *tally;

@@ -50,7 +50,6 @@ impl fmt::Display for LossSign {
 }
 
 /// Finds the runs that stray copies belong to, except rehearsals.
-#[must_use]
 pub fn find_stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     let rehearsed = |inputs: &[u8]| FrozenInputs::from_bytes(inputs).is_ok_and(|frozen| frozen.brief.is_rehearsal());
     let live = copies.into_iter().filter(|copies| !copies.inputs.as_deref().is_some_and(rehearsed));

@@ -254,13 +254,11 @@ pub struct RowSelection {
 
 impl RowSelection {
     /// Selects only rows in one of `states`, or all rows if `states` is empty.
-    #[must_use]
     pub fn for_states(states: Vec<RowState>) -> Self {
         Self { states, ..Self::default() }
     }
 
     /// Whether every row is listed.
-    #[must_use]
     pub fn is_unfiltered(&self) -> bool {
         let Self { rows, phone, states, errors, channels } = self;
         rows.is_none() && phone.is_none() && states.is_empty() && errors.is_empty() && channels.is_empty()

@@ -150,13 +150,11 @@ impl MessageHistory {
     }
 
     /// How many attempts there were to send the message.
-    #[must_use]
     pub fn count_attempts(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.event, HistoryEvent::Attempt { .. })).count()
     }
 
     /// The gateway's latest answer to a lookup or a code call, as JSON. `None` if there is no answer.
-    #[must_use]
     pub fn find_answer(&self) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match &entry.event {
             HistoryEvent::Outcome { outcome: OperationOutcome::Accepted { answer, .. }, .. } => answer.as_deref(),
@@ -165,7 +163,6 @@ impl MessageHistory {
     }
 
     /// The status inquiries about the message, if there were any.
-    #[must_use]
     pub fn find_inquiries(&self) -> Option<&AskedRow> {
         self.entries.iter().find_map(|entry| match &entry.event {
             HistoryEvent::Inquiries(inquiry) => Some(inquiry),
@@ -357,7 +354,6 @@ impl MessageDelivery {
 
 impl TimeCertainty {
     /// The certainty's name in the results.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",

@@ -18,13 +18,11 @@ use campaign_gateway::encode_operation;
 use campaign_ledger::{ExcludedRows, RowState};
 
 /// Renders the message for a row as the recipient sees it.
-#[must_use]
 pub fn render_preview(row: Row, phone: Phone, content: &MessageContent<Cow<'_, str>>) -> String {
     format!("row {row} · {}", render_message_preview(phone, content))
 }
 
 /// Renders a message as the recipient sees it, without a row number.
-#[must_use]
 pub fn render_message_preview(phone: Phone, content: &MessageContent<Cow<'_, str>>) -> String {
     let channels: Vec<&str> = content.stages.iter().map(|stage| stage.channel().name()).collect();
     let mut text = format!("to +{phone} · {}", channels.join(", then "));
@@ -39,7 +37,6 @@ pub fn render_message_preview(phone: Phone, content: &MessageContent<Cow<'_, str
 }
 
 /// A row as JSON: the operation as it would be sent, with 0 as the identifier, or the reason why there is no message.
-#[must_use]
 pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
     match preview {
         RowPreview::Message { phone, content } => {
@@ -99,7 +96,6 @@ fn render_stage(text: &mut String, stage: &Stage<Cow<'_, str>>) {
 
 /// Describes how many parts an SMS has, and how much of the room in the parts is used:
 /// `1 part: 41 of 70 characters (Unicode)`.
-#[must_use]
 pub fn describe_sms_size(message: &str) -> String {
     let size = measure_sms(message);
     let encoding = match size.encoding {

@@ -18,7 +18,6 @@ pub struct SendingProgress {
 
 impl SendingProgress {
     /// The progress at the start of a run with `rows` rows; this command leaves `later` of these rows planned.
-    #[must_use]
     pub fn new(rows: u64, later: u64) -> Self {
         Self { rows, later, counts: StateCounts::default(), speed: Speed::default() }
     }
@@ -36,20 +35,17 @@ impl SendingProgress {
 
     /// How many messages the run has: all rows except skipped rows, invalid rows and rows that this command leaves
     /// planned.
-    #[must_use]
     pub fn total(&self) -> u64 {
         let never = self.counts.get(RowState::Skipped) + self.counts.get(RowState::Invalid);
         self.rows.saturating_sub(never + self.later)
     }
 
     /// The rows by state; empty before the first update.
-    #[must_use]
     pub fn counts(&self) -> &StateCounts {
         &self.counts
     }
 
     /// How many messages are done; 0 before the first update.
-    #[must_use]
     pub fn count_done(&self) -> u64 {
         if self.counts.total() == 0 {
             return 0;
@@ -59,7 +55,6 @@ impl SendingProgress {
     }
 
     /// The progress as JSON.
-    #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let estimate = self.estimate();
         serde_json::json!({
@@ -74,7 +69,6 @@ impl SendingProgress {
     }
 
     /// The speed and the time left. `None` if the speed is unknown.
-    #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         self.speed.estimate(self.total().saturating_sub(self.count_done()))
     }

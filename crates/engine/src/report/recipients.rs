@@ -332,7 +332,6 @@ impl RecipientRecord {
     }
 
     /// How many rows have this phone number.
-    #[must_use]
     pub fn count_rows(&self) -> u64 {
         self.runs.iter().map(|run| run.rows.len()).sum()
     }
@@ -441,7 +440,6 @@ pub struct Evidence {
 
 impl Evidence {
     /// Combines messages and opt-outs into the evidence about a phone number.
-    #[must_use]
     pub fn from_messages(
         phone: Phone,
         person: &RecipientRecord,

@@ -270,13 +270,11 @@ impl OptOutHistory {
     }
 
     /// The opt-outs on the suppression list, as JSON.
-    #[must_use]
     pub fn listed_json(&self) -> Vec<Value> {
         self.listed.iter().map(opt_out_json).collect()
     }
 
     /// The opt-outs that have ended, as JSON.
-    #[must_use]
     pub fn ended_json(&self) -> Vec<Value> {
         let to_json = |EndedOptOut { opt_out, end: OptOutEnd { at, by, why } }: &EndedOptOut| {
             let mut object = opt_out_json(opt_out);
@@ -288,7 +286,6 @@ impl OptOutHistory {
 }
 
 /// An opt-out as JSON.
-#[must_use]
 pub fn opt_out_json(opt_out: &OptOut) -> Value {
     let OptOut { who, scope, reach, reason, source, at } = opt_out;
     let phone = who.phone().map_or_else(|| FORGOTTEN.to_owned(), |phone| phone.to_string());

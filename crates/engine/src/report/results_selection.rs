@@ -102,7 +102,6 @@ impl<'a> RunResults<'a> {
     }
 
     /// The frozen inputs of the newest run.
-    #[must_use]
     pub fn frozen_inputs(&self) -> &FrozenInputs {
         &self.newest_run().frozen
     }

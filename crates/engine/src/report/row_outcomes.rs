@@ -51,7 +51,6 @@ pub struct RowRecord {
 impl RowRecord {
     /// Whether the message counts as failed only because the gateway never reported the channels after the failed
     /// channel.
-    #[must_use]
     pub fn lacks_fallback(&self) -> bool {
         let last = self.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
         self.state == RowState::Failed
@@ -62,7 +61,6 @@ impl RowRecord {
     }
 
     /// The gateway's identifier of the message, if it is known.
-    #[must_use]
     pub fn msg_id(&self) -> Option<&GatewayMessageId> {
         let last_event = self.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());
         let msg_id = match (self.settled.as_ref().map(|(_, outcome)| outcome), last_event) {
@@ -74,7 +72,6 @@ impl RowRecord {
     }
 
     /// The gateway's identifier of the request, if the gateway queued the message.
-    #[must_use]
     pub fn request_id(&self) -> Option<&Arc<str>> {
         match &self.settled {
             Some((_, OperationOutcome::Queued { request_id })) => Some(request_id),
@@ -83,20 +80,17 @@ impl RowRecord {
     }
 
     /// The retry order that assigned the message's identifier. `None` if the identifier is from the run itself.
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         self.amendment.as_ref().and_then(|amendment| amendment.order)
     }
 
     /// The delivery of the row's message, if it was delivered.
-    #[must_use]
     pub fn delivery(&self) -> Option<&MessageDelivery> {
         self.receipt_summary.as_ref().and_then(|summary| summary.delivery.as_ref())
     }
 
     /// The channel for which the message counts: the channel that delivered it, otherwise the channel that was reported
     /// last, otherwise the only channel.
-    #[must_use]
     pub fn channel(&self) -> Option<Channel> {
         let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
         let reported = self.receipt_summary.as_ref().and_then(|summary| match &summary.delivery {
@@ -108,7 +102,6 @@ impl RowRecord {
 
     /// The channel for which a read message counts: the channel that reported the reading, or otherwise
     /// [`Self::channel`].
-    #[must_use]
     pub fn reading_channel(&self) -> Option<Channel> {
         self.delivery().and_then(|delivery| delivery.read_by).or_else(|| self.channel())
     }
@@ -289,7 +282,6 @@ impl<'a> RowRecords<'a> {
     }
 
     /// The last row with an envelope.
-    #[must_use]
     pub fn last_row(&self) -> Option<Row> {
         self.last
     }
@@ -302,7 +294,6 @@ impl<'a> RowRecords<'a> {
     }
 
     /// The activity of the run.
-    #[must_use]
     pub fn activity(&self) -> RunActivity {
         self.activities.run_activity()
     }

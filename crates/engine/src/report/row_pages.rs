@@ -59,14 +59,12 @@ impl RowIndex {
     }
 
     /// All rows in `state`, or in any state if `state` is `None`.
-    #[must_use]
     pub fn rows(&self, state: Option<RowState>) -> RoaringBitmap {
         self.matching_sets(state).fold(RoaringBitmap::new(), |all, set| all | set)
     }
 
     /// At most `most` rows in a state (or in any state), starting at row `from`. Ask for one more row than a page holds
     /// to learn whether another page follows.
-    #[must_use]
     pub fn rows_from(&self, state: Option<RowState>, from: Row, most: usize) -> Vec<Row> {
         let within = |set: &RoaringBitmap| set.range(from.get()..).take(most).collect::<Vec<u32>>();
         let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
@@ -77,7 +75,6 @@ impl RowIndex {
 
     /// The first of at most `most` rows in a state (or in any state) that precede row `before`. `None` if there are no
     /// such rows.
-    #[must_use]
     pub fn find_page_start(&self, state: Option<RowState>, before: Row, most: usize) -> Option<Row> {
         let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(most).collect::<Vec<u32>>();
         let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
@@ -87,14 +84,12 @@ impl RowIndex {
     }
 
     /// How many rows in a state (or in any state) precede row `from`, and how many there are in total.
-    #[must_use]
     pub fn count_before(&self, state: Option<RowState>, from: Row) -> (u64, u64) {
         let sets = self.matching_sets(state);
         sets.fold((0, 0), |(before, all), set| (before + set.range_cardinality(..from.get()), all + set.len()))
     }
 
     /// How many rows are in a state.
-    #[must_use]
     pub fn count(&self, state: RowState) -> u64 {
         self.matching_sets(Some(state)).map(RoaringBitmap::len).sum()
     }
@@ -119,7 +114,6 @@ pub struct RowFilter {
 
 impl RowFilter {
     /// Whether every row matches.
-    #[must_use]
     pub fn is_unfiltered(&self) -> bool {
         *self == Self::default()
     }

@@ -38,7 +38,6 @@ pub enum RunStatus {
 
 impl RunStatus {
     /// The status of `run`; `owned` says whether a process is sending the run.
-    #[must_use]
     pub fn from_run(run: &Run, owned: bool) -> Self {
         match (owned, run.progress, &run.stop_reason) {
             (true, ..) => Self::Sending,
@@ -60,7 +59,6 @@ impl RunStatus {
         ["sending", "stopped", "interrupted", "open", "finished", "given_up", "replaced", "cancelled"];
 
     /// The status's name in JSON.
-    #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Sending => "sending",
@@ -75,7 +73,6 @@ impl RunStatus {
     }
 
     /// The recorded reason for the end or stop. `None` if the status has no reason.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Stopped(reason) | Self::Abandoned(reason) => Some(reason),
@@ -143,7 +140,6 @@ impl RunView {
 
     /// Whether updates can follow: a process is sending the run, or receipts are wanted for messages without a final
     /// status.
-    #[must_use]
     pub fn expects_updates(&self, wants_receipts: bool, now: Timestamp) -> bool {
         let Self { run, status, counts, .. } = self;
         let open =
@@ -153,7 +149,6 @@ impl RunView {
     }
 
     /// The next step for the operator.
-    #[must_use]
     pub fn next_step(&self) -> NextStep {
         let run = &self.run;
         if run.purged_at.is_some() {
@@ -173,7 +168,6 @@ impl RunView {
 }
 
 /// Whether the run is recent enough that its messages are followed.
-#[must_use]
 pub fn is_followed(run: &Run, now: Timestamp) -> bool {
     Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default() < FOLLOW_UP_TIME
 }
@@ -215,7 +209,6 @@ pub enum NextStep {
 
 impl NextStep {
     /// The next step for rows in doubt, if there are any.
-    #[must_use]
     pub fn for_doubt(counts: &StateCounts) -> Option<Self> {
         let any = |state| counts.get(state) > 0;
         match () {
@@ -226,7 +219,6 @@ impl NextStep {
     }
 
     /// The next step for a run that has ended.
-    #[must_use]
     pub fn for_ended_run(counts: &StateCounts) -> Self {
         let states: Vec<RowState> =
             IN_DOUBT_STATES.into_iter().chain(FAILED_STATES).filter(|state| counts.get(*state) > 0).collect();
@@ -246,7 +238,6 @@ pub struct RunInDoubt {
 }
 
 /// The live runs with rows in doubt, except `besides`.
-#[must_use]
 pub fn find_runs_in_doubt(runs: &[Run], besides: Option<RunId>) -> Vec<RunInDoubt> {
     let others = runs.iter().filter(|run| Some(run.key) != besides && run.live);
     let doubtful = others.filter_map(|run| {
@@ -298,7 +289,6 @@ impl RunList {
 }
 
 /// Damaged runs as JSON.
-#[must_use]
 pub fn damaged_runs_json(damaged: &[DamagedRun]) -> Value {
     damaged
         .iter()
@@ -379,27 +369,23 @@ impl RunReport {
     }
 
     /// The run's messages by channel. `None` if the figures are unknown or the run has no receipts.
-    #[must_use]
     pub fn channels(&self) -> Option<&ChannelFigures> {
         // Without receipts, no delivery status is known, so there is nothing to show by channel.
         self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
     /// The number of messages that were delivered only in part; 0 if the figures are unknown.
-    #[must_use]
     pub fn count_partial(&self) -> u64 {
         self.figures.as_ref().map_or(0, |figures| figures.channels.count_partial())
     }
 
     /// Whether more parts might be billed than the gateway reported; `false` if the figures are unknown.
-    #[must_use]
     pub fn has_unreported_parts(&self) -> bool {
         let figures = self.figures.as_ref().filter(|_| self.view.parts > 0);
         figures.is_some_and(|figures| figures.requests.parts.is_lower_bound(&self.view.counts))
     }
 
     /// The run as JSON, without phone numbers.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let mut object = run_json(&self.view);
         object["channels"] = self.channels().map_or_else(|| json!({}), ChannelFigures::to_json);
@@ -413,7 +399,6 @@ impl RunReport {
     }
 
     /// The run with its figures as JSON.
-    #[must_use]
     pub fn to_report_json(&self) -> Value {
         let mut object = self.to_json();
         object["figures"] = self.figures.as_ref().map(RunFigures::to_json).into();
@@ -469,7 +454,6 @@ pub fn add_approvals(object: &mut Value, approvals: &[Approval]) {
 }
 
 /// A run as JSON, for an entry in a list of runs.
-#[must_use]
 pub fn run_entry_json(view: &RunView) -> Value {
     let RunView { run, status, counts, .. } = view;
     json!({
@@ -486,7 +470,6 @@ pub fn run_entry_json(view: &RunView) -> Value {
 }
 
 /// A run as JSON, with more details than in a list of runs.
-#[must_use]
 pub fn run_json(view: &RunView) -> Value {
     let run = &view.run;
     let mut object = run_entry_json(view);

@@ -53,19 +53,16 @@ pub struct ProtectedPath {
 
 impl ResultsTarget {
     /// A target for results at the path of `file`. Results must not overwrite `protected` files or folders.
-    #[must_use]
     pub fn new(file: CampaignPath, protected: Vec<ProtectedPath>) -> Self {
         Self { file, protected }
     }
 
     /// The path of the results file, with the folder to which the file is confined.
-    #[must_use]
     pub fn file(&self) -> &CampaignPath {
         &self.file
     }
 
     /// The path as the user named it.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -154,7 +151,6 @@ impl ProtectedPath {
 }
 
 /// Whether results written to `path` are a workbook.
-#[must_use]
 pub fn is_workbook(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
 }

@@ -19,7 +19,6 @@ use campaign_core::domain::{
 };
 
 /// Encodes an operation as a JSON item of `data[]`.
-#[must_use]
 pub fn encode_operation(operation: &Operation<'_>) -> Vec<u8> {
     let mut json = Vec::with_capacity(384);
     let (id, phone) = (operation.id.get(), operation.phone.to_u64());
@@ -230,7 +229,6 @@ enum FormHole {
 impl OperationForm {
     /// The form of operations with this content: JSON with holes for the identifier, the phone number and the texts
     /// that differ by recipient.
-    #[must_use]
     pub fn from_content(content: &MessageContent<TextSource<'_>>) -> Self {
         let seen = HoleRecorder::default();
         let hole = |hole| FormPart::Hole(hole, &seen);

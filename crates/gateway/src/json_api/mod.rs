@@ -136,7 +136,6 @@ impl JsonApi {
     }
 
     /// A copy of this client with another key.
-    #[must_use]
     pub fn with_key(&self, key: SecretString) -> Self {
         Self {
             key,

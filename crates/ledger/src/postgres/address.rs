@@ -97,13 +97,11 @@ impl PostgresAddress {
     }
 
     /// The URL as it was given, without its password.
-    #[must_use]
     pub fn url_without_password(&self) -> &str {
         &self.url_without_password
     }
 
     /// A short form of the address without its password.
-    #[must_use]
     pub fn display_name(&self) -> &str {
         &self.display_name
     }

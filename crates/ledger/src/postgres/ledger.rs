@@ -118,7 +118,6 @@ impl PostgresLedger {
     }
 
     /// Whether the tables are from an earlier version. This version can use them until they are upgraded.
-    #[must_use]
     pub fn has_older_tables(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) < opening::NEWEST
     }

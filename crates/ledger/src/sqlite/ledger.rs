@@ -43,7 +43,6 @@ pub struct SqliteLedger {
 impl SqliteLedger {
     /// Returns an error if the ledger at `path` was deleted and only its high-water mark is left. Opening it would
     /// create an empty ledger.
-    #[must_use]
     pub fn detect_deletion(path: &Path) -> Option<LedgerError> {
         let place = high_water_mark::mark_path(path);
         (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
@@ -59,7 +58,6 @@ impl SqliteLedger {
     }
 
     /// Lists the copies of runs that were left behind when the ledger at `path` was lost.
-    #[must_use]
     pub fn list_copies_without_ledger(path: &Path) -> Vec<StrayCopies> {
         copies::list_strays(path, &[])
     }

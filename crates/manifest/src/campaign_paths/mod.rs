@@ -91,7 +91,6 @@ impl PathScope {
 
 impl UnsavedTexts {
     /// A set of unsaved texts, each with the absolute path of its file.
-    #[must_use]
     pub fn new(texts: impl IntoIterator<Item = (PathBuf, Arc<str>)>) -> Self {
         // A file is found by its path and, if that contains links, by its real path.
         let both = texts.into_iter().flat_map(|(path, text)| [(real_path(&path), Arc::clone(&text)), (path, text)]);
@@ -99,7 +98,6 @@ impl UnsavedTexts {
     }
 
     /// The text of a file, if the file is open in the editor.
-    #[must_use]
     pub fn find(&self, path: &Path) -> Option<&Arc<str>> {
         if self.0.is_empty() {
             return None;
@@ -123,7 +121,6 @@ fn real_path(path: &Path) -> PathBuf {
 
 impl FileState {
     /// The size in bytes.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -131,13 +128,11 @@ impl FileState {
 
 impl CampaignPaths {
     /// The paths that a file names, which are resolved within this scope.
-    #[must_use]
     pub fn new(file: &Path, scope: PathScope) -> Self {
         Self { file: CampaignPath { path: file.to_owned(), scope } }
     }
 
     /// The file that contains these paths.
-    #[must_use]
     pub fn file(&self) -> &CampaignPath {
         &self.file
     }
@@ -201,43 +196,36 @@ impl CampaignPaths {
 
 impl CampaignPath {
     /// A path that a person named, which is not confined to a folder.
-    #[must_use]
     pub fn anywhere(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), scope: PathScope::Anywhere }
     }
 
     /// A path that a person opened in an editor with these unsaved texts.
-    #[must_use]
     pub fn in_editor(path: impl Into<PathBuf>, unsaved: &UnsavedTexts) -> Self {
         Self { path: path.into(), scope: PathScope::Editor(unsaved.clone()) }
     }
 
     /// The path of a file in a folder. The folder's path must be absolute and contain no links.
-    #[must_use]
     pub fn within(folder: &Arc<Path>, name: impl AsRef<Path>) -> Self {
         Self { path: folder.join(name), scope: PathScope::Within(Arc::clone(folder)) }
     }
 
     /// The path as it is shown. Only [`Self::open_file`] opens it.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The path for a message.
-    #[must_use]
     pub fn display(&self) -> Display<'_> {
         self.path.display()
     }
 
     /// Another path with the same scope.
-    #[must_use]
     pub fn with_path(&self, path: &Path) -> Self {
         Self { path: path.to_owned(), scope: self.scope.clone() }
     }
 
     /// A path relative to the folder of this one, with the same scope.
-    #[must_use]
     pub(crate) fn join_sibling(&self, name: impl AsRef<Path>) -> Self {
         Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), scope: self.scope.clone() }
     }
@@ -271,14 +259,12 @@ impl CampaignPath {
     }
 
     /// The state of the file on the disk, for detecting changes. `None` if the file cannot be opened.
-    #[must_use]
     pub fn read_state(&self) -> Option<FileState> {
         let facts = self.open_file().ok()?.metadata().ok()?;
         Some(FileState { bytes: facts.len(), changed: facts.modified().ok() })
     }
 
     /// Whether the path exists.
-    #[must_use]
     pub fn is_present(&self) -> bool {
         match &self.scope {
             PathScope::Anywhere | PathScope::Editor(_) => self.path.exists(),
@@ -289,7 +275,6 @@ impl CampaignPath {
     }
 
     /// Whether the path leaves its folder. The check accesses nothing outside the folder.
-    #[must_use]
     pub(crate) fn leaves_folder(&self) -> bool {
         let PathScope::Within(folder) = &self.scope else { return false };
         self.relative_path(folder)
@@ -298,7 +283,6 @@ impl CampaignPath {
     }
 
     /// Why an assistant must not write to the path; `None` if writing is allowed or a person named the path.
-    #[must_use]
     pub fn find_write_refusal(&self) -> Option<&'static str> {
         let PathScope::Within(folder) = &self.scope else { return None };
         if self.leaves_folder() {
@@ -309,7 +293,6 @@ impl CampaignPath {
     }
 
     /// Whether the path is confined to a folder because an assistant might have named it.
-    #[must_use]
     pub fn is_confined(&self) -> bool {
         matches!(self.scope, PathScope::Within(_))
     }
@@ -343,13 +326,11 @@ impl CampaignPath {
 
 impl HeldFolder {
     /// The path of the file with this name in the folder.
-    #[must_use]
     pub fn file_path(&self, name: &OsStr) -> PathBuf {
         self.path.join(name)
     }
 
     /// The current path of the folder.
-    #[must_use]
     pub fn current_path(&self) -> PathBuf {
         self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
     }
@@ -405,7 +386,6 @@ fn outside_finding(name: &str) -> Finding {
 }
 
 /// Whether the error says that a path is outside the folder.
-#[must_use]
 pub(super) fn is_outside(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<OutsidePathError>)
 }

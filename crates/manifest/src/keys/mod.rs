@@ -171,13 +171,11 @@ impl KeySpec {
     }
 
     /// The place of the key's value.
-    #[must_use]
     pub fn place(&'static self) -> KeyPlace {
         KeyPlace { key: Some(self), shape: self.shape }
     }
 
     /// Whether the map needs this key, or needs one key of the group that this key belongs to.
-    #[must_use]
     pub fn is_required(&self) -> bool {
         matches!(self.presence, KeyPresence::Required | KeyPresence::Choice)
     }
@@ -229,19 +227,16 @@ static NAMED_PROFILE: KeySpec = KeySpec::new(
 
 impl KeyPlace {
     /// The top of a file with these keys.
-    #[must_use]
     pub fn top_of(keys: &'static [KeySpec]) -> Self {
         Self { key: None, shape: ValueShape::Map(keys) }
     }
 
     /// The top of a campaign file.
-    #[must_use]
     pub fn top_of_campaign() -> Self {
         Self::top_of(CAMPAIGN)
     }
 
     /// The top of gateways.yaml, with profiles by their names.
-    #[must_use]
     pub fn top_of_gateways() -> Self {
         Self { key: None, shape: ValueShape::Each(&NAMED_PROFILE) }
     }
@@ -271,13 +266,11 @@ impl KeyPlace {
     }
 
     /// The key whose value is at this place. `None` at the top of a file and under names that the author chose.
-    #[must_use]
     pub fn key(&self) -> Option<&'static KeySpec> {
         self.key
     }
 
     /// The keys that a map can have at this place; empty if the value here is not a map.
-    #[must_use]
     pub fn keys(&self) -> &'static [KeySpec] {
         match self.shape {
             ValueShape::Map(keys) | ValueShape::Or { keys, .. } => keys,
@@ -288,7 +281,6 @@ impl KeyPlace {
     }
 
     /// The words that can be written here; empty if the value is free.
-    #[must_use]
     pub fn words(&self) -> Vec<&'static str> {
         match self.shape {
             ValueShape::OneOf(words) | ValueShape::Words(words) => words.to_vec(),
@@ -300,7 +292,6 @@ impl KeyPlace {
     }
 
     /// Whether the value here is a map or a list, which starts on the next line.
-    #[must_use]
     pub fn is_nested(&self) -> bool {
         matches!(
             self.shape,

@@ -8,13 +8,11 @@ use super::tables::TEXT_FILE;
 use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, OTHER_COUNTRIES, PROFILE, ValueShape};
 
 /// The JSON Schema (draft 2020-12) of a campaign file.
-#[must_use]
 pub fn campaign_schema() -> Value {
     build_schema("A campaign file", CAMPAIGN)
 }
 
 /// The JSON Schema (draft 2020-12) of gateways.yaml: profiles by their names.
-#[must_use]
 pub fn gateways_schema() -> Value {
     add_title(
         "Gateway profiles",

@@ -30,7 +30,6 @@ pub struct Gateways {
 
 impl Gateways {
     /// The usable profiles, in the file's order.
-    #[must_use]
     pub fn profiles(&self) -> &[Profile] {
         &self.profiles
     }
@@ -42,20 +41,17 @@ impl Gateways {
     }
 
     /// The file that was read, if any.
-    #[must_use]
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
     /// All findings about the profiles, with unchanged severity.
-    #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let refused = self.invalid.iter().flat_map(|(_, findings)| findings);
         self.warnings.iter().chain(refused).cloned().collect()
     }
 
     /// All findings about the profiles, with errors turned into warnings.
-    #[must_use]
     pub fn collect_warnings(&self) -> Vec<Finding> {
         let refused = self.invalid.iter().flat_map(|(_, findings)| findings);
         let findings = self.warnings.iter().chain(refused).cloned();
@@ -109,7 +105,6 @@ pub struct GatewaySearch {
 
 impl GatewaySearch {
     /// All paths at which a file with profiles can exist.
-    #[must_use]
     pub fn list_files(&self) -> Vec<PathBuf> {
         self.explicit.iter().cloned().chain(self.candidate_files()).collect()
     }
@@ -159,7 +154,6 @@ struct ProfileYaml<'p> {
 
 impl NewProfile {
     /// The profile as YAML.
-    #[must_use]
     pub(crate) fn to_yaml(&self) -> String {
         let key = match &self.api_key {
             SecretSource::Env(name) => ("env", name.clone()),

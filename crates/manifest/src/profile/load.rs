@@ -24,7 +24,6 @@ const ADD_PROFILE: &str =
     "add a profile with `gateway add NAME`, or write `production:` and indent `base_url: …` under it";
 
 /// Reads the profiles; empty if the search finds no file.
-#[must_use]
 pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     let looked = search.candidate_files();
     let found = search.explicit.clone().or_else(|| looked.iter().find(|path| path.exists()).cloned());

@@ -107,28 +107,24 @@ pub struct Profile {
 
 impl Profile {
     /// The price of a message on this channel (for SMS, per part), if the profile defines one.
-    #[must_use]
     pub fn price_per_message(&self, channel: Channel) -> Option<&MessagePrice> {
         self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| price)
     }
 
     /// The maximum number of operations in an envelope: what the gateway accepts or what the rate allows in one second,
     /// whichever is less.
-    #[must_use]
     pub fn max_envelope_size(&self) -> usize {
         let second = self.rate.per_second().map_or(usize::MAX, |rate| (rate as usize).max(1));
         second.min(self.batch_limit.get() as usize)
     }
 
     /// Whether all requests stay on this machine.
-    #[must_use]
     pub fn is_loopback(&self) -> bool {
         let local = |address: &EndpointUrl| address.is_loopback();
         local(&self.base_url) && self.async_url.as_ref().is_none_or(local)
     }
 
     /// The hosts of both endpoints, which the ledger compares. Every loopback address is the host [`LOOPBACK`].
-    #[must_use]
     pub fn trusted_hosts(&self) -> String {
         let host = |address: &EndpointUrl| match address.is_loopback() {
             true => LOOPBACK.to_owned(),
@@ -142,7 +138,6 @@ impl Profile {
     }
 
     /// The hosts of both endpoints for display, or one host if both endpoints have the same.
-    #[must_use]
     pub fn format_hosts(&self) -> String {
         let base = self.base_url.host_and_port();
         match self.async_url.as_ref().map(EndpointUrl::host_and_port) {
@@ -188,20 +183,17 @@ impl EndpointUrl {
     }
 
     /// The URL without a trailing slash.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str().trim_end_matches('/')
     }
 
     /// The host, followed by the port unless it is the default. The final dot of a fully qualified name is removed.
-    #[must_use]
     pub fn host_and_port(&self) -> String {
         let host = self.0.host_str().unwrap_or_default().trim_end_matches('.');
         self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
     /// Whether the host is this machine.
-    #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback_host(self.0.host_str().unwrap_or_default())
     }
@@ -234,13 +226,11 @@ pub struct ApproverKey([u8; 32]);
 
 impl ApproverKey {
     /// The key from these bytes; `None` if the length is wrong.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
     /// The bytes of the key.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -303,20 +293,17 @@ pub struct MessagePrice {
 
 impl MessagePrice {
     /// The price for a number of this country.
-    #[must_use]
     pub fn for_country(&self, country: Option<Region>) -> Amount {
         let own = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
         own.map_or(self.others, |(_, price)| *price)
     }
 
     /// The highest price of all countries.
-    #[must_use]
     pub fn highest_price(&self) -> Amount {
         self.by_country.iter().map(|(_, price)| *price).fold(self.others, Amount::max)
     }
 
     /// The price as a profile writes it: `0.80`, or `UA: 0.80, else: 4.00`.
-    #[must_use]
     pub fn format_price(&self) -> String {
         if self.by_country.is_empty() {
             return self.others.to_string();

@@ -42,13 +42,11 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 /// Reads a campaign file and its text files.
 ///
 /// All problems in these files become findings; loading does not stop at the first one.
-#[must_use]
 pub fn load_campaign(path: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
     load_campaign_within(path, day, PathScope::Anywhere)
 }
 
 /// Reads a campaign file within this scope, which also applies to the paths in the file.
-#[must_use]
 pub fn load_campaign_within(path: &Path, day: CampaignDay, scope: PathScope) -> LoadedFile<Campaign> {
     if is_list_name(path) {
         let message = format!("`{}` is a list of recipients, not a campaign file", path.display());
@@ -365,14 +363,12 @@ impl Resolver<'_> {
 }
 
 /// Whether a name consists of 1 to 64 characters from a-z, 0-9 and `-`.
-#[must_use]
 pub fn is_slug(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
 }
 
 /// The most similar valid name, which has 1 to 64 characters from a-z, 0-9 and `-`.
-#[must_use]
 pub fn to_slug(name: &str) -> String {
     let mapped: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let words: Vec<&str> = mapped.split('-').filter(|word| !word.is_empty()).collect();

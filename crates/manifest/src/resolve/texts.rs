@@ -245,7 +245,6 @@ fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> S
 }
 
 /// The beginning of the reason for skipping a row that has no text for its value in the column `by`.
-#[must_use]
 pub fn missing_text_reason(by: &str) -> String {
     format!("there is no text for the value of {by}")
 }

@@ -95,7 +95,6 @@ impl Resolver<'_> {
 }
 
 /// The remedy for a name that is not in the time zone database. The remedy never suggests a zone with another offset.
-#[must_use]
 pub fn suggest_zone(name: &str) -> String {
     const ZONE_HELP: &str = "write a name from the time zone database, such as `Europe/Kyiv`";
     let name = name.trim();

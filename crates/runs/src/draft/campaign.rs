@@ -43,7 +43,6 @@ pub struct DraftFile {
 }
 
 /// The files of a new campaign. Without a list, a sample list is included.
-#[must_use]
 pub fn draft_campaign(name: &str, list: Option<&DraftList>) -> Vec<DraftFile> {
     let recipients = list.map_or_else(|| starter_recipients(name), format_recipients);
     let greeted_by = list.map_or(Some("first_name"), DraftList::greeting_column);
@@ -248,20 +247,17 @@ impl DraftList {
     }
 
     /// The columns that get a new name, each as a pair of the name and the header.
-    #[must_use]
     pub fn renamed_columns(&self) -> Vec<(String, String)> {
         let phone = ("phone".to_owned(), self.phone.clone());
         std::iter::once(phone).chain(self.columns.iter().cloned()).filter(|(name, header)| name != header).collect()
     }
 
     /// The columns that keep their headers as names.
-    #[must_use]
     pub fn unchanged_columns(&self) -> Vec<&str> {
         self.columns.iter().filter(|(name, header)| name == header).map(|(name, _)| name.as_str()).collect()
     }
 
     /// The column for the greeting, if the list has columns besides the phone numbers.
-    #[must_use]
     pub fn greeting_column(&self) -> Option<&str> {
         let names = || self.columns.iter().map(|(name, _)| name.as_str());
         GREETING_COLUMNS.into_iter().find(|best| names().any(|name| name == *best)).or_else(|| names().next())
@@ -394,7 +390,6 @@ const ZONE: &str = "Europe/Kyiv";
 const MAX_DAYS: i32 = 31;
 
 /// Finds an example by its name.
-#[must_use]
 pub fn find_example(name: &str) -> Option<&'static ExampleCampaign> {
     EXAMPLES.iter().find(|example| example.name == name)
 }
@@ -403,7 +398,6 @@ pub fn find_example(name: &str) -> Option<&'static ExampleCampaign> {
 ///
 /// # Panics
 /// If the bundled time zone database has no zone for Kyiv.
-#[must_use]
 pub fn draft_example(name: &str, example: &ExampleCampaign, now: Timestamp) -> Vec<DraftFile> {
     let today = now.in_tz(ZONE).expect("the time zone database is bundled").date();
     let drafts = example.files.iter().map(|file| {

@@ -229,7 +229,6 @@ pub struct GatewayLine {
 impl GatewayLine {
     /// Prepares to add a `gateway` line to a campaign file. `None` if the file is not a campaign, already names a
     /// gateway, or cannot be extended by one line.
-    #[must_use]
     pub fn prepare(file: &Path, gateway: &str) -> Option<Self> {
         let before = read_campaign_text(file)?;
         let text = insert_gateway(&before, gateway)?;
@@ -253,7 +252,6 @@ impl GatewayLine {
 }
 
 /// The campaign files of a folder.
-#[must_use]
 pub fn find_campaigns(folder: &Path) -> Vec<PathBuf> {
     let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let keys = |path: &PathBuf| serde_yaml::from_str::<Mapping>(&read_campaign_text(path)?).ok();

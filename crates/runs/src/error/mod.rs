@@ -381,7 +381,6 @@ pub enum RunPhase {
 
 impl Error {
     /// The findings that give the details of the error; empty for most errors.
-    #[must_use]
     pub fn findings(&self) -> &[Finding] {
         match self {
             Error::Findings(findings) | Error::UnknownGateway { findings, .. } | Error::KeyRefused(findings) => {
@@ -490,7 +489,6 @@ fn describe_single_run(run: &str) -> String {
 }
 
 /// Describes where a host is, for a sentence such as "the gateway was …".
-#[must_use]
 pub fn describe_host(host: &str) -> String {
     match host {
         LOOPBACK => "on this machine (loopback)".to_owned(),

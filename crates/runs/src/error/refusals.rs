@@ -70,7 +70,6 @@ impl InputChanges {
     }
 
     /// A sentence about the changes since a run began.
-    #[must_use]
     pub fn describe_since(&self, run: &str) -> String {
         match self {
             Self::List { list, how } => format!("the list `{list}` has changed since {run} began: {how}"),
@@ -84,13 +83,11 @@ impl InputChanges {
 
 impl EarlierEdition {
     /// The edition of the unfinished run, worded for use in a sentence.
-    #[must_use]
     pub fn describe_unfinished(&self) -> String {
         describe_edition(&self.unfinished)
     }
 
     /// The current edition, worded for use in a sentence.
-    #[must_use]
     pub fn describe_current(&self) -> String {
         describe_edition(&self.current)
     }

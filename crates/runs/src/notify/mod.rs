@@ -32,7 +32,6 @@ const MAX_LISTED: usize = 20;
 const MAX_CHARACTERS: usize = 3_500;
 
 /// Creates a notification for a notice if the settings select the notice's occasion.
-#[must_use]
 pub fn create_notification(notify: &NotifySettings, notice: &Notice) -> Option<NewNotification> {
     if !notify.when.contains(&notice.occasion) {
         return None;
@@ -44,7 +43,6 @@ pub fn create_notification(notify: &NotifySettings, notice: &Notice) -> Option<N
 
 /// The notice about the end of a run with these counts. `in_part` counts messages that were delivered only in part;
 /// `why` says why the run stopped early.
-#[must_use]
 pub fn run_notice(
     run: &Run,
     occasion: NotificationEvent,

@@ -425,13 +425,11 @@ impl PrivateKey {
     }
 
     /// The public key that belongs to this private key.
-    #[must_use]
     pub fn public_key(&self) -> Option<ApproverKey> {
         ApproverKey::from_bytes(self.0.public_key().as_ref())
     }
 
     /// Signs the digest of evidence. The signature is in URL-safe Base64.
-    #[must_use]
     pub fn sign_evidence(&self, digest: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.0.sign(&[EVIDENCE_DOMAIN, digest.as_bytes()].concat()))
     }

@@ -50,7 +50,6 @@ const DIGEST_DOMAIN: &str = "campaign plan 1";
 const SHORT_LENGTH: usize = 16;
 
 /// The short form of a digest, for display.
-#[must_use]
 pub fn short_digest(digest: &str) -> &str {
     digest.get(..SHORT_LENGTH).unwrap_or(digest)
 }
@@ -412,7 +411,6 @@ pub struct PlanFigures {
 
 impl CreatedPlan {
     /// The figures of the plan.
-    #[must_use]
     pub fn figures(&self) -> PlanFigures {
         let PlannedCampaign { rows, messages, counts, parts, cost, currency, options, .. } = &self.planned;
         PlanFigures {

@@ -65,7 +65,6 @@ pub struct Behaviours([Behaviour; Channel::ALL.len()]);
 
 impl Behaviours {
     /// The behaviour on a channel.
-    #[must_use]
     pub fn for_channel(&self, channel: Channel) -> &Behaviour {
         &self.0[channel as usize]
     }
@@ -78,7 +77,6 @@ impl Behaviours {
 
 impl Behaviour {
     /// The default behaviour of a channel.
-    #[must_use]
     pub fn default_for(channel: Channel) -> Self {
         let play = channel_defaults(channel);
         let read =

@@ -85,7 +85,6 @@ pub enum SenderStatus {
 
 impl SenderStatus {
     /// The name of the status in the gateway's answers.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             SenderStatus::New => "New",
@@ -109,7 +108,6 @@ pub struct PartPrices([Amount; Channel::ALL.len()]);
 
 impl PartPrices {
     /// The price of a part on a channel.
-    #[must_use]
     pub fn for_channel(&self, channel: Channel) -> Amount {
         self.0[channel as usize]
     }
@@ -146,13 +144,11 @@ impl fmt::Debug for AccountSettings {
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
 /// Reads a scenario file. Problems become findings with a place in the file.
-#[must_use]
 pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
     load_scenario_within(&CampaignPath::anywhere(path))
 }
 
 /// Reads a scenario file within the scope of its path.
-#[must_use]
 pub fn load_scenario_within(path: &CampaignPath) -> LoadedFile<Scenario> {
     let loaded = document::load_file(path, SCENARIO_FILE, |root, report| {
         Some(read_scenario(ConfigSection::new(Some(&root), SCENARIO), report))
@@ -165,13 +161,11 @@ pub fn load_scenario_within(path: &CampaignPath) -> LoadedFile<Scenario> {
 }
 
 /// The top of a scenario file.
-#[must_use]
 pub fn top_of_scenario() -> KeyPlace {
     KeyPlace::top_of(SCENARIO)
 }
 
 /// The JSON Schema (draft 2020-12) of a scenario file.
-#[must_use]
 pub fn scenario_schema() -> serde_json::Value {
     let mut schema = document::build_schema("A sandbox scenario", SCENARIO);
     // Every key is optional, so an empty file is the default scenario.

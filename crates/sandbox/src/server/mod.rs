@@ -129,37 +129,31 @@ impl Sandbox {
     }
 
     /// The address on which the sandbox listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The base URL of the synchronous API: its endpoint is `{base_url}/api/json.php` (contract 4.1).
-    #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", connectable_address(self.address))
     }
 
     /// The base URL of the asynchronous API: its endpoint is `{async_url}/v1/json` (contract 4.2).
-    #[must_use]
     pub fn async_url(&self) -> String {
         self.base_url()
     }
 
     /// The key of the first account.
-    #[must_use]
     pub fn key(&self) -> &SecretString {
         &self.key
     }
 
     /// The counts of operations, results and money so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.live.counts()
     }
 
     /// The lines of a journal in memory; the text is empty for any other journal.
-    #[must_use]
     pub fn journal(&self) -> String {
         self.live.journal_text()
     }

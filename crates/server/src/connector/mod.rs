@@ -59,7 +59,6 @@ pub struct Connector {
 
 impl Connector {
     /// A connector to this account, with the operator's limits for messages and lookups.
-    #[must_use]
     pub fn new(
         account: KeylessAccount,
         adapters: Adapters,

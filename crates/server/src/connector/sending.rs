@@ -46,7 +46,6 @@ pub struct SendPolicy {
 
 impl SendPolicy {
     /// A policy with a limit per hour, an optional allowlist of numbers, and optional operator approvals.
-    #[must_use]
     pub fn new(per_hour: NonZeroU32, only_to: Option<BTreeSet<Phone>>, approvals: Option<Approvals>) -> Self {
         Self { per_hour, only_to, approvals, recent: RecentMessages::default(), in_progress: TaskTracker::new() }
     }

@@ -312,7 +312,6 @@ impl AssistantClient {
     pub const ALL: [Self; 4] = [Self::Claude, Self::Cursor, Self::VsCode, Self::Generic];
 
     /// The client's name on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -323,13 +322,11 @@ impl AssistantClient {
     }
 
     /// The client with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|client| client.name() == name)
     }
 
     /// The whole configuration file, with a placeholder for the key.
-    #[must_use]
     pub fn config_file(self, entry: &ClientEntry) -> Value {
         let (entry, has_key) = self.render_entry(entry);
         match self {

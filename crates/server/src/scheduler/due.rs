@@ -26,7 +26,6 @@ pub struct DueOccurrences {
 ///
 /// If there are several, only the last occurrence is due, unless it is too late, and all earlier occurrences are
 /// missed. So a restart never sends a flood of old messages.
-#[must_use]
 pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_delay: Duration) -> DueOccurrences {
     let mut found = DueOccurrences::default();
     let mut last: Option<Occurrence> = None;
@@ -52,7 +51,6 @@ pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_del
 }
 
 /// How late an occurrence is.
-#[must_use]
 pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }

@@ -130,7 +130,6 @@ pub enum SkipReason {
 
 impl SkipReason {
     /// Converts the reason to the record that the ledger stores.
-    #[must_use]
     pub fn to_record(&self) -> SkipRecord {
         let why = match self {
             Self::Missed => "missed",

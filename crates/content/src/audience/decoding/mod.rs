@@ -63,13 +63,11 @@ impl SheetText {
 
 impl DecodedText {
     /// Wraps text that is already UTF-8.
-    #[must_use]
     pub fn from_utf8(input: Box<dyn Read + Send>) -> Self {
         Self { input, format: Arc::default(), spool: None }
     }
 
     /// The format of the file, as far as it has been detected.
-    #[must_use]
     pub fn format(&self) -> &Arc<DetectedFormat> {
         &self.format
     }
@@ -81,7 +79,6 @@ impl DecodedText {
     }
 
     /// A second reader from the beginning, if the decoded file was spooled; otherwise `None`.
-    #[must_use]
     pub fn reopen(&self) -> Option<Self> {
         let spool = self.spool.clone()?;
         Some(Self { input: spool.open(), format: Arc::clone(&self.format), spool: Some(spool) })
@@ -296,7 +293,6 @@ impl SpooledFile {
     }
 
     /// A reader of the whole content.
-    #[must_use]
     pub fn reader(&self) -> SpoolReader {
         SpoolReader { file: Arc::clone(&self.0), at: 0 }
     }
@@ -360,7 +356,6 @@ pub struct SheetInfo {
 
 impl DetectedFormat {
     /// The format and the delimiter in words. `None` for a CSV file in UTF-8 with commas or semicolons.
-    #[must_use]
     pub fn describe(&self, delimiter: u8) -> Option<String> {
         let mut parts = Vec::new();
         parts.extend(self.packed.map(|packed| format!("compressed with {packed}")));
@@ -380,19 +375,16 @@ impl DetectedFormat {
     }
 
     /// The name of the sheet that was read. `None` if the file is not a workbook.
-    #[must_use]
     pub fn sheet_name(&self) -> Option<&str> {
         self.sheet.as_ref().map(|sheet| sheet.name.as_str())
     }
 
     /// The names of the workbook's visible sheets, except the one that was read. Empty if the file is not a workbook.
-    #[must_use]
     pub(crate) fn other_sheets(&self) -> &[String] {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)
     }
 
     /// Warnings about the sheet that was read.
-    #[must_use]
     pub fn warnings(&self) -> &[Finding] {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.warnings)
     }

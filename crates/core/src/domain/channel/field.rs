@@ -107,7 +107,6 @@ pub enum WirePlace {
 
 impl WirePlace {
     /// The property of the operation or stage that contains the value of the key.
-    #[must_use]
     pub fn property(self) -> Option<&'static str> {
         match self {
             WirePlace::Under(name) | WirePlace::Within(name, _) | WirePlace::Shared(name) => Some(name),
@@ -253,7 +252,6 @@ impl ChannelField {
     }
 
     /// The place of the key in an operation of `kind`.
-    #[must_use]
     pub fn place_in(&self, kind: OperationKind) -> WirePlace {
         if kind == OperationKind::Pipeline {
             return self.stage;
@@ -352,7 +350,6 @@ pub struct StageValues<T> {
 
 impl<T> StageValues<T> {
     /// Creates values that consist only of extra properties.
-    #[must_use]
     pub fn new(fields: ExtraProperties) -> Self {
         Self { values: Vec::new(), fields }
     }

@@ -144,7 +144,6 @@ impl ViberKind {
         [ViberKind::Text, ViberKind::Image, ViberKind::TextLink, ViberKind::TextImageLink, ViberKind::Carousel];
 
     /// The form's name on the wire and in campaign files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             ViberKind::Text => "text",
@@ -156,7 +155,6 @@ impl ViberKind {
     }
 
     /// The form with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

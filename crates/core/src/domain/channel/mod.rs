@@ -74,7 +74,6 @@ pub struct MessageForm {
 impl ChannelFacts {
     /// The form that follows from the given keys: the smallest form that allows all of them, or else the last form.
     /// `None` if the channel has only one form.
-    #[must_use]
     pub fn find_form(&self, given: &[&str]) -> Option<&'static MessageForm> {
         let fits = |form: &&MessageForm| given.iter().all(|key| form.allows_key(key));
         self.forms.iter().filter(fits).min_by_key(|form| form.required_keys.len()).or(self.forms.last())
@@ -107,7 +106,6 @@ impl ChannelFacts {
 
 impl MessageForm {
     /// Whether a message of this form can have the key.
-    #[must_use]
     pub fn allows_key(&self, key: &str) -> bool {
         self.required_keys.contains(&key) || self.optional_keys.contains(&key)
     }
@@ -127,7 +125,6 @@ macro_rules! channels {
             pub const ALL: [Channel; [$($name),*].len()] = [$(Channel::$channel),*];
 
             /// The channel's name in campaign files and in a pipeline.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Channel::$channel => $name,)*
@@ -135,7 +132,6 @@ macro_rules! channels {
             }
 
             /// The properties of the channel.
-            #[must_use]
             pub const fn facts(self) -> &'static ChannelFacts {
                 match self {
                     $(Channel::$channel => &$facts,)*
@@ -159,7 +155,6 @@ macro_rules! channels {
             }
 
             /// The stage of a channel with these values; `None` if a required value is missing.
-            #[must_use]
             pub fn of(channel: Channel, values: StageValues<T>) -> Option<Self> {
                 match channel {
                     $(Channel::$channel => <$message>::of(values).map(Stage::$channel),)*
@@ -214,7 +209,6 @@ channels! {
 
 impl Channel {
     /// The channel with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|channel| channel.name() == name)
     }

@@ -131,7 +131,6 @@ impl<T> Stage<T> {
     }
 
     /// The text of the key `field` as it is sent, after the replacements that the author requested.
-    #[must_use]
     pub fn outgoing_text<'t>(&self, field: &ChannelField, text: &'t str) -> Cow<'t, str> {
         let plain = match self {
             Stage::Sms(sms) if *field == MESSAGE => sms.plain,

@@ -65,7 +65,6 @@ enum ViolationReason {
 /// Finds the limit that `text` violates as the value of the key `field` in `stage`.
 ///
 /// The texts in `stage` do not matter, so a constant text can be checked even if `stage` contains templates.
-#[must_use]
 pub fn find_text_violation<T>(stage: &Stage<T>, field: &'static ChannelField, text: &str) -> Option<TextViolation> {
     let broken = || field.limit.find_broken_rule(text, stage.max_parts());
     let reason = if text.trim().is_empty() { Some(ViolationReason::Empty) } else { broken() };

@@ -24,13 +24,11 @@ pub enum OptOutColumn {
 }
 
 /// The opt-out state that a cell in the column with this header records. `None` if the header or the value is unknown.
-#[must_use]
 pub fn read_opt_out_state(header: &str, value: &str) -> Option<OptOutState> {
     OptOutColumn::from_header(header)?.read_state(value)
 }
 
 /// Whether a cell is a date or a time.
-#[must_use]
 pub fn is_date(value: &str) -> bool {
     classify_date(value.trim()) == Some(DateCell::Given)
 }
@@ -358,7 +356,6 @@ const TIMESTAMP_DIGITS: usize = 9;
 
 impl OptOutColumn {
     /// The kind of record in the column with this header; `None` if the column does not record opt-outs.
-    #[must_use]
     pub fn from_header(header: &str) -> Option<Self> {
         let words = split_words(header.split(['(', '[']).next().unwrap_or_default());
         let all = words.join(" ");
@@ -384,7 +381,6 @@ impl OptOutColumn {
     }
 
     /// The opt-out state that a cell of this column records; `None` if the value is unknown.
-    #[must_use]
     pub fn read_state(self, value: &str) -> Option<OptOutState> {
         let value = value.trim();
         let (plain, phrase) = (value.to_lowercase(), split_words(value).join(" "));

@@ -50,7 +50,6 @@ pub enum ReplyReading<'w> {
 
 impl<'w> ReplyReading<'w> {
     /// The word or phrase that opts out. `None` if the reply is not a clear opt-out.
-    #[must_use]
     pub fn into_opt_out(self) -> Option<Cow<'w, str>> {
         match self {
             Self::OptOut(phrase) => Some(phrase),
@@ -59,7 +58,6 @@ impl<'w> ReplyReading<'w> {
     }
 
     /// Whether the reply is or looks like an opt-out.
-    #[must_use]
     pub fn may_opt_out(&self) -> bool {
         matches!(self, Self::OptOut(_) | Self::Unclear)
     }
@@ -87,7 +85,6 @@ impl OptOutWords {
     }
 
     /// Counts the words in a text by the rules for further words.
-    #[must_use]
     pub fn count_words(text: &str) -> usize {
         split_plain_words(text).count()
     }
@@ -95,7 +92,6 @@ impl OptOutWords {
     /// Classifies a reply to a message with this purpose.
     ///
     /// Some opt-outs, such as CANCEL, can mean an order or an appointment in replies to service messages.
-    #[must_use]
     pub fn classify_reply(&self, reply: &str, purpose: Purpose) -> ReplyReading<'_> {
         if let Some(word) = self.find_further_word(reply) {
             return ReplyReading::OptOut(word.into());
@@ -112,7 +108,6 @@ impl OptOutWords {
     }
 
     /// The opt-in word that the reply consists of, if any.
-    #[must_use]
     pub fn find_opt_in_word(&self, reply: &str) -> Option<&str> {
         let reply: Vec<String> = split_plain_words(reply).take(MAX_OPT_OUT_WORDS + 1).collect();
         let is_built_in = |word: &&&str| split_plain_words(word).eq(reply.iter().cloned());
@@ -122,7 +117,6 @@ impl OptOutWords {
     }
 
     /// The further word or built-in one-word opt-out that already covers another further word and makes it redundant.
-    #[must_use]
     pub fn find_covering_word(&self, word: &str) -> Option<&str> {
         self.find_further_word(word).or_else(|| GRAMMAR.find_command(word))
     }

@@ -12,7 +12,6 @@ use campaign_core::finding::{Finding, Rule, RuleText, join_names};
 use campaign_manifest::SourceMap;
 
 /// Findings about anomalies in cells and messages, one per column and kind, each with a row count and the first row.
-#[must_use]
 pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
     let of = |index: usize| survey.columns.iter().find(|column| column.index == index);
     let header = |index| of(index).map_or("", |column| column.header.as_str());
@@ -178,7 +177,6 @@ pub(super) static EMPTY_CELL: Rule = Rule::warning(
 );
 
 /// Findings about empty cells in messages, one per column and text, each with a row count and the first row.
-#[must_use]
 pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
     let of_text = |EmptyCells { place, messages, rows }: &EmptyCells| {
         let name = &place.name;
@@ -207,7 +205,6 @@ pub(super) static EMPTY_GREETING: Rule = Rule::warning(
 );
 
 /// A finding about rows whose message has a gap before punctuation, as in `Hello , …`.
-#[must_use]
 pub(super) fn report_empty_greeting(rows: &RoaringBitmap) -> Option<Finding> {
     let rows = Some(rows).filter(|rows| !rows.is_empty())?;
     let message = format!("the message has a gap in {}, as in `Hello , …`", describe_first(rows));

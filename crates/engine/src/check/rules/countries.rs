@@ -34,13 +34,11 @@ impl RecipientCountries {
     }
 
     /// The rows whose recipients are in a country.
-    #[must_use]
     pub fn rows_of(&self, country: Region) -> Option<&RoaringBitmap> {
         self.rows.get(&Some(country))
     }
 
     /// How many of `rows` are in each country that `is_wanted` selects, highest count first.
-    #[must_use]
     pub fn count_rows(&self, rows: &RoaringBitmap, is_wanted: impl Fn(Option<Region>) -> bool) -> Vec<CountryCount> {
         let wanted = self.rows.iter().filter(|(country, _)| is_wanted(**country));
         let counted = wanted.map(|(country, of_country)| CountryCount {
@@ -53,14 +51,12 @@ impl RecipientCountries {
     }
 
     /// How many of `rows` are in each country outside `home`, highest count first.
-    #[must_use]
     pub fn count_abroad(&self, home: &CountrySet, rows: &RoaringBitmap) -> Vec<CountryCount> {
         self.count_rows(rows, |country| !home.contains(country))
     }
 }
 
 /// The sum of the recipients in all countries.
-#[must_use]
 pub fn sum_recipients(counts: &[CountryCount]) -> u64 {
     counts.iter().map(|count| count.recipients).sum()
 }
@@ -69,7 +65,6 @@ pub fn sum_recipients(counts: &[CountryCount]) -> u64 {
 const MAX_NAMED: usize = 5;
 
 /// Describes how many recipients are in each country: `30 in PL, 5 in DE and 2 in an unknown country`.
-#[must_use]
 pub fn describe_countries(counts: &[CountryCount]) -> String {
     let (named, others) = counts.split_at(counts.len().min(MAX_NAMED));
     let describe = |count: &CountryCount| {
@@ -89,7 +84,6 @@ pub fn describe_countries(counts: &[CountryCount]) -> String {
 
 /// Describes the recipients outside the home countries: `37 outside UA: 30 in PL and 7 in DE`. `None` if there are
 /// none.
-#[must_use]
 pub fn describe_abroad(counts: &[CountryCount], home: &CountrySet) -> Option<String> {
     let number = Some(sum_recipients(counts)).filter(|number| *number > 0)?;
     Some(format!("{} outside {home}: {}", format_thousands(number), describe_countries(counts)))
@@ -105,7 +99,6 @@ pub(super) static NEW_COUNTRY: Rule = Rule::warning(
 );
 
 /// A warning about recipients in `rows` who are in one of the countries `new`, which no earlier run reached.
-#[must_use]
 pub fn check_new_countries(survey: &Survey, new: &[Region], rows: &RoaringBitmap) -> Option<Finding> {
     let is_new = |country: Option<Region>| country.is_some_and(|country| new.contains(&country));
     let counts = survey.countries.count_rows(rows, is_new);
@@ -131,7 +124,6 @@ pub static ABROAD_LIMIT: Rule = Rule::error(
 );
 
 /// An error if an edition has more recipients outside `home` than the profile allows.
-#[must_use]
 pub fn check_abroad_limit(profile: &Profile, number: u64) -> Option<Finding> {
     let (home, limit) = profile.home.as_ref().zip(profile.abroad_limit)?;
     if number <= u64::from(limit) {

@@ -139,7 +139,6 @@ pub(super) static UNCONFIRMED_REPLICA: Rule = Rule::warning(
 );
 
 /// A warning that some replicas do not confirm commits, so they might lack committed data. `None` if `replicas` is 0.
-#[must_use]
 pub fn check_replicas(replicas: u64) -> Option<Finding> {
     let replicas = match replicas {
         0 => return None,
@@ -163,7 +162,6 @@ pub(super) static UNFAMILIAR_LEDGER: Rule = Rule::warning(
 );
 
 /// A warning about a ledger that this machine has never used, with the count of live runs and the latest run.
-#[must_use]
 pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Finding {
     let runs = if runs == 1 {
         "a live run from another machine".to_owned()
@@ -313,7 +311,6 @@ pub(super) static NOTIFY_TEXT: Rule = Rule::error(
 );
 
 /// A finding about the first `notify` template of a campaign that cannot be rendered.
-#[must_use]
 pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
     let way = &campaign.notify.as_ref()?.method;
     let wrong = way.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
@@ -374,7 +371,6 @@ const STATUS_REQUESTS: &str = "`serve` and `reconcile --all` request missing del
 
 /// Notes on whether the gateway guarantees delivery receipts, one per message type, if the profile has a webhook
 /// address.
-#[must_use]
 pub fn check_promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     if profile.hook.is_none() || !campaign.receipts.uses_webhooks() {
         return Vec::new();

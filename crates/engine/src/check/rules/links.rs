@@ -297,7 +297,6 @@ const CODES: [&str; 12] =
     ["code", "promo", "coupon", "token", "voucher", "url", "link", "utm", "код", "промо", "купон", "посилання"];
 
 /// A note that all recipients get the same link, although the list has an unused column of codes.
-#[must_use]
 pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
     let texts = || {
         brief

@@ -21,7 +21,6 @@ pub(super) static LIST_FORM: Rule = Rule::note(
 );
 
 /// A note on how the list is read, in words such as "in the encoding Windows-1251".
-#[must_use]
 pub fn list_format_note(list: &RecipientSource, format: &str) -> Finding {
     Finding::new(&LIST_FORM, format!("`{}` is read as follows: {format}", list))
 }
@@ -37,7 +36,6 @@ pub(super) static ROW_WITHIN: Rule = Rule::warning(
 );
 
 /// A warning about rows with a cell that seems to contain another row.
-#[must_use]
 pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
     let rows = Some(&survey.embedded_rows).filter(|rows| !rows.is_empty())?;
     let message = format!("a cell with several lines seems to contain another row: {}", describe_first(rows));
@@ -59,7 +57,6 @@ pub(super) static UNUSED_COLUMN: Rule = Rule::note(
 const MAX_NAMED: usize = 8;
 
 /// A note about the columns that neither the texts nor the campaign use.
-#[must_use]
 pub(super) fn check_unused_columns(survey: &Survey, kind: OperationKind) -> Option<Finding> {
     if kind.is_single() {
         return None;
@@ -94,7 +91,6 @@ pub(super) static UNKNOWN_ZONE: Rule = Rule::warning(
 );
 
 /// An error that the list lacks the time zone column that the campaign names.
-#[must_use]
 pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
     let headers: Vec<String> = header.headers().iter().map(|header| format!("`{header}`")).collect();
     let message = format!("the list has no column `{name}`, but `delivery.window.zone` uses it");
@@ -103,7 +99,6 @@ pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
 }
 
 /// A warning about planned rows without a valid time zone, with examples of the invalid cells.
-#[must_use]
 pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
     let RecipientZones { unknown, examples, .. } = &survey.zones;
     let cell = |cell: &String| if cell.is_empty() { "empty".to_owned() } else { format!("`{cell}`") };
@@ -137,7 +132,6 @@ pub(super) static INVERTED_ZONE: Rule = Rule::note(
 );
 
 /// Notes with the local time in each inverted zone of the campaign or a planned row.
-#[must_use]
 pub fn check_inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> Vec<Finding> {
     let own = campaign.brief.timezone.as_deref().and_then(InvertedZone::from_name);
     let own = own.map(|zone| inverted_zone_finding(&zone, "", now).at(campaign.places.locate_key("timezone")));

@@ -162,7 +162,6 @@ static ACCOUNT: &[&Rule] = &[
 ];
 
 /// All rules, in groups.
-#[must_use]
 pub fn rule_groups() -> Vec<RuleGroup> {
     let here = [
         ("Campaigns and gateways", CAMPAIGN),
@@ -192,7 +191,6 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 ///
 /// Defaults never cause a finding, because the profile overrides them
 /// ([`DeliverySettings::with_profile_limits`](campaign_manifest::DeliverySettings::with_profile_limits)).
-#[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
         environment::check_batch_limit,
@@ -211,7 +209,6 @@ pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Find
 }
 
 /// Collects notes about a campaign and, if it was surveyed, about its list: facts that are not mistakes.
-#[must_use]
 pub fn collect_notes(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -246,7 +243,6 @@ const TEXT_CHECKS: [fn(&NamedTemplate) -> Vec<TextProblem>; 10] = [
 ];
 
 /// Findings about the texts, constants and links of a campaign, each with its location.
-#[must_use]
 pub fn check_texts(campaign: &Campaign) -> Vec<Finding> {
     let brief = &campaign.brief;
     let texts = collect_texts(campaign);
@@ -286,7 +282,6 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
 }
 
 /// Findings about included texts, given by name and source.
-#[must_use]
 pub fn check_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec<Finding> {
     let texts = includes
         .iter()
@@ -298,7 +293,6 @@ pub fn check_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec
 }
 
 /// Findings about the texts of a single, complete message.
-#[must_use]
 pub fn check_message(content: &MessageContent<Cow<'_, str>>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for stage in &content.stages {

@@ -24,7 +24,6 @@ pub(super) static CHANGED_ROW: Rule = Rule::warning(
 
 /// A warning about rows that are skipped because their number already got a message for a row that is no longer in the
 /// list.
-#[must_use]
 pub fn check_changed_rows(survey: &Survey) -> Option<Finding> {
     let mut sets = survey.left_out.sets();
     let (.., rows) = sets.find(|(state, reason, _)| *state == RowState::Skipped && *reason == MIGHT_BE_SENT)?;
@@ -58,7 +57,6 @@ pub(super) static DIFFERING_DUPLICATES: Rule = Rule::warning(
 
 /// A warning about skipped duplicate rows whose message differs from the message for the first row with the same
 /// number.
-#[must_use]
 pub fn check_differing_duplicates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
     let finding = duplicates_finding(&survey.differing_duplicates)?;
     let place =
@@ -124,7 +122,6 @@ pub(super) static CONSENT_DATE: Rule = Rule::warning(
 );
 
 /// A warning about consents without a readable date.
-#[must_use]
 pub fn check_consent_dates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
     let rows = &survey.undated_consents;
     if rows.is_empty() {
@@ -142,7 +139,6 @@ pub fn check_consent_dates(survey: &Survey, campaign: &Campaign) -> Option<Findi
 }
 
 /// An error if consent is required, but no key says where it is recorded.
-#[must_use]
 pub fn check_consent_source(campaign: &Campaign, profile: Option<&Profile>) -> Option<Finding> {
     if campaign.consent.is_some() || campaign.gaps.recipients || !campaign.needs_consent(profile) {
         return None;
@@ -183,7 +179,6 @@ pub(super) static OPTED_OUT_ROWS: Rule = Rule::warning(
 /// A warning for each column that marks planned recipients as opted out.
 ///
 /// Service messages cause no warnings, because opt-outs do not block them.
-#[must_use]
 pub fn check_opted_out_rows(survey: &Survey, brief: &CampaignBrief) -> Vec<Finding> {
     let columns = survey.opted_out.iter().filter(|cells| !cells.rows.is_empty() && brief.purpose.is_marketing());
     columns.map(|cells| opted_out_finding(cells, brief.condition.as_ref())).collect()
@@ -251,7 +246,6 @@ pub(super) static LANDLINE: Rule = Rule::warning(
 );
 
 /// A warning about planned rows with landline numbers, with a row count and the first few rows.
-#[must_use]
 pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     let rows = &survey.landlines;
     let what = if rows.len() == 1 { "has a landline or service number" } else { "have landline or service numbers" };
@@ -275,7 +269,6 @@ pub(super) static OVER_LIMITS: Rule = Rule::warning(
 );
 
 /// Findings if the messages for `rows` alone exceed a limit, not counting what the edition has already used.
-#[must_use]
 pub fn check_limits(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -305,7 +298,6 @@ pub fn check_limits(
 }
 
 /// A warning if the list has more recipients than the limit allows, for use when the messages cannot be prepared.
-#[must_use]
 pub fn check_list_limit(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
     let people = survey.count_planned();
     let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;

@@ -115,7 +115,6 @@ pub(super) static INVALID_ROW: Rule = Rule::warning(
 /// Warnings about invalid rows, one per reason, most frequent first; together they name at most 20 rows.
 ///
 /// If a text cannot be rendered for a row, the finding points to the part of the text that fails.
-#[must_use]
 pub fn check_invalid_rows(survey: &Survey) -> Vec<Finding> {
     invalid_row_findings(&survey.left_out, &survey.failing)
 }
@@ -254,7 +253,6 @@ const MAX_NAMED_REASONS: usize = 5;
 
 /// A warning that no row gets a message, with the reasons. `None` if a row gets a message, if the list is empty, or
 /// with `empty: ok`.
-#[must_use]
 pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
     if survey.recipients == 0 || survey.count_planned() > 0 || brief.may_be_empty {
         return None;

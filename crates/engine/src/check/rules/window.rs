@@ -153,7 +153,6 @@ fn until_near_finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) 
 }
 
 /// An error if `until` has already passed, because the run would skip all recipients.
-#[must_use]
 pub fn check_until_over(campaign: &Campaign, now: Timestamp) -> Option<Finding> {
     let until = campaign.deadline().filter(|until| *until <= now)?;
     let time = until.to_zoned(campaign.home_zone()).strftime("%Y-%m-%d %H:%M").to_string();
@@ -361,7 +360,6 @@ struct NightRecipients {
 
 /// A finding about marketing messages that would reach recipients at night because no window is set. The caller turns
 /// the finding into a note if a campaign without a schedule is only checked.
-#[must_use]
 pub fn check_night(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -481,7 +479,6 @@ pub(super) static SEVERAL_ZONES: Rule = Rule::note(
 );
 
 /// A note that the window uses the campaign's time zone for recipients whose number does not indicate a time zone.
-#[must_use]
 pub fn check_several_zones(
     campaign: &Campaign,
     profile: Option<&Profile>,

@@ -136,7 +136,6 @@ const MAX_NAMED: usize = 5;
 
 /// Findings about characters that make SMS longer, most expensive first, with the extra cost if the profile has a
 /// price.
-#[must_use]
 pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: Option<&Profile>) -> Vec<Finding> {
     let mut costly: Vec<_> = survey.costly.iter().collect();
     costly.sort_by_key(|(_, costly)| Reverse(costly.extra_parts));
@@ -310,7 +309,6 @@ const NAMES: [&str; 12] =
     ["name", "ім'я", "ім’я", "імя", "имя", "піб", "фио", "vorname", "prénom", "prenom", "nombre", "imię"];
 
 /// A note that all recipients get the same message although the list has names.
-#[must_use]
 pub(super) fn check_constant_message(survey: &Survey, kind: OperationKind) -> Option<Finding> {
     if kind.is_single() || survey.columns.iter().any(|column| column.is_used) || survey.count_planned() < 2 {
         return None;

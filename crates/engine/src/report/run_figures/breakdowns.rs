@@ -59,7 +59,6 @@ impl ReasonCounts {
     }
 
     /// The reasons, most frequent first; equally frequent reasons are sorted by state and then alphabetically.
-    #[must_use]
     pub fn most_frequent(&self) -> Vec<ReasonCount<'_>> {
         let counts = self.counts.iter();
         let mut most: Vec<ReasonCount<'_>> =
@@ -69,13 +68,11 @@ impl ReasonCounts {
     }
 
     /// How many rows have reasons that are not listed separately.
-    #[must_use]
     pub fn others(&self) -> u64 {
         self.others
     }
 
     /// How many rows were added, with any reason.
-    #[must_use]
     pub fn count_rows(&self) -> u64 {
         self.others + self.counts.values().sum::<u64>()
     }
@@ -94,14 +91,12 @@ pub struct FallbackChainFigure {
 
 impl FallbackChainFigure {
     /// How many messages with a reported channel reached a position in the chain or went beyond it.
-    #[must_use]
     pub fn count_reached(&self, place: u8) -> u64 {
         let behind = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
         behind.map(|(_, counts)| counts.total()).sum()
     }
 
     /// How many messages have no reported channel.
-    #[must_use]
     pub fn count_unknown(&self) -> u64 {
         self.places.get(&None).map_or(0, StateCounts::total)
     }
@@ -182,7 +177,6 @@ impl RequestFigures {
 
     /// The time within which `of_100` percent of the requests were answered, including the wait for the rate limit.
     /// `None` if there are no answers.
-    #[must_use]
     pub fn answer_quantile(&self, of_100: u8) -> Option<Duration> {
         let share = f64::from(of_100) / 100.0;
         (!self.answers.is_empty()).then(|| Duration::from_millis(self.answers.value_at_quantile(share)))
@@ -286,13 +280,11 @@ impl<K: Ord + Clone> Timeline<K> {
     }
 
     /// The period that a point covers, in seconds.
-    #[must_use]
     pub fn point_seconds(&self) -> i64 {
         POINT_SECONDS.get(usize::from(self.length)).copied().unwrap_or(POINT_SECONDS[POINT_SECONDS.len() - 1])
     }
 
     /// How many points there are from the first to the last, including empty points.
-    #[must_use]
     pub fn count_points(&self) -> i64 {
         let (first, last) = (self.points.keys().next(), self.points.keys().next_back());
         first.zip(last).map_or(0, |(first, last)| last - first + 1)
@@ -319,7 +311,6 @@ impl<K: Ord + Clone> Timeline<K> {
     }
 
     /// The start of the first point and the end of the last. `None` if the timeline is empty.
-    #[must_use]
     pub fn bounds(&self) -> Option<(Timestamp, Timestamp)> {
         let (first, last) = (self.points.keys().next()?, self.points.keys().next_back()?);
         Some((self.point_start(*first), self.point_start(last + 1)))
@@ -339,7 +330,6 @@ impl<K: Ord + Clone> Timeline<K> {
     }
 
     /// The total of each kind that occurs.
-    #[must_use]
     pub fn sum_by_kind(&self) -> Vec<(K, u64)> {
         let mut kinds: BTreeMap<&K, u64> = BTreeMap::new();
         for counts in self.points.values() {
@@ -349,7 +339,6 @@ impl<K: Ord + Clone> Timeline<K> {
     }
 
     /// The total of all kinds in each of the last `points` points, oldest first.
-    #[must_use]
     pub fn latest_counts(&self, points: usize) -> Vec<u64> {
         let Some(last) = self.points.keys().next_back().copied() else { return Vec::new() };
         let wanted = i64::try_from(points).unwrap_or(MAX_POINTS).min(self.count_points());

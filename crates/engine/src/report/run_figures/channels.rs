@@ -85,32 +85,27 @@ impl DeliveryTimes {
     }
 
     /// How many messages have a time.
-    #[must_use]
     pub fn count_messages(&self) -> u64 {
         self.times.len()
     }
 
     /// How many delivery times are upper bounds, because the gateway reported only that the message was read, or no
     /// time.
-    #[must_use]
     pub fn at_latest(&self) -> u64 {
         self.at_latest
     }
 
     /// How many delivered messages have no delivery time, because the reported time cannot be right.
-    #[must_use]
     pub fn uncertain(&self) -> u64 {
         self.uncertain
     }
 
     /// The time within which half of the messages were delivered. `None` if no delivery times are known.
-    #[must_use]
     pub fn median(&self) -> Option<Duration> {
         self.quantile(0.5)
     }
 
     /// The time within which 95 % of the messages were delivered. `None` if no delivery times are known.
-    #[must_use]
     pub fn p95(&self) -> Option<Duration> {
         self.quantile(0.95)
     }
@@ -178,13 +173,11 @@ impl ChannelFigures {
     }
 
     /// How many messages were delivered only in part.
-    #[must_use]
     pub fn count_partial(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.in_part).sum()
     }
 
     /// How many delivered messages have no delivery time, because the reported time cannot be right.
-    #[must_use]
     pub fn count_uncertain_times(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
@@ -196,7 +189,6 @@ impl ChannelFigures {
     }
 
     /// The figures as JSON, by channel name; `unknown` for messages without a reported channel.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         let figure = |ChannelFigure { counts, read, in_part, times }: &ChannelFigure| {
@@ -218,7 +210,6 @@ impl ChannelFigures {
     }
 
     /// The figures as text, one line per channel.
-    #[must_use]
     pub fn format_lines(&self) -> Vec<String> {
         let line = |(channel, figure): (Option<Channel>, &ChannelFigure)| {
             let ChannelFigure { counts, read, in_part, times } = figure;

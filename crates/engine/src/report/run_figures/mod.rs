@@ -244,7 +244,6 @@ fn find_failure_reason(record: &RowRecord) -> &str {
 
 impl RunFigures {
     /// The figures as JSON, without phone numbers.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let terms = self.terms.as_ref();
         json!({

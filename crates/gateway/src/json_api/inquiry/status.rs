@@ -55,13 +55,11 @@ struct StatusPayload<'a> {
 
 impl AskStatus {
     /// An inquiry by our identifier, parsed from text. `None` if the text cannot be one of our identifiers.
-    #[must_use]
     pub fn from_own_id(written: &str) -> Option<Self> {
         parse_id(written).map(AskStatus::Id)
     }
 
     /// An inquiry by the gateway's identifier, exactly as written. `None` if the text is blank.
-    #[must_use]
     pub fn from_gateway_id(written: &str) -> Option<Self> {
         // A number with leading zeros is a text, which must stay as it is.
         let plain = parse_id(written).filter(|number| number.to_string() == written).map(MessageId::get);
@@ -70,7 +68,6 @@ impl AskStatus {
     }
 
     /// Our identifier, if the inquiry uses it.
-    #[must_use]
     pub fn own_id(&self) -> Option<GatewayMessageId> {
         match self {
             AskStatus::Id(id) => Some(GatewayMessageId::Number(id.get())),
@@ -79,7 +76,6 @@ impl AskStatus {
     }
 
     /// The gateway's identifier, if the inquiry uses it.
-    #[must_use]
     pub fn gateway_id(&self) -> Option<GatewayMessageId> {
         match self {
             AskStatus::Id(_) => None,

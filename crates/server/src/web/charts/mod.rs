@@ -38,7 +38,6 @@ impl Length {
 
     /// Returns the start and the length of a range given as fractions from 0 to 1; the length is at least one
     /// thousandth.
-    #[must_use]
     pub fn from_range(low: f64, high: f64) -> (Self, Self) {
         let thousandths = |share: f64| (share.clamp(0.0, 1.0) * 1_000.0).round() as u32;
         let from = thousandths(low).min(999);
@@ -84,7 +83,6 @@ pub struct BarSegment {
 
 impl Bar {
     /// Creates a bar of zero length for a value; [`scale_bars`] sets the length.
-    #[must_use]
     pub fn new(label: impl Into<String>, value: u64, class: &'static str) -> Self {
         Self {
             label: label.into(),
@@ -124,7 +122,6 @@ impl Bar {
 }
 
 /// Scales bars so that the full chart length stands for `whole`, or for the largest value if `whole` is `None`.
-#[must_use]
 pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
     let whole = whole.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
     bars.into_iter().map(|bar| Bar { length: Length::from_share(bar.value, whole), ..bar }).collect()
@@ -156,7 +153,6 @@ pub struct Cascade {
 const FALLBACK_CLASS: &str = "fell";
 
 /// Draws the steps of a cascade. The first step is as long as the chart.
-#[must_use]
 pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
     let whole = steps.first().map_or(0, count_reached);
     let mut begins = 0_u64;
@@ -208,7 +204,6 @@ pub struct CalendarDay {
 }
 
 /// Builds a calendar of `days` days that starts at `from`; `due` maps each day to the occurrences on that day.
-#[must_use]
 pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> CalendarView {
     let blank = usize::try_from(from.weekday().since(Weekday::Monday)).unwrap_or_default();
     let mut cells: Vec<Option<CalendarDay>> = (0..blank).map(|_| None).collect();
@@ -285,7 +280,6 @@ struct AxisMark {
 const FILLED: u32 = 680;
 
 /// Draws a column chart; `write` formats the numbers along the axis.
-#[must_use]
 pub fn draw_columns(input: ColumnInput, write: impl Fn(u64) -> String) -> ColumnChart {
     let ColumnInput { series, columns } = input;
     let total = |values: &[u64]| values.iter().fold(0_u64, |sum, value| sum.saturating_add(*value));

@@ -77,7 +77,6 @@ pub struct Series {
 }
 
 /// Draws a stacked area chart; `write` formats the numbers along the axis.
-#[must_use]
 pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> StackChart {
     let points = input.points.max(1);
     let mut below = vec![0_u64; points];

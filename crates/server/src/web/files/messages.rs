@@ -253,7 +253,6 @@ type Fallbacks = Vec<PhoneView>;
 
 impl PhoneView {
     /// Builds one view for each channel of a message; `hide` is the recipient's phone number if it must be masked.
-    #[must_use]
     pub fn from_content(content: &MessageContent<MarkedText>, hide: Option<Phone>) -> Fallbacks {
         let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
         stages.map(|(index, stage)| Self::from_stage(stage, index + 1, of, hide)).collect()
@@ -440,7 +439,6 @@ impl FindingView {
     }
 
     /// Creates the view of a finding.
-    #[must_use]
     pub fn from_finding(finding: &Finding) -> Self {
         let place = finding.place.as_ref();
         Self {

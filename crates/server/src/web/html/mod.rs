@@ -146,7 +146,6 @@ fn render_with(
 }
 
 /// Escapes a value as JSON for embedding in a page. The output cannot close the HTML element that contains it.
-#[must_use]
 pub fn embed_json(value: &serde_json::Value) -> String {
     let escaped = |c: char| match c {
         '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
@@ -272,13 +271,11 @@ pub static ASSETS: [Asset; 3] = [
 
 impl Asset {
     /// The asset's file name below `/static/`, which contains a hash of the asset's content.
-    #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}-{}.{}", self.stem, *self.hash, self.ending)
     }
 
     /// The asset's path in URLs.
-    #[must_use]
     pub fn url_path(&self) -> String {
         format!("/static/{}", self.file_name())
     }

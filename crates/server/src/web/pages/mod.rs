@@ -91,7 +91,6 @@ pub struct Pages {
 
 impl Pages {
     /// Creates the pages of a server; `published` is the server's public origin if the server is behind a proxy.
-    #[must_use]
     pub fn new(
         adapters: Adapters,
         run_list: Arc<RunListCache>,

@@ -191,7 +191,6 @@ pub struct TestNumbers(BTreeSet<Phone>);
 
 impl TestNumbers {
     /// Allows tests to these phone numbers. Without phone numbers, no page offers a test.
-    #[must_use]
     pub fn new(numbers: BTreeSet<Phone>) -> Self {
         Self(numbers)
     }

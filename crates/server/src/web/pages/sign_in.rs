@@ -156,7 +156,6 @@ impl SignInPass {
 }
 
 /// Whether a name is valid: short, on one line, and without control characters.
-#[must_use]
 pub fn is_name(name: &str) -> bool {
     let length = name.chars().count();
     name.trim() == name
@@ -166,7 +165,6 @@ pub fn is_name(name: &str) -> bool {
 
 impl Visitors {
     /// Returns the sign-in file in a state folder.
-    #[must_use]
     pub fn in_state_folder(state: &Path) -> Self {
         Self { file: state.join("visitors.json"), lock: state.join("visitors.lock") }
     }
@@ -285,7 +283,6 @@ impl Visitors {
     }
 
     /// The path of the sign-in file, with which a damaged file can be removed.
-    #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }

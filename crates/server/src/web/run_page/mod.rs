@@ -79,7 +79,6 @@ impl RunPagePart {
     ];
 
     /// The name of the part; the HTML element of the part has the `id` `run-NAME`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             RunPagePart::Sentence => "sentence",
@@ -141,7 +140,6 @@ impl NumberView {
 
 impl RunPage<'_> {
     /// Builds the view of the run in this language.
-    #[must_use]
     pub fn to_view(&self, language: PageLanguage) -> RunPageView {
         let (words, run) = (PageWords::in_language(language), self.run());
         let figures = self.report.figures.as_ref();
@@ -336,7 +334,6 @@ impl RunPage<'_> {
     }
 
     /// Describes the progress of the run, and the remaining time or the estimated end.
-    #[must_use]
     pub fn describe_progress(&self, words: &PageWords) -> String {
         let (planned, processed) = self.count_planned_and_processed();
         let waiting = planned.saturating_sub(processed);

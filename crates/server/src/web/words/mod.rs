@@ -71,7 +71,6 @@ static WORDS: LazyLock<[PageWords; 2]> = LazyLock::new(|| PageLanguage::ALL.map(
 
 impl PageWords {
     /// The texts of a language.
-    #[must_use]
     pub fn in_language(language: PageLanguage) -> &'static Self {
         &WORDS[language as usize]
     }
@@ -83,13 +82,11 @@ impl PageWords {
     }
 
     /// The language.
-    #[must_use]
     pub fn language(&self) -> PageLanguage {
         self.language
     }
 
     /// The text for a key.
-    #[must_use]
     pub fn say<'w>(&'w self, key: &'w str) -> &'w str {
         match self.messages.get(key) {
             Some(Translation::Text(text)) => text,
@@ -100,13 +97,11 @@ impl PageWords {
     }
 
     /// The text for a key, with placeholders such as `{name}` replaced by these values.
-    #[must_use]
     pub fn say_with(&self, key: &str, values: &[(&str, &str)]) -> String {
         fill_placeholders(self.say(key), values)
     }
 
     /// The text for a key in the plural form of `count`, which fills `{count}`; `values` fill the other placeholders.
-    #[must_use]
     pub fn count(&self, key: &str, count: u64, values: &[(&str, &str)]) -> String {
         let text = match self.messages.get(key) {
             Some(Translation::Counted(forms)) => {
@@ -119,7 +114,6 @@ impl PageWords {
     }
 
     /// The translated name of an item, such as `item_name("state", "in_doubt")`; `None` if the item has no translation.
-    #[must_use]
     pub fn item_name(&self, kind: &str, word: &str) -> Option<&str> {
         match self.messages.get(&format!("{kind}.{word}")) {
             Some(Translation::Text(text)) => Some(text),
@@ -182,7 +176,6 @@ impl PageLanguage {
     pub const ALL: [PageLanguage; 2] = [PageLanguage::English, PageLanguage::Ukrainian];
 
     /// The code for the `lang` attribute of a page.
-    #[must_use]
     pub fn code(self) -> &'static str {
         match self {
             PageLanguage::English => "en",
@@ -192,7 +185,6 @@ impl PageLanguage {
 
     /// Returns the language that a browser prefers by `Accept-Language` (RFC 9110, 12.5.4), or English if no language
     /// matches.
-    #[must_use]
     pub fn from_accept_language(header: &str) -> Self {
         let wanted = |language: &Self| language_weight(header, language.code());
         let ranked = Self::ALL.into_iter().map(|language| (language, wanted(&language)));
@@ -205,7 +197,6 @@ impl PageLanguage {
     }
 
     /// Returns the language of a locale such as `uk_UA.UTF-8`, or English if no language matches.
-    #[must_use]
     pub fn from_locale(locale: &str) -> Self {
         let code = locale.split(['_', '-', '.', '@']).next().unwrap_or_default();
         Self::ALL.into_iter().find(|language| code.eq_ignore_ascii_case(language.code())).unwrap_or_default()
@@ -244,13 +235,11 @@ const FIRM: char = '\u{a0}';
 
 impl PageWords {
     /// Formats a number with thousands separators.
-    #[must_use]
     pub fn format_number(&self, number: u64) -> String {
         format_thousands(number).replace(' ', THIN)
     }
 
     /// Formats an amount of money, with the currency if it is known.
-    #[must_use]
     pub fn format_money(&self, amount: Amount, currency: Option<&str>) -> String {
         let amount = amount.trim_decimals().to_string().replace(' ', THIN).replace('-', "\u{2212}");
         let amount = match self.language() {
@@ -264,7 +253,6 @@ impl PageWords {
     }
 
     /// Formats a number with at most three decimal places.
-    #[must_use]
     pub fn format_decimal(&self, number: f64) -> String {
         let text = format!("{number:.3}");
         let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -275,7 +263,6 @@ impl PageWords {
     }
 
     /// Formats a duration in whole seconds, minutes, hours or days, such as `10 s` or `5 min`.
-    #[must_use]
     pub fn format_span(&self, seconds: u64) -> String {
         let (number, unit) = match seconds {
             0..60 => (seconds, self.say("time.s")),
@@ -290,7 +277,6 @@ impl PageWords {
     }
 
     /// Formats a duration in units that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
-    #[must_use]
     pub fn format_duration(&self, time: Duration) -> String {
         let seconds = time.as_secs();
         let (large, small) = match seconds {
@@ -311,7 +297,6 @@ impl PageWords {
     }
 
     /// Formats the maximum cost of messages, or names the channels without a price.
-    #[must_use]
     pub fn format_cost(&self, cost: &Cost, currency: Option<&str>) -> String {
         match cost {
             Cost::AtMost(amount) => self.format_money(*amount, currency),
@@ -332,7 +317,6 @@ const SHORT_MONTH: usize = 3;
 
 impl PageWords {
     /// Formats a day, such as `21 November 2026`.
-    #[must_use]
     pub fn format_day(&self, date: Date) -> String {
         let (day, month, year) = (date.day().to_string(), date.month().to_string(), date.year().to_string());
         let month = self.item_name("month", &month).unwrap_or_default();
@@ -340,7 +324,6 @@ impl PageWords {
     }
 
     /// Formats a day for an axis, such as `21 Nov`.
-    #[must_use]
     pub fn format_short_day(&self, date: Date) -> String {
         let month = date.month().to_string();
         let month: String = self.item_name("month", &month).unwrap_or_default().chars().take(SHORT_MONTH).collect();
@@ -348,34 +331,29 @@ impl PageWords {
     }
 
     /// Formats a time of day to the minute, in 24-hour form, such as `09:05`.
-    #[must_use]
     pub fn format_time(&self, time: Time) -> String {
         time.strftime("%H:%M").to_string()
     }
 
     /// Formats a moment to the minute in its time zone, such as `21 November 2026, 09:05`.
-    #[must_use]
     pub fn format_moment(&self, moment: &Zoned) -> String {
         let (day, time) = (self.format_day(moment.date()), self.format_time(moment.time()));
         self.say_with("moment.moment", &[("day", &day), ("time", &time)])
     }
 
     /// Formats a moment to the second in its time zone, such as `21 November 2026, 09:05:07`.
-    #[must_use]
     pub fn format_moment_with_seconds(&self, moment: &Zoned) -> String {
         let (day, time) = (self.format_day(moment.date()), moment.time().strftime("%H:%M:%S").to_string());
         self.say_with("moment.moment", &[("day", &day), ("time", &time)])
     }
 
     /// Formats a moment with the name of its time zone, such as `21 November 2026, 09:05 (Europe/Kyiv)`.
-    #[must_use]
     pub fn format_moment_in_zone(&self, moment: &Zoned) -> String {
         format!("{} ({})", self.format_moment(moment), zone_name(moment.time_zone()))
     }
 }
 
 /// The IANA name of a time zone, or `UTC` for every alias of UTC and for a zone without a name.
-#[must_use]
 pub fn zone_name(zone: &TimeZone) -> &str {
     match zone.iana_name() {
         None | Some("Etc/UTC" | "Etc/UCT" | "Etc/Universal" | "Etc/Zulu") => "UTC",
