@@ -603,7 +603,7 @@ impl ExposureWarnings {
         let name = quote_for_shell(folder);
         let repair = match access {
             FileAccess { is_shared_temporary: true, .. } => "choose your own folder with `--state-dir`".to_owned(),
-            // A group shares the folder.
+            // A group shares the folder, so only others lose access.
             FileAccess { gives_its_group: true, .. } => format!("run `chmod o= {name}`"),
             _ => format!("run `chmod 700 {name}`"),
         };

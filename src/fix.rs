@@ -182,12 +182,12 @@ fn add_difference(text: &mut StyledText, before: &str, after: &str) {
         let added = range(first.new_range().start, last.new_range().end);
         text.push(StyledLine::new([dim(format!("@@ -{removed} +{added} @@"))]).unbroken());
         for operation in group {
-            add_operation(text, &operation, &old, &new);
+            push_diff_operation(text, &operation, &old, &new);
         }
     }
 }
 
-fn add_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], new: &[&str]) {
+fn push_diff_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], new: &[&str]) {
     let (removed, added) = (&old[operation.old_range()], &new[operation.new_range()]);
     let mut push = |spans: Vec<Span>| text.push(StyledLine::new(spans).unbroken());
     if matches!(operation, DiffOp::Equal { .. }) {

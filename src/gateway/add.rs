@@ -165,11 +165,15 @@ impl ProfilePrompts<'_> {
             "How many messages does your provider allow per second or minute? Examples: 10/s, 600/min.\n\
              Limit, or press Enter for {DEFAULT_RATE}: "
         );
-        let rate = |text: &str| match text.parse() {
-            _ if text.is_empty() => Ok(DEFAULT_RATE.to_owned()),
-            Ok(Rate::Unlimited) if !local => Err("`unlimited` is only for a gateway on this machine".to_owned()),
-            Ok(_) => Ok(text.to_owned()),
-            Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
+        let rate = |text: &str| {
+            if text.is_empty() {
+                return Ok(DEFAULT_RATE.to_owned());
+            }
+            match text.parse() {
+                Ok(Rate::Unlimited) if !local => Err("`unlimited` is only for a gateway on this machine".to_owned()),
+                Ok(_) => Ok(text.to_owned()),
+                Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
+            }
         };
         self.ask_until_valid("--rate 10/s", given, &prompt, rate).await.map(Some)
     }

@@ -54,7 +54,7 @@ fn check_without_online_sends_no_requests() {
 }
 
 #[test]
-fn online_check_passes_on_unclear_answers_but_not_refused_keys() {
+fn online_check_accepts_unclear_answers_but_not_refused_keys() {
     for (answer, code, rule) in [
         (Answer::CloseRead, 0, "online-unknown"),
         (Answer::status(200), 0, "online-unknown"),

@@ -63,7 +63,7 @@ fn run_waits_for_the_next_day_until_a_stop_is_requested() {
     until("the run accepts the stop request", || sale.campaign(&["stop", "sale"]).code() == Some(0));
     assert_eq!(waits.finish().exits(5).json()["stopped"], "stop");
     assert_eq!(gateway.phones().len(), 4);
-    // A few seconds before midnight.
+    // A few seconds before midnight in Kyiv.
     sale.replace("sale.yaml", "per_day: 4", "per_day: 6");
     let over_midnight = start(&sale, &clock, "2027-03-01T21:59:54Z", &["run", "sale.yaml"]);
     over_midnight.finish().exits(0).says("`delivery.per_day` allows only 6 messages today");

@@ -62,7 +62,7 @@ fn suggested_commands_from_check_to_results_use_the_same_ledger() {
 }
 
 #[test]
-fn stopped_run_resumes_from_its_own_ledger() {
+fn suggested_commands_resume_a_run_from_its_own_ledger() {
     for json in ["", " --json"] {
         let _case = telling(format!("case: `{json}`"));
         let gateway = Gateway::accepting();

@@ -1,4 +1,4 @@
-//! Places that show figures, each compared with the figures of the results.
+//! Places that show figures, each compared with the figures in the results.
 
 use std::collections::BTreeMap;
 use std::fs;

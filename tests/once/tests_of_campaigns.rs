@@ -1,4 +1,4 @@
-//! `campaign test`: sends the message of a row to a test number, and leaves the campaign unchanged.
+//! `campaign test`: sends the message of a row to a test number and leaves the campaign unchanged.
 
 use serde_json::{Value, json};
 

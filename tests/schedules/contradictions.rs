@@ -1,5 +1,5 @@
-//! Schedules that contradict the window, `until`, the rate or `per_day`: `check` and `schedule add` judge them by
-//! their dates.
+//! Schedules that contradict the window, `until`, the rate or `per_day`: `check` and `schedule add` detect this from
+//! the dates on which the schedule would fire.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};

@@ -1,4 +1,4 @@
-//! Process of `campaign serve`: first output line, health checks, signals, exit codes.
+//! The process of `campaign serve`: first output line, health checks, signals and exit codes.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

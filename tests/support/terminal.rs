@@ -1,4 +1,4 @@
-//! Pseudo-terminal with a process: its display, and typed input.
+//! A pseudo-terminal that runs a process: what it displays, and the input typed into it.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};

@@ -48,7 +48,7 @@ fn three_requests_in_doubt_in_a_row_stop_all_senders() {
     let worker = start_worker(&sale);
     let finished = sale.run(&["--shared"]).exits(5);
     assert!(finished.told().contains("requests in a row are in doubt"), "{}", finished.told());
-    // Another request might be on its way when the third one is seen.
+    // Another request might already be on its way when the third one turns out to be in doubt.
     let doubtful = gateway.sends().len() - 2;
     assert!((3..=4).contains(&doubtful), "{doubtful}");
     drop(stop_worker(worker));

@@ -1,4 +1,4 @@
-//! Queries and requests that every ledger answers with the methods of its port.
+//! Queries and requests that use only the methods of the ledger port, so they work with every ledger.
 
 use roaring::RoaringBitmap;
 

@@ -218,26 +218,26 @@ pub(crate) fn is_inquiry_account(name: &str) -> bool {
 }
 
 impl InquiryRateLimit {
-    /// Takes a slot for one inquiry at `now`, if the inquiry can leave within `longest`.
+    /// Takes a slot for one inquiry at `now`, if the inquiry can leave within `longest_wait`.
     ///
     /// `rate` is the account's rate. With `None`, only waits that the gateway requested apply.
-    pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest: Duration) -> (Self, SlotPermit) {
+    pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest_wait: Duration) -> (Self, SlotPermit) {
         let sent_at = self.last_message_at().min(now);
         let inquiries = self.inquiries.rebase_to(now);
         if rate.is_some() && inquiries.next_free > now {
             return (self, SlotPermit::Later(duration_from_micros(inquiries.next_free - now)));
         }
         let reservation = self.account.reserve(now, 1, rate);
-        if reservation.wait.time > longest {
+        if reservation.wait.time > longest_wait {
             return (self, SlotPermit::Later(reservation.wait.time));
         }
         let Some(rate) = rate else {
-            let turn = SlotPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
-            return (Self { account: reservation.rate_limit, ..self }, turn);
+            let permit = SlotPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
+            return (Self { account: reservation.rate_limit, ..self }, permit);
         };
         let rate = rate * self.account.share_at(now);
-        let sends = now - sent_at < SENDING_PERIOD.max(slot_length(SENDING_MESSAGES, rate));
-        let share = if sends { INQUIRY_SHARE } else { 1.0 };
+        let is_sending = now - sent_at < SENDING_PERIOD.max(slot_length(SENDING_MESSAGES, rate));
+        let share = if is_sending { INQUIRY_SHARE } else { 1.0 };
         let next = slot_length(1, rate * share);
         let inquiries = AccountRateLimit {
             next_free: now + next,

@@ -316,9 +316,14 @@ pub trait ShardStore: Send + Sync {
     /// Registers a worker for a run. `None` if the run is not sharded.
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>>;
 
-    /// Draws a shard of at most `rows` rows. With `looks`, the ledger first takes over the shards of ended workers and
-    /// puts the open intents of these shards in doubt.
-    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw>;
+    /// Draws a shard of at most `rows` rows. With `takes_abandoned`, the ledger first takes over the shards of ended
+    /// workers and puts the open intents of these shards in doubt.
+    fn draw_shard<'a>(
+        &'a self,
+        worker: &'a ShardWorker,
+        rows: u32,
+        takes_abandoned: bool,
+    ) -> LedgerFuture<'a, ShardDraw>;
 }
 
 impl ShardWorker {

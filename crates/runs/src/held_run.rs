@@ -240,7 +240,7 @@ pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, E
         sleep(POLL_INTERVAL).await;
     };
     let lock = HeldRun::lock_for_run(adapters, &now).await?;
-    // Under the lock, so that only one of two concurrent calls cancels it.
+    // Under the lock, so that only one of two concurrent calls cancels the run.
     let now = reload_run(ledger, now.key).await?;
     if now.progress != RunProgress::Open {
         return Err(Error::NothingToCancel { run: now.name() });

@@ -379,7 +379,8 @@ impl OptOutTerms {
     }
 }
 
-/// Adds a phone number to the suppression list. If the number is already on the list, the additions say since when.
+/// Adds a phone number to the suppression list. If the number is already on the list, the additions contain the time at
+/// which it was added.
 ///
 /// # Errors
 /// If the ledger cannot be written.

@@ -108,7 +108,7 @@ impl WebhookReceiver {
     }
 
     /// Whether `mac` is the signature of the account's own webhook address.
-    pub fn is_account_path(&self, mac: &str) -> bool {
+    pub fn is_account_mac(&self, mac: &str) -> bool {
         self.secrets.verify_notice(mac)
     }
 

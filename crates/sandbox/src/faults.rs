@@ -40,7 +40,7 @@ impl Default for EnvelopeFaults<'_> {
 /// Decides which faults apply to an envelope, and to the port before the next envelope.
 pub(crate) fn decide_envelope_faults<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> EnvelopeFaults<'a> {
     let mut faults = EnvelopeFaults::default();
-    for (chance, fault) in faults_with_chances(scenario) {
+    for (chance, fault) in faults_with_draws(scenario) {
         // The asynchronous answer has no items (contract 4.2), so item faults do not apply.
         let about_items = matches!(fault.effect, FaultEffect::Reordered | FaultEffect::Missing | FaultEffect::Foreign);
         let is_visible = facts.endpoint == Endpoint::Sync || !about_items;
@@ -76,7 +76,7 @@ fn find_message_effect<'a, T>(
     facts: MessageFacts,
     wanted: impl Fn(&'a FaultEffect) -> Option<T>,
 ) -> Option<T> {
-    faults_with_chances(scenario).find_map(|(chance, fault)| {
+    faults_with_draws(scenario).find_map(|(chance, fault)| {
         let effect = wanted(&fault.effect)?;
         fault.when.applies_to_message(chance, facts).then_some(effect)
     })
@@ -88,7 +88,7 @@ fn find_message_effect<'a, T>(
 /// apply.
 pub(crate) fn decide_port_behaviour(scenario: &Scenario, envelope: u64) -> (PortBehaviour, Option<&'static str>) {
     let facts = EnvelopeFacts { phones: &[], envelope, endpoint: Endpoint::Sync };
-    let found = faults_with_chances(scenario).find_map(|(chance, fault)| {
+    let found = faults_with_draws(scenario).find_map(|(chance, fault)| {
         let behaviour = match fault.effect {
             FaultEffect::Refused(duration) => PortBehaviour::Refuse(duration),
             FaultEffect::Closed => PortBehaviour::Close,
@@ -101,7 +101,7 @@ pub(crate) fn decide_port_behaviour(scenario: &Scenario, envelope: u64) -> (Port
 }
 
 /// Every fault with its random draw.
-fn faults_with_chances(scenario: &Scenario) -> impl Iterator<Item = (RandomDraw, &ScenarioFault)> {
+fn faults_with_draws(scenario: &Scenario) -> impl Iterator<Item = (RandomDraw, &ScenarioFault)> {
     (FIRST_DECISION..)
         .zip(&scenario.faults)
         .map(|(decision, fault)| (RandomDraw { seed: scenario.seed, decision }, fault))

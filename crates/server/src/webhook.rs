@@ -111,7 +111,7 @@ async fn post_account_notice(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if !state.receiver.is_account_path(&mac) {
+    if !state.receiver.is_account_mac(&mac) {
         return state.reject_forged(peer, &headers);
     }
     if let Some(challenge) = headers.get(WEBHOOK_TEST_HEADER) {

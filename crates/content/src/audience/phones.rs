@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn every_region_has_example_mobiles() {
+    fn regions_have_example_mobile_numbers() {
         for code in ["UA", "PL", "US", "GB", "KZ"] {
             let home: Region = code.parse().unwrap();
             let examples: Vec<Phone> = example_mobiles(Some(home)).take(50).collect();

@@ -322,9 +322,9 @@ impl<'s> SlipFinder<'s> {
         let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
         if written == "!" {
             // In `{{ name! }}`, the `!` is not a negation.
-            let is_denial =
+            let is_negation =
                 pieces.get(at + 1).is_some_and(|next| next.kind == PieceKind::Word || self.source_of(next) == "(");
-            if !is_denial {
+            if !is_negation {
                 return;
             }
             let instead = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };

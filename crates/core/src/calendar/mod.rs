@@ -107,8 +107,8 @@ pub struct Occurrences<'s> {
 
 impl<'s> Occurrences<'s> {
     pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
-        // No earlier local time can resolve to a later moment, because an ambiguous local time resolves to the first of
-        // its two moments.
+        // No earlier local time can resolve to a later moment: an ambiguous local time resolves to the first of its two
+        // moments, and a skipped one to the moment of the clock change.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }
     }

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn help_quotes_cells_as_they_appear_in_the_list() {
+    fn help_names_missing_languages_and_empty_cells() {
         assert!(column(&["uk-UA", "en-GB"]).format_help().starts_with("add `en-GB` and `uk-UA` under `texts`"));
         assert!(column(&[""]).format_help().starts_with("fill in the empty cells in `language`"));
         assert!(column(&["", "pl"]).format_help().contains("some cells are empty"));

@@ -100,7 +100,9 @@ impl GateTurn<'_> {
 impl RateCredit {
     /// A credit of `micros` microseconds, which can grow to more than an hour.
     fn with_credit(micros: u32) -> Self {
-        let quota = Quota::with_period(Duration::from_micros(1)).expect("not nothing").allow_burst(NonZeroU32::MAX);
+        let quota = Quota::with_period(Duration::from_micros(1))
+            .expect("a period that is not zero")
+            .allow_burst(NonZeroU32::MAX);
         // A limiter starts full.
         let limiter = RateLimiter::direct_with_clock(quota, RuntimeClock(Instant::now()));
         let taken = NonZeroU32::new(u32::MAX - micros).map(|used| limiter.check_n(used));

@@ -86,7 +86,7 @@ pub async fn load_pending(
     while let Some(envelope) = envelopes.next_envelope().await? {
         for sent in &envelope.rows {
             let order = events.find_order(sent.row, envelope.envelope);
-            // The last message of a row counts. A retry that was not sent does not.
+            // Only the last message of a row counts. A retry that was not sent does not count.
             let last =
                 snapshot.states.last_attempt(sent.row).and_then(|last| events.find_order(sent.row, last.envelope));
             if last == order

@@ -136,7 +136,7 @@ fn read_identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreem
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
     let mut left = most;
-    // Rows before a damaged row count.
+    // Reading stops at the first damaged row; the rows before it count.
     while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
         left -= 1;
         let id = record.get(1).and_then(|id| clean_cell(std::str::from_utf8(id).ok()?).parse().ok());

@@ -1,5 +1,5 @@
 //! Status of runs: counts, the next step for the operator, and the report of one run with its figures, approvals and
-//! budget. It contains no phone numbers.
+//! budget. The report contains no phone numbers.
 
 use std::fmt;
 use std::time::Duration;

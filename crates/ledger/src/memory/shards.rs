@@ -88,7 +88,7 @@ impl LedgerContents {
         &mut self,
         now: i64,
         worker: &ShardWorker,
-        (rows, looks): (u32, bool),
+        (rows, takes_abandoned): (u32, bool),
         is_there: impl Fn(u32) -> bool,
     ) -> Result<ShardDraw, LedgerError> {
         let (at, Lease { run, epoch, .. }) = (timestamp_from_micros(now)?, worker.lease);
@@ -99,7 +99,7 @@ impl LedgerContents {
             DrawReadiness::NoMore => return Ok(ShardDraw::Ended),
         }
         let is_left = |share: &DrawnShard| {
-            looks
+            takes_abandoned
                 && share.epoch.is_some_and(|had| had != epoch)
                 && (share.place == worker.place || !is_there(share.place))
         };
@@ -168,10 +168,15 @@ impl ShardStore for MemoryLedger {
         })
     }
 
-    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
+    fn draw_shard<'a>(
+        &'a self,
+        worker: &'a ShardWorker,
+        rows: u32,
+        takes_abandoned: bool,
+    ) -> LedgerFuture<'a, ShardDraw> {
         self.write_contents(move |contents, now| {
             let run = contents.stored_run(worker.lease.run)?.run.clone();
-            contents.draw_shard(now, worker, (rows, looks), |place| self.is_place_taken(&run, place))
+            contents.draw_shard(now, worker, (rows, takes_abandoned), |place| self.is_place_taken(&run, place))
         })
     }
 }

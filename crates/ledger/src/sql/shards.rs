@@ -41,10 +41,16 @@ impl ShardStore for Adapter {
         })
     }
 
-    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
+    fn draw_shard<'a>(
+        &'a self,
+        worker: &'a ShardWorker,
+        rows: u32,
+        takes_abandoned: bool,
+    ) -> LedgerFuture<'a, ShardDraw> {
         Box::pin(async move {
             let ShardWorker { lease, sharding, place, name: by, .. } = worker;
-            let (vacant, locks) = if looks { Some(self.lock_abandoned_places(worker).await?) } else { None }.unzip();
+            let (vacant, locks) =
+                if takes_abandoned { Some(self.lock_abandoned_places(worker).await?) } else { None }.unzip();
             let proof = self.lock_proof(lease.epoch, locks.as_deref().unwrap_or_default());
             let draw =
                 ShardRequest { lease: *lease, sharding: *sharding, place: *place, by: by.clone(), rows, vacant, proof };

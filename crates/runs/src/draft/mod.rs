@@ -1,4 +1,5 @@
-//! Drafts of new campaigns, for an existing list, a sample list or an example, and of gateway profiles.
+//! Drafts of gateway profiles and of new campaigns. A campaign is drafted for an existing list, a sample list or an
+//! example.
 //!
 //! A draft never overwrites a file, and either all of its files are written or none. A new profile is added to an
 //! existing gateway file, and a `gateway` line to an existing campaign file; the rest of these files stays unchanged.

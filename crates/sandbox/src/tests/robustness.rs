@@ -145,10 +145,10 @@ fn nested_values(body: &mut Value) -> Vec<&mut Value> {
     found
 }
 
-/// A request with slips in it.
-fn apply_mutations(mut body: Value, slips: &[Mutation]) -> Vec<u8> {
-    for slip in slips {
-        if let Mutation::Replaced(place, value) = slip {
+/// Applies the mutations to a request and returns the resulting bytes, which might not be valid JSON.
+fn apply_mutations(mut body: Value, mutations: &[Mutation]) -> Vec<u8> {
+    for mutation in mutations {
+        if let Mutation::Replaced(place, value) = mutation {
             let mut values = nested_values(&mut body);
             if !values.is_empty() {
                 let place = place.index(values.len());
@@ -157,9 +157,9 @@ fn apply_mutations(mut body: Value, slips: &[Mutation]) -> Vec<u8> {
         }
     }
     let mut bytes = body.to_string().into_bytes();
-    for slip in slips {
+    for mutation in mutations {
         let place = |place: &Index| if bytes.is_empty() { 0 } else { place.index(bytes.len()) };
-        match slip {
+        match mutation {
             Mutation::Byte(at, byte) => {
                 let at = place(at);
                 bytes.splice(at..(at + 1).min(bytes.len()), [*byte]);

@@ -82,8 +82,11 @@ impl DaemonState {
             self.check_schedule(memory, active, now).await?;
             memory.checked_at = Some(now);
         }
-        if memory.damage.is_none() && !std::mem::replace(&mut memory.resume_checked, true) && memory.running.is_none() {
-            self.resume_interrupted_run(memory, active, now).await?;
+        if memory.damage.is_none() && !memory.resume_checked {
+            memory.resume_checked = true;
+            if memory.running.is_none() {
+                self.resume_interrupted_run(memory, active, now).await?;
+            }
         }
         let Some(schedule) = memory.schedule.clone() else { return Ok(self.daemon.refresh) };
         let due = find_due(&schedule, memory.handled, now, schedule.max_delay());

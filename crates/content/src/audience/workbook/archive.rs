@@ -418,7 +418,7 @@ mod budget_tests {
     use super::*;
 
     #[test]
-    fn short_text_uses_the_smallest_allocation() {
+    fn text_size_is_the_size_of_its_allocation() {
         assert_eq!([text_size(0), text_size(24), text_size(25), text_size(1000)], [56, 56, 72, 1032]);
     }
 

@@ -143,22 +143,26 @@ impl ShardStore for ProcessLedger {
         })
     }
 
-    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
+    fn draw_shard<'a>(
+        &'a self,
+        worker: &'a ShardWorker,
+        rows: u32,
+        takes_abandoned: bool,
+    ) -> LedgerFuture<'a, ShardDraw> {
         Box::pin(async move {
-            let (shut, taken) = if looks { Some(self.take_abandoned(worker).await?) } else { None }.unzip();
+            let abandoned = if takes_abandoned { Some(self.take_abandoned(worker).await?) } else { None };
+            let (shut, taken) = abandoned.unzip();
             if !self.renew_if_lost(worker.lease.epoch).await? {
                 return Ok(ShardDraw::Ended);
             }
             self.write(|disk, now| {
                 // The process may have slept since it checked.
-                let own = self
-                    .leases
-                    .find_place(worker.lease.epoch)
-                    .is_some_and(|(place, by)| disk.places.is_held_by(place, by));
-                let mut taken = taken.iter().flatten();
-                match own && taken.all(|sitting| sitting.is_still_held(&disk.places)) {
-                    true => disk.draw_share(now, (worker, rows), shut.as_deref(), self.mistake),
-                    false => Ok(ShardDraw::Ended),
+                let place = self.leases.find_place(worker.lease.epoch);
+                let is_own = place.is_some_and(|(place, by)| disk.places.is_held_by(place, by));
+                if is_own && taken.iter().flatten().all(|seat| seat.is_still_held(&disk.places)) {
+                    disk.draw_share(now, (worker, rows), shut.as_deref(), self.mistake)
+                } else {
+                    Ok(ShardDraw::Ended)
                 }
             })
             .await

@@ -77,12 +77,12 @@ fn any_value() -> impl Strategy<Value = String> {
     })
 }
 
-/// An almost valid item.
+/// A valid or almost valid item.
 fn any_item() -> impl Strategy<Value = String> {
     let success = prop::sample::select(vec!["true", "true", "true", "false", "1"]);
     let id = prop::sample::select(vec!["101", "102", r#""101""#, "102.0", "null", "999"]);
-    (success, id, any_value()).prop_map(|(success, id, extra)| {
-        format!(r#"{{"success":{success},"error":"No route","data":{{"id":{id},"msg_id":{extra}}}}}"#)
+    (success, id, any_value()).prop_map(|(success, id, msg_id)| {
+        format!(r#"{{"success":{success},"error":"No route","data":{{"id":{id},"msg_id":{msg_id}}}}}"#)
     })
 }
 

@@ -69,7 +69,7 @@ fn is_in_any_file(scene: &SqliteScene, needles: &[Vec<u8>]) -> bool {
     })
 }
 
-/// A number as text, as an integer and as packed records contain it.
+/// The phone number of a row in each encoding: as text, as an integer and as in packed records.
 fn encode_number(row: u32) -> Vec<Vec<u8>> {
     let number = phone(row).to_u64();
     let text = number.to_string().into_bytes();

@@ -32,7 +32,7 @@ fn person() -> Author {
     Author::Person("olena".into())
 }
 
-fn policy() -> Author {
+fn policy_author() -> Author {
     Author::Policy("on_in_doubt: assume_sent".into())
 }
 
@@ -46,7 +46,10 @@ fn gateway_identifier_encoding_is_stable() {
 
 #[test]
 fn author_encoding_is_stable() {
-    assert_stored_bytes::<Author>(&[(person(), b"\x00\x05olena"), (policy(), b"\x01\x18on_in_doubt: assume_sent")]);
+    assert_stored_bytes::<Author>(&[
+        (person(), b"\x00\x05olena"),
+        (policy_author(), b"\x01\x18on_in_doubt: assume_sent"),
+    ]);
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn change_encoding_is_stable() {
         (RowChange::NotFound { asked: 3 }, b"\x01\x03"),
         (RowChange::Unresolved { asked: 300 }, b"\x02\xac\x02"),
         (RowChange::AssumedSent { by: person(), why: None }, b"\x03\x00\x05olena\x00"),
-        (RowChange::NotSent { by: policy(), why: None }, b"\x04\x01\x18on_in_doubt: assume_sent\x00"),
+        (RowChange::NotSent { by: policy_author(), why: None }, b"\x04\x01\x18on_in_doubt: assume_sent\x00"),
         (RowChange::SendAgain { by: person(), why }, b"\x05\x00\x05olena\x01\x06called"),
         (RowChange::Retry { by: person(), order: 2 }, b"\x06\x00\x05olena\x02"),
         (found_on("viber"), b"\x07\x07EXPIRED\x00\x05viber"),

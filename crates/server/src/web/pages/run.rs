@@ -442,8 +442,8 @@ impl ShareRange {
         let tenths = |share: f64| words.format_decimal((share * 1_000.0).round() / 10.0);
         let (from, length) = Length::from_range(interval.low, interval.high);
         let (low, high) = (tenths(interval.low), tenths(interval.high));
-        let interval = words.say_with("variants.interval", &[("from", &low), ("to", &high)]);
-        Some(Self { rows: successes, text, interval, from, length })
+        let interval_text = words.say_with("variants.interval", &[("from", &low), ("to", &high)]);
+        Some(Self { rows: successes, text, interval: interval_text, from, length })
     }
 }
 

@@ -142,7 +142,7 @@ fn ordinary_text_is_not_damaged() {
 #[test]
 fn text_mistakes_are_found_and_prices_and_links_are_not() {
     type Find = fn(&str) -> Vec<Range<usize>>;
-    // The damage in each text, and texts without damage.
+    // The search function, texts with the damage in each, and texts without damage.
     type Slips<'t> = (Find, &'t [(&'t str, &'t str)], &'t [&'t str]);
     let cases: [Slips<'_>; 5] = [
         (
