@@ -1,4 +1,4 @@
-//! Progress of a run: a bar on a terminal, otherwise a line every ten seconds, or JSON objects. Also the spinner.
+//! Progress of a run: a bar on a terminal, otherwise a line every ten seconds, or JSON objects. Contains the spinner too.
 //!
 //! A process has at most one live line on standard error. All other output to a terminal suspends it.
 

@@ -40,7 +40,7 @@ fn opt_out_while_sending_stops_messages_not_yet_sent() {
 }
 
 #[test]
-fn service_messages_are_still_sent() {
+fn service_messages_are_still_sent_after_an_opt_out() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().to(10).top("purpose: service").through(&gateway).one_at_a_time().write();
     opt_out(&sale, 3, &[]);

@@ -1,4 +1,4 @@
-//! Ledger addresses: accepted forms, and no output of the password.
+//! Ledger addresses: the accepted forms, and a password that is never printed.
 
 use crate::support::{Cluster, Folder, Gateway, Process, campaign, telling};
 

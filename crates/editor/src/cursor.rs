@@ -459,7 +459,7 @@ pub(crate) fn find_template_cursor(text: &str, cursor: usize) -> Option<Template
     Some(TemplateCursor { slot, word })
 }
 
-/// The word around a byte, which can be empty.
+/// The range of the word at the cursor. Empty if there is no word.
 pub(crate) fn find_word(text: &str, cursor: usize) -> Range<usize> {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     let cursor = floor_boundary(text, cursor);

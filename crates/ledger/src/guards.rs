@@ -135,7 +135,8 @@ impl RepeatPlace {
 
 /// The guard against repeated single messages.
 pub trait RepeatGuard: Send + Sync {
-    /// Looks for a message, or reserves or releases its place. Says whether it may be sent after that.
+    /// Looks up a message among those already sent, or reserves or releases its entry. Returns whether the message may
+    /// be sent. A ledger without this guard returns `Unavailable`.
     fn check_repeat(&self, request: RepeatRequest) -> LedgerFuture<'_, RepeatCheck> {
         let _ = request;
         Box::pin(async { Ok(RepeatCheck::Unavailable) })

@@ -113,7 +113,7 @@ fn read_register(
         Err(PhoneProblem::Empty) => {}
         Err(problem) => read.unread.push((row, problem)),
     };
-    // In a file that contains only numbers, the header line is a number too.
+    // In a file that contains only numbers, the first line is a number too.
     if let Some(number) = parse_header_number(&phone, region).filter(|_| named.iter().all(Option::is_none)) {
         add_row(Row::HEADER, number, ConsentCells::default());
     }

@@ -255,9 +255,11 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
 /// The header of the spreadsheet column with these letters, for example `B` or `AA`.
 fn header_by_letters<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
     let is_letters = (1..=2).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_uppercase());
-    let digits = letters.bytes().filter(|_| is_letters).map(|letter| usize::from(letter - b'A') + 1);
-    let number = digits.fold(0, |number, digit| number * 26 + digit);
-    let header = line.headers.get(number.checked_sub(1)?).filter(|header| !header.is_empty())?;
+    if !is_letters {
+        return None;
+    }
+    let number = letters.bytes().fold(0, |number, letter| number * 26 + usize::from(letter - b'A') + 1);
+    let header = line.headers.get(number - 1).filter(|header| !header.is_empty())?;
     Some(header)
 }
 

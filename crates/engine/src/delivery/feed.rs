@@ -178,7 +178,7 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
                     // If the engine is gone, the error does not matter.
                     return drop(sender.blocking_send(Err(stop)));
                 }
-                // The runtime is shutting down, or drawing failed. The engine notices when the thread ends.
+                // The runtime is shutting down, or drawing panicked. The engine notices when the thread ends.
                 Err(ended) => std::panic::resume_unwind(Box::new(ended)),
             };
             let drawn = ahead.then(&draw);

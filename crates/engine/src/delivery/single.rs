@@ -66,7 +66,7 @@ fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: Send
 }
 
 impl SendOptions {
-    /// The options of a single operation, without bounds. An unreachable gateway is retried for `patience`.
+    /// Options for a single operation, without bounds. An unreachable gateway is retried for `patience`.
     pub fn for_single(lease: Lease, allowance: Allowance, timeout: Duration, patience: Duration) -> Self {
         Self {
             lease,

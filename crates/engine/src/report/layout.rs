@@ -54,7 +54,7 @@ impl Layout {
             ResultsFormat::Workbook => Self::Csv { delimiter: Self::COMMA, cells: CellEscaping::Raw },
             ResultsFormat::Excel => Self::Csv { delimiter, cells: CellEscaping::ExactDigits },
             ResultsFormat::Json => {
-                // Several headers can be empty, but the keys of an object are unique.
+                // Several headers can be empty, but the keys of an object must be unique.
                 let key = |column: String| format!("{}:", serde_json::Value::from(column));
                 Self::Json(column_names(own.keys(), own.has_variants).into_iter().map(key).collect())
             }

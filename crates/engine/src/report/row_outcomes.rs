@@ -350,7 +350,7 @@ impl<'a> RowRecords<'a> {
         let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
         let sent = if repeated { attempts.select_attempt(of_order) } else { attempts.last };
         if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
-            amendment.duplicate |= repeated && summary.names_other_message(&sent, receipts);
+            amendment.duplicate |= repeated && summary.has_several_msg_ids(&sent, receipts);
         }
         let state = judged.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
@@ -429,8 +429,8 @@ impl<'a> RowRecords<'a> {
 }
 
 impl ReceiptSummary {
-    /// Whether the receipts contain more than one `msg_id` for the same message identifier.
-    fn names_other_message(&self, sent: &SentAttempt, receipts: &[StoredReceipt]) -> bool {
+    /// Whether the gateway's response and the receipts for a message identifier contain more than one `msg_id`.
+    fn has_several_msg_ids(&self, sent: &SentAttempt, receipts: &[StoredReceipt]) -> bool {
         let accepted = match &sent.settled {
             Some((_, OperationOutcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
             _ => None,

@@ -134,8 +134,8 @@ impl StoredRun {
             *block == intent.lease && covering_span(&intent.rows).is_some_and(|rows| owns_rows(block.rows, rows))
         };
         let shares = |rows| self.has_shard_rows(intent.lease.epoch, rows);
-        let has = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(shares);
-        self.run.may_send_whole_run(intent.lease) || self.run.may_send_drawn_rows() && has
+        let covers_rows = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(shares);
+        self.run.may_send_whole_run(intent.lease) || (self.run.may_send_drawn_rows() && covers_rows)
     }
 
     /// The number of the next envelope.

@@ -321,7 +321,8 @@ pub(super) async fn load_next_envelopes(
     Ok(envelopes)
 }
 
-/// Loads the undamaged envelopes with a row. Fails if there are none, but a damaged envelope might have the row.
+/// Loads the undamaged envelopes that contain a row. Fails if there are none, but a damaged envelope might contain the
+/// row.
 pub(super) async fn load_envelopes_of_row(
     reader: &mut Connection,
     run: RunId,

@@ -56,7 +56,7 @@ impl SandboxPort {
         Ok(Self { address, state: PortState::Listening(listener), closing: false })
     }
 
-    /// The address with its port.
+    /// The socket address of the server.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -101,7 +101,7 @@ impl WebhookClient {
     /// Makes one attempt to send a webhook.
     pub(super) async fn send(&self, post: WebhookPost) -> WebhookOutcome {
         if let Some(receiver) = &self.receiver {
-            return WebhookOutcome::Answered(receiver.receive(post.url, post.body).await);
+            return WebhookOutcome::Answered(receiver.deliver(post.url, post.body).await);
         }
         let receiver = match self.resolve_target(&post.url).await {
             Ok(receiver) => receiver,
@@ -217,7 +217,7 @@ impl LocalReceiver {
     }
 
     /// Delivers a webhook and returns the HTTP status.
-    pub(super) async fn receive(&self, url: Arc<str>, body: Vec<u8>) -> u16 {
+    pub(super) async fn deliver(&self, url: Arc<str>, body: Vec<u8>) -> u16 {
         (self.0)(url, body).await
     }
 }

@@ -401,14 +401,13 @@ pub(super) struct WorldReport {
 
 impl SimulatedWorld {
     /// Measures the account's rate over all processes. Measures the campaign's rate within each process, or over all
-    /// processes if they share the run.
+    /// processes if they share the run. The rate of a shared run is not measured if the run was also sent as a whole.
     pub(super) fn measure_rates(&self) {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;
-        let largest = |rate: f64| plan.batch.min((rate as usize).max(1)) as f64;
         // A suspended process may have had an envelope between its gate and the socket.
         let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
-        let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
+        let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
         // A worker of a shared run has no gate: each of its envelopes can be late independently, before one that is on
         // time.
         let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };

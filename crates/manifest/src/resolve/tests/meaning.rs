@@ -35,7 +35,7 @@ fn full_campaign_is_read() {
 }
 
 #[test]
-fn yaml_booleans_and_numbers_are_read_in_every_form() {
+fn every_form_of_yaml_booleans_and_numbers_is_read() {
     let fixture = CampaignFixture::new();
     for (word, truth) in [("true", true), ("True", true), ("TRUE", true), ("false", false), ("FALSE", false)] {
         let (viber, sms) =
