@@ -123,7 +123,7 @@ fn messages_text(
 /// Formats a message from the columns of the results: run, row, state and times.
 fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     let cell = |name: &str| row[name].as_str().unwrap_or_default();
-    let state = RowState::ALL.into_iter().find(|state| state.name() == cell("state")).map(status::state_span);
+    let state = RowState::from_name(cell("state")).map(status::state_span);
     let channel = match cell("delivered_by") {
         "" => cell("operation").to_owned(),
         channel => format!("{} by {channel}", cell("operation")),

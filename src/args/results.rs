@@ -198,7 +198,7 @@ fn state_parser() -> impl TypedValueParser<Value = RowState> {
 /// Creates a parser for channel names, which shells can complete.
 fn channel_parser() -> impl TypedValueParser<Value = Channel> {
     PossibleValuesParser::new(Channel::ALL.map(Channel::name))
-        .try_map(|name| Channel::ALL.into_iter().find(|channel| channel.name() == name).ok_or("unknown channel"))
+        .try_map(|name| Channel::from_name(&name).ok_or("unknown channel"))
 }
 
 /// The heading of the page options.

@@ -99,23 +99,15 @@ impl RowState {
     }
 
     /// The names of all states, and `undelivered` for all failed messages.
-    pub const STATE_WORDS: [&str; 15] = [
-        "planned",
-        "skipped",
-        "invalid",
-        "sending",
-        "not_sent",
-        "in_doubt",
-        "unresolved",
-        "assumed_sent",
-        "accepted",
-        "queued",
-        "rejected",
-        "delivered",
-        "read",
-        "failed",
-        "undelivered",
-    ];
+    pub const STATE_WORDS: [&str; Self::ALL.len() + 1] = {
+        let mut words = ["undelivered"; Self::ALL.len() + 1];
+        let mut at = 0;
+        while at < Self::ALL.len() {
+            words[at] = Self::ALL[at].name();
+            at += 1;
+        }
+        words
+    };
 
     /// The states that a word selects: the state with this name, or all states that `undelivered` covers; empty for an
     /// unknown word.
@@ -135,7 +127,7 @@ impl RowState {
     }
 
     /// The state's name in results, summaries and options.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             RowState::Planned => "planned",
             RowState::Skipped => "skipped",

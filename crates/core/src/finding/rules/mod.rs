@@ -1,19 +1,24 @@
 //! Rules for files, keys, texts and lists. Rules that compare several files are in `check::rules`.
 
-/// Defines rules and a list of them.
-macro_rules! rules {
-    ($list:ident: $($severity:ident $rule:ident = $id:literal {
+/// Defines rules, each as a static, and a list of them for the parent module.
+///
+/// A static is private unless a visibility precedes its severity.
+#[macro_export]
+macro_rules! define_rules {
+    ($list:ident: $($vis:vis $severity:ident $rule:ident = $id:literal {
         cause: $cause:literal,
         example: [$($example:literal),+ $(,)?],
         fix: $fix:literal,
     })*) => {
         $(
             #[doc = $cause]
-            pub static $rule: Rule =
-                Rule::$severity($id, RuleText { cause: $cause, example: &[$($example),+], fix: $fix });
+            $vis static $rule: $crate::finding::Rule = $crate::finding::Rule::$severity(
+                $id,
+                $crate::finding::RuleText { cause: $cause, example: &[$($example),+], fix: $fix },
+            );
         )*
 
-        pub(super) static $list: &[&Rule] = &[$(&$rule),*];
+        pub(super) static $list: &[&$crate::finding::Rule] = &[$(&$rule),*];
     };
 }
 
@@ -21,7 +26,7 @@ mod campaign;
 mod commands;
 mod files;
 
-use super::{Rule, RuleText};
+use super::Rule;
 
 pub use campaign::*;
 pub use commands::*;

@@ -7,9 +7,66 @@ use super::{damaged_text, expressions, links, wording};
 use crate::check::compiled_campaign::to_finding;
 use crate::check::{AnomalyRows, EmptyCells, RowAnomaly, Survey};
 use campaign_content::message::problem_at;
+use campaign_core::define_rules;
 use campaign_core::domain::variable::is_variable;
-use campaign_core::finding::{Finding, Rule, RuleText, join_names};
+use campaign_core::finding::{Finding, join_names};
 use campaign_manifest::SourceMap;
+
+define_rules! {
+    TEXTS:
+    warning LOOP_OVER_TEXT = "loop-over-text" {
+        cause: "A loop splits a cell into individual characters. Cells are always text, even if they look like a list.",
+        example: [
+            "message: \"{% for item in code %}{{ item }} {% endfor %}\"",
+            "list.csv: phone,code",
+            "          380501234567,\"bread,milk\"",
+        ],
+        fix: "split the cell: `{% for item in code | split(pat=\",\") %}`",
+    }
+}
+
+define_rules! {
+    RECIPIENTS:
+    warning PLACEHOLDER_VALUE = "placeholder-value" {
+        cause: "A cell contains a word for “no value”. Recipients would read “Hello, None!”.",
+        example: [
+            "message: \"Hello, {{ first_name }}!\"",
+            "list.csv: phone,first_name",
+            "          380501234567,None",
+        ],
+        fix: "clear these cells, and set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
+    }
+    warning LEADING_APOSTROPHE = "leading-apostrophe" {
+        cause: "A cell starts with an apostrophe. Spreadsheets hide the apostrophe, but recipients would see it.",
+        example: ["message: \"Your code: {{ code }}\"", "list.csv: phone,code", "          380501234567,'00123"],
+        fix: "remove the apostrophes from the column, or export the list again without them",
+    }
+    warning DATABASE_VALUE = "database-value" {
+        cause: "A value is in a database format. Recipients would read `2031-12-05 00:00:00` or `1250.000000`.",
+        example: [
+            "message: \"Pay by {{ code }}\"",
+            "list.csv: phone,code",
+            "          380501234567,2031-12-05 00:00:00",
+        ],
+        fix: "use a filter, for example `{{ due | date }}` or `{{ sum | money }}`, or export the list in a readable \
+              format",
+    }
+    warning EMPTY_CELL = "empty-cell" {
+        cause: "A cell that the message uses is empty. The message has a gap: “Hello, !”.",
+        example: ["message: \"Hello, {{ first_name }}!\"", "list.csv: phone,first_name", "          380501234567,"],
+        fix: "fill in the cell, or set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
+    }
+    warning EMPTY_GREETING = "empty-greeting" {
+        cause: "A missing value leaves a gap in a message. The message reads “Hello , …” or starts with a comma.",
+        example: [
+            "message: \"Hello {% if first_name %}{{ first_name }}{% endif %}, -20% today!\"",
+            "list.csv: phone,first_name",
+            "          380501234567,",
+        ],
+        fix: "move the comma and the space into the condition: `Hello{% if first_name %}, {{ first_name }}{% endif \
+              %}!`",
+    }
+}
 
 /// Findings about anomalies in cells and messages, one per column and kind, each with a row count and the first row.
 pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
@@ -49,19 +106,6 @@ pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
     survey.anomalies.iter().filter_map(finding).collect()
 }
 
-pub(super) static PLACEHOLDER_VALUE: Rule = Rule::warning(
-    "placeholder-value",
-    RuleText {
-        cause: "A cell contains a word for “no value”. Recipients would read “Hello, None!”.",
-        example: &[
-            "message: \"Hello, {{ first_name }}!\"",
-            "list.csv: phone,first_name",
-            "          380501234567,None",
-        ],
-        fix: "clear these cells, and set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
-    },
-);
-
 /// A finding about placeholder values in a column, which recipients would see.
 pub(super) fn report_placeholder_value(column: &str, value: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` contains `{value}` in {rows}, and recipients would see this value");
@@ -75,15 +119,6 @@ pub(super) fn report_placeholder_value(column: &str, value: &str, rows: &str) ->
     };
     Finding::new(&PLACEHOLDER_VALUE, message).help(help)
 }
-
-pub(super) static LEADING_APOSTROPHE: Rule = Rule::warning(
-    "leading-apostrophe",
-    RuleText {
-        cause: "A cell starts with an apostrophe. Spreadsheets hide the apostrophe, but recipients would see it.",
-        example: &["message: \"Your code: {{ code }}\"", "list.csv: phone,code", "          380501234567,'00123"],
-        fix: "remove the apostrophes from the column, or export the list again without them",
-    },
-);
 
 /// A finding about cells of a column that begin with an apostrophe.
 pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str) -> Finding {
@@ -99,20 +134,6 @@ pub(in crate::check) fn is_code_after_apostrophe(cell: &str) -> bool {
     let begins = code.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-' | '='));
     begins && code.len() > 2 && code.bytes().all(is_code) && code.bytes().any(|byte| byte.is_ascii_digit())
 }
-
-pub(super) static DATABASE_VALUE: Rule = Rule::warning(
-    "database-value",
-    RuleText {
-        cause: "A value is in a database format. Recipients would read `2031-12-05 00:00:00` or `1250.000000`.",
-        example: &[
-            "message: \"Pay by {{ code }}\"",
-            "list.csv: phone,code",
-            "          380501234567,2031-12-05 00:00:00",
-        ],
-        fix: "use a filter, for example `{{ due | date }}` or `{{ sum | money }}`, or export the list in a readable \
-              format",
-    },
-);
 
 /// The format in which a database exports a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -167,15 +188,6 @@ pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &
     Finding::new(&DATABASE_VALUE, message).help(help)
 }
 
-pub(super) static EMPTY_CELL: Rule = Rule::warning(
-    "empty-cell",
-    RuleText {
-        cause: "A cell that the message uses is empty. The message has a gap: “Hello, !”.",
-        example: &["message: \"Hello, {{ first_name }}!\"", "list.csv: phone,first_name", "          380501234567,"],
-        fix: "fill in the cell, or set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
-    },
-);
-
 /// Findings about empty cells in messages, one per column and text, each with a row count and the first row.
 pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
     let of_text = |EmptyCells { place, messages, rows }: &EmptyCells| {
@@ -189,20 +201,6 @@ pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
     };
     survey.empty.iter().map(of_text).collect()
 }
-
-pub(super) static EMPTY_GREETING: Rule = Rule::warning(
-    "empty-greeting",
-    RuleText {
-        cause: "A missing value leaves a gap in a message. The message reads “Hello , …” or starts with a comma.",
-        example: &[
-            "message: \"Hello {% if first_name %}{{ first_name }}{% endif %}, -20% today!\"",
-            "list.csv: phone,first_name",
-            "          380501234567,",
-        ],
-        fix: "move the comma and the space into the condition: `Hello{% if first_name %}, {{ first_name }}{% endif \
-              %}!`",
-    },
-);
 
 /// A finding about rows whose message has a gap before punctuation, as in `Hello , …`.
 pub(super) fn report_empty_greeting(rows: &RoaringBitmap) -> Option<Finding> {
@@ -229,19 +227,6 @@ pub(in crate::check) fn has_empty_greeting(message: &str) -> bool {
         .any(|three| three[0] == b' ' && matches!(three[1], b',' | b'!' | b';') && !three[2].is_ascii_punctuation())
         || matches!(bytes, [.., b' ', b',' | b'!' | b'.' | b';'])
 }
-
-pub(super) static LOOP_OVER_TEXT: Rule = Rule::warning(
-    "loop-over-text",
-    RuleText {
-        cause: "A loop splits a cell into individual characters. Cells are always text, even if they look like a list.",
-        example: &[
-            "message: \"{% for item in code %}{{ item }} {% endfor %}\"",
-            "list.csv: phone,code",
-            "          380501234567,\"bread,milk\"",
-        ],
-        fix: "split the cell: `{% for item in code | split(pat=\",\") %}`",
-    },
-);
 
 /// A finding about a loop over cells that contain a list as text; `example` is the separator in this list.
 pub(super) fn report_loop_over_text(name: &str, example: &str, rows: &str) -> Finding {

@@ -8,9 +8,27 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 
 use crate::check::Survey;
+use campaign_core::define_rules;
 use campaign_core::domain::{CountrySet, Region, Row, format_count, format_thousands};
-use campaign_core::finding::{Finding, Rule, RuleText};
+use campaign_core::finding::Finding;
 use campaign_manifest::Profile;
+
+define_rules! {
+    RECIPIENTS:
+    warning NEW_COUNTRY = "new-country" {
+        cause: "The list has numbers from a new country. No earlier run on this account has reached that country. A \
+                wrong list, or numbers with a wrong country code, can be expensive.",
+        example: ["gateways.yaml: production: { home: [PL] }       # the list has numbers from UA"],
+        fix: "check the numbers; to skip them, set `countries`, for example `countries: [PL]`",
+    }
+    pub error ABROAD_LIMIT = "abroad-limit" {
+        cause: "Too many recipients are abroad. The edition would have more recipients outside the profile's `home` \
+                than its `limits.abroad` allows.",
+        example: ["gateways.yaml: production: { home: [PL], limits: { abroad: 1 } }"],
+        fix: "remove the recipients from the list, or set `countries`; to send to all of them, run with \
+              `--up-to-abroad N`",
+    }
+}
 
 /// The planned rows by the country of their number. Unknown countries are together.
 #[derive(Clone, Debug, Default)]
@@ -89,15 +107,6 @@ pub fn describe_abroad(counts: &[CountryCount], home: &CountrySet) -> Option<Str
     Some(format!("{} outside {home}: {}", format_thousands(number), describe_countries(counts)))
 }
 
-pub(super) static NEW_COUNTRY: Rule = Rule::warning(
-    "new-country",
-    RuleText {
-        cause: "The list has numbers from a new country. No earlier run on this account has reached that country. A wrong list, or numbers with a wrong country code, can be expensive.",
-        example: &["gateways.yaml: production: { home: [PL] }       # the list has numbers from UA"],
-        fix: "check the numbers; to skip them, set `countries`, for example `countries: [PL]`",
-    },
-);
-
 /// A warning about recipients in `rows` who are in one of the countries `new`, which no earlier run reached.
 pub fn check_new_countries(survey: &Survey, new: &[Region], rows: &RoaringBitmap) -> Option<Finding> {
     let is_new = |country: Option<Region>| country.is_some_and(|country| new.contains(&country));
@@ -111,17 +120,6 @@ pub fn check_new_countries(survey: &Survey, new: &[Region], rows: &RoaringBitmap
     );
     Some(Finding::new(&NEW_COUNTRY, message).help("check the numbers; to skip other countries, set `countries`"))
 }
-
-/// The rule about too many recipients abroad.
-pub static ABROAD_LIMIT: Rule = Rule::error(
-    "abroad-limit",
-    RuleText {
-        cause: "Too many recipients are abroad. The edition would have more recipients outside the profile's `home` \
-                than its `limits.abroad` allows.",
-        example: &["gateways.yaml: production: { home: [PL], limits: { abroad: 1 } }"],
-        fix: "remove the recipients from the list, or set `countries`; to send to all of them, run with `--up-to-abroad N`",
-    },
-);
 
 /// An error if an edition has more recipients outside `home` than the profile allows.
 pub fn check_abroad_limit(profile: &Profile, number: u64) -> Option<Finding> {

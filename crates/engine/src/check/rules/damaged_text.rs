@@ -13,8 +13,32 @@ use encoding_rs::{Encoding, WINDOWS_1251, WINDOWS_1252};
 
 use super::markup;
 use campaign_content::message::{TextProblem, constant_parts, problem_at};
+use campaign_core::define_rules;
 use campaign_core::domain::NamedTemplate;
-use campaign_core::finding::{Finding, Rule, RuleText};
+use campaign_core::finding::Finding;
+
+define_rules! {
+    TEXTS:
+    warning CONTROL_CHARACTER = "control-character" {
+        cause: "A message or cell contains a control character. Phones show a box or nothing in its place, and the SMS \
+                gets longer.",
+        example: ["message: \"Sale\\x96today\""],
+        fix: "remove the character, or export the list again as UTF-8; the character is often a dash or a quote from \
+              another encoding",
+    }
+    warning LOST_LETTERS = "lost-letters" {
+        cause: "Letters were replaced with `?` or U+FFFD. A program saved the text in an encoding that does not \
+                support them.",
+        example: ["message: \"????? ???????!\""],
+        fix: "export the list again from its source as UTF-8, or type the text again; the original characters are lost",
+    }
+    warning MISREAD_ENCODING = "misread-encoding" {
+        cause: "UTF-8 text was read with the wrong encoding. Non-ASCII letters became two or three other characters: \
+                `cafÃ©` instead of `café`.",
+        example: ["message: \"See you at the cafÃ©\""],
+        fix: "export the list again from its source as UTF-8, or type the text again",
+    }
+}
 
 /// A kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -344,17 +368,6 @@ pub(super) fn report_damaged_text(damage: TextDamage, column: &str, example: &st
     }
 }
 
-pub(super) static CONTROL_CHARACTER: Rule = Rule::warning(
-    "control-character",
-    RuleText {
-        cause: "A message or cell contains a control character. Phones show a box or nothing in its place, and the \
-                SMS gets longer.",
-        example: &["message: \"Sale\\x96today\""],
-        fix: "remove the character, or export the list again as UTF-8; the character is often a dash or a quote from \
-            another encoding",
-    },
-);
-
 /// Reports a control character in the constant part of a text.
 pub(super) fn report_control_character_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let message = format!("this word contains a control character{}", format_code_point(&text.source[span.clone()]));
@@ -374,17 +387,6 @@ fn format_code_point(word: &str) -> String {
     found.map(|c| format!(": U+{:04X}", u32::from(c))).unwrap_or_default()
 }
 
-pub(super) static LOST_LETTERS: Rule = Rule::warning(
-    "lost-letters",
-    RuleText {
-        cause: "Letters were replaced with `?` or U+FFFD. A program saved the text in an encoding that does not \
-                support them.",
-        example: &["message: \"????? ???????!\""],
-        fix: "export the list again from its source as UTF-8, or type the text again; the original characters are \
-              lost",
-    },
-);
-
 /// Reports lost letters in the constant part of a text.
 pub(super) fn report_lost_letters_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let message = format!("the original characters of `{}` are lost", &text.source[span.clone()]);
@@ -397,16 +399,6 @@ pub(super) fn report_lost_letters(column: &str, example: &str, rows: &str) -> Fi
     Finding::new(&LOST_LETTERS, message)
         .help("export the list again from its source as UTF-8; the characters cannot be restored from this file")
 }
-
-pub(super) static MISREAD_ENCODING: Rule = Rule::warning(
-    "misread-encoding",
-    RuleText {
-        cause: "UTF-8 text was read with the wrong encoding. Non-ASCII letters became two or three other characters: \
-                `cafÃ©` instead of `café`.",
-        example: &["message: \"See you at the cafÃ©\""],
-        fix: "export the list again from its source as UTF-8, or type the text again",
-    },
-);
 
 /// Reports a word, in the constant part of a text, that was read in the wrong encoding.
 pub(super) fn report_misread_encoding_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {

@@ -4,19 +4,110 @@
 
 use crate::check::online::{AccountTerms, MessagePrices, Signature};
 use campaign_content::message::{Notice, render_notice};
+use campaign_core::define_rules;
 use campaign_core::domain::{Amount, Channel, Endpoint, OperationKind};
-use campaign_core::finding::{Finding, Rule, RuleText, did_you_mean, join_alternatives, quote_for_shell, rules};
+use campaign_core::finding::{Finding, did_you_mean, join_alternatives, quote_for_shell, rules};
 use campaign_gateway::{Balance, InquiryFailure, SenderName};
 use campaign_manifest::{Campaign, Profile, Rate, ReceiptMode};
 
-pub(super) static BALANCE_TOO_LOW: Rule = Rule::error(
-    "balance-too-low",
-    RuleText {
+define_rules! {
+    CAMPAIGN:
+    warning UNCONFIRMED_REPLICA = "unconfirmed-replica" {
+        cause: "A replica does not confirm the ledger's commits. After a failover, it might not know which recipients \
+                already got a message.",
+        example: ["the ledger is in PostgreSQL with one asynchronous replica"],
+        fix: "list the replicas in `synchronous_standby_names`, so that one of them confirms each commit",
+    }
+    warning UNFAMILIAR_LEDGER = "unfamiliar-ledger" {
+        cause: "This machine has never used this ledger. If the database was restored from an old copy, recipients \
+                could get messages again.",
+        example: ["`campaign run` on a new computer, with a shared ledger that other computers have used"],
+        fix: "compare the latest run in `campaign status` with the last one you know of; if runs are missing, see \"A \
+              snapshot of the database\" in docs/shared-ledger.md",
+    }
+    error BATCH_LIMIT = "batch-limit" {
+        cause: "A request has more messages than allowed. The gateway rejects requests larger than the profile's \
+                `batch_limit`.",
+        example: ["delivery: { batch: 500 }                    # the profile allows 100"],
+        fix: "lower `delivery.batch` to the limit shown in the finding",
+    }
+    error RATE_LIMIT = "rate-limit" {
+        cause: "The campaign's rate exceeds the profile's. The gateway rejects messages sent faster than the account's \
+                rate limit.",
+        example: ["delivery: { rate: 500/s }                   # the profile allows 100/s"],
+        fix: "lower `delivery.rate` to the rate shown in the finding",
+    }
+    error MANDATORY_FORBIDDEN = "mandatory-forbidden" {
+        cause: "The profile forbids mandatory messages. Its `policy` requires every message to respect opt-outs.",
+        example: [
+            "purpose: service",
+            "mandatory: true",
+            "gateways.yaml: production: { policy: { mandatory: never } }",
+        ],
+        fix: "remove `mandatory: true` from the campaign, or `mandatory: never` from the profile",
+    }
+    error MISSING_ENDPOINT = "missing-endpoint" {
+        cause: "The profile has no asynchronous endpoint. `endpoint: async` needs a separate address.",
+        example: ["endpoint: async                             # the profile has no `async_url`"],
+        fix: "add `async_url` to the profile, or write `endpoint: sync`",
+    }
+    error MISSING_HOOK = "missing-hook" {
+        cause: "The profile has no webhook endpoint. With `receipts: webhook`, the gateway needs an address for \
+                delivery receipts.",
+        example: ["receipts: webhook                           # the profile has no `hook`"],
+        fix: "add `hook` to the profile, or write `receipts: poll`",
+    }
+    error MISSING_PRICE = "missing-price" {
+        cause: "The profile has no price for a channel. Without prices, a cost limit cannot be applied.",
+        example: ["limits: { cost: 5000 }                      # the profile has no `prices`"],
+        fix: "add `prices` for the campaign's channels to the profile; if you remove `limits.cost`, the cost of a run \
+              is no longer limited",
+    }
+    error NOTIFY_TEXT = "notify-text" {
+        cause: "A notification template is not valid. The notification would fail when it is needed.",
+        example: ["notify: { command: [notify-send, \"{{ sumary }}\"] }"],
+        fix: "use only the names `text`, `occasion`, `campaign`, `run`, `gateway`, `rows`, `counts`, `why`, `results`, \
+              `at` and `count`",
+    }
+    note WHATSAPP_ROUTE = "whatsapp-route" {
+        cause: "WhatsApp must be enabled for the account. Otherwise, the gateway rejects all messages with `No route`, \
+                even if they have other channels.",
+        example: ["channels: [{ whatsapp: { signature: OlenaCo, message: Hi } }]"],
+        fix: "ask your account manager whether WhatsApp is enabled, and try `run --limit 1` first",
+    }
+    note PROMISED_RECEIPTS = "promised-receipts" {
+        cause: "Some webhooks might not arrive. The gateway guarantees webhooks only for some types of message.",
+        example: ["channels: [{ sms: { … } }]                  # no webhooks are guaranteed for `sms`"],
+        fix: "no change is needed: `serve` and `reconcile --all` request missing delivery statuses",
+    }
+}
+
+define_rules! {
+    ACCOUNT:
+    error BALANCE_TOO_LOW = "balance-too-low" {
         cause: "The account balance might be too low. If it runs out, the run stops before all messages are sent.",
-        example: &["the balance is 120.00 UAH, and the messages can cost up to 200.00 UAH"],
+        example: ["the balance is 120.00 UAH, and the messages can cost up to 200.00 UAH"],
         fix: "top up the account, or send to fewer recipients with `run --limit N`",
-    },
-);
+    }
+    pub error KEY_REFUSED = "key-refused" {
+        cause: "The gateway rejects the API key. No messages can be sent.",
+        example: [
+            "gateways.yaml: production: { api_key: { env: CAMPAIGN_API_KEY } }     # the key is no longer valid",
+        ],
+        fix: "check the key that the profile names under `api_key`",
+    }
+    pub warning ONLINE_UNKNOWN = "online-unknown" {
+        cause: "The gateway did not return the account data. Runs are not affected.",
+        example: ["`check --online` cannot reach the gateway"],
+        fix: "check again later, or select the right profile with `--gateway NAME`",
+    }
+    pub error SENDER_UNKNOWN = "sender-unknown" {
+        cause: "The account cannot use this sender name. The gateway rejects messages sent under unknown or unverified \
+                names.",
+        example: ["channels: [{ sms: { signature: OlenaKo, message: Hi } }]     # the account has OlenaCo"],
+        fix: "use a name listed by `gateway senders`, or have the name verified",
+    }
+}
 
 /// A finding if the balance is lower than the maximum cost.
 pub(in crate::check) fn check_balance(balance: &Balance, cost: Amount) -> Option<Finding> {
@@ -34,32 +125,10 @@ pub(in crate::check) fn check_balance(balance: &Balance, cost: Amount) -> Option
     )
 }
 
-/// The gateway rejects the API key.
-pub static KEY_REFUSED: Rule = Rule::error(
-    "key-refused",
-    RuleText {
-        cause: "The gateway rejects the API key. No messages can be sent.",
-        example: &[
-            "gateways.yaml: production: { api_key: { env: CAMPAIGN_API_KEY } }     # the key is no longer valid",
-        ],
-        fix: "check the key that the profile names under `api_key`",
-    },
-);
-
 /// An error that the gateway rejected the API key, with the reason.
 pub(in crate::check) fn key_rejected_finding(reason: String, key: &str) -> Finding {
     Finding::new(&KEY_REFUSED, reason).help(format!("check {key}; the profile reads the API key from there"))
 }
-
-/// The gateway did not return some account data.
-pub static ONLINE_UNKNOWN: Rule = Rule::warning(
-    "online-unknown",
-    RuleText {
-        cause: "The gateway did not return the account data. Runs are not affected.",
-        example: &["`check --online` cannot reach the gateway"],
-        fix: "check again later, or select the right profile with `--gateway NAME`",
-    },
-);
 
 /// A warning that account data is unknown, with the reason.
 pub(in crate::check) fn online_unknown_finding(
@@ -73,17 +142,6 @@ pub(in crate::check) fn online_unknown_finding(
         account.balance, account.senders
     ))
 }
-
-/// The account does not have a sender name, or must not use it.
-pub static SENDER_UNKNOWN: Rule = Rule::error(
-    "sender-unknown",
-    RuleText {
-        cause: "The account cannot use this sender name. The gateway rejects messages sent under unknown or \
-            unverified names.",
-        example: &["channels: [{ sms: { signature: OlenaKo, message: Hi } }]     # the account has OlenaCo"],
-        fix: "use a name listed by `gateway senders`, or have the name verified",
-    },
-);
 
 /// The gateway's status for unverified sender names; the contract leaves the set open (2.5).
 const UNVERIFIED: &str = "New";
@@ -128,16 +186,6 @@ pub(in crate::check) fn check_sender_name(
     Some(finding.at(place.clone()))
 }
 
-pub(super) static UNCONFIRMED_REPLICA: Rule = Rule::warning(
-    "unconfirmed-replica",
-    RuleText {
-        cause: "A replica does not confirm the ledger's commits. After a failover, it might not know which recipients \
-                already got a message.",
-        example: &["the ledger is in PostgreSQL with one asynchronous replica"],
-        fix: "list the replicas in `synchronous_standby_names`, so that one of them confirms each commit",
-    },
-);
-
 /// A warning that some replicas do not confirm commits, so they might lack committed data. `None` if `replicas` is 0.
 pub fn check_replicas(replicas: u64) -> Option<Finding> {
     let replicas = match replicas {
@@ -149,17 +197,6 @@ pub fn check_replicas(replicas: u64) -> Option<Finding> {
         Finding::new(&UNCONFIRMED_REPLICA, format!("the ledger's database has {replicas} confirm its commits"));
     Some(finding.help("list the replicas in the database setting `synchronous_standby_names`"))
 }
-
-pub(super) static UNFAMILIAR_LEDGER: Rule = Rule::warning(
-    "unfamiliar-ledger",
-    RuleText {
-        cause: "This machine has never used this ledger. If the database was restored from an old copy, recipients \
-            could get messages again.",
-        example: &["`campaign run` on a new computer, with a shared ledger that other computers have used"],
-        fix: "compare the latest run in `campaign status` with the last one you know of; if runs are missing, see \"A \
-              snapshot of the database\" in docs/shared-ledger.md",
-    },
-);
 
 /// A warning about a ledger that this machine has never used, with the count of live runs and the latest run.
 pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Finding {
@@ -178,32 +215,12 @@ pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Findin
     )
 }
 
-pub(super) static BATCH_LIMIT: Rule = Rule::error(
-    "batch-limit",
-    RuleText {
-        cause: "A request has more messages than allowed. The gateway rejects requests larger than the profile's \
-                `batch_limit`.",
-        example: &["delivery: { batch: 500 }                    # the profile allows 100"],
-        fix: "lower `delivery.batch` to the limit shown in the finding",
-    },
-);
-
 pub(super) fn check_batch_limit(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (batch, limit) = (campaign.delivery.batch, profile.batch_limit);
     let place = campaign.places.locate_key("delivery.batch").filter(|_| batch > limit)?;
     let message = format!("`batch` is {batch}, but the profile `{}` allows at most {limit}", profile.name);
     Some(Finding::new(&BATCH_LIMIT, message).help(format!("set `batch` to {limit} or less")).at(place))
 }
-
-pub(super) static RATE_LIMIT: Rule = Rule::error(
-    "rate-limit",
-    RuleText {
-        cause: "The campaign's rate exceeds the profile's. The gateway rejects messages sent faster than the \
-                account's rate limit.",
-        example: &["delivery: { rate: 500/s }                   # the profile allows 100/s"],
-        fix: "lower `delivery.rate` to the rate shown in the finding",
-    },
-);
 
 pub(super) fn check_rate_limit(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (requested, allowed) = (campaign.delivery.rate?, profile.rate);
@@ -218,19 +235,6 @@ pub(super) fn check_rate_limit(campaign: &Campaign, profile: &Profile) -> Option
     Some(finding.help(format!("set `rate` to `{allowed}` or less")).at(place))
 }
 
-pub(super) static MANDATORY_FORBIDDEN: Rule = Rule::error(
-    "mandatory-forbidden",
-    RuleText {
-        cause: "The profile forbids mandatory messages. Its `policy` requires every message to respect opt-outs.",
-        example: &[
-            "purpose: service",
-            "mandatory: true",
-            "gateways.yaml: production: { policy: { mandatory: never } }",
-        ],
-        fix: "remove `mandatory: true` from the campaign, or `mandatory: never` from the profile",
-    },
-);
-
 pub(super) fn check_mandatory(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     if !campaign.brief.mandatory || !profile.forbids_mandatory {
         return None;
@@ -240,15 +244,6 @@ pub(super) fn check_mandatory(campaign: &Campaign, profile: &Profile) -> Option<
     Some(Finding::new(&MANDATORY_FORBIDDEN, message).help(help).at(campaign.places.locate_key("mandatory")))
 }
 
-pub(super) static MISSING_ENDPOINT: Rule = Rule::error(
-    "missing-endpoint",
-    RuleText {
-        cause: "The profile has no asynchronous endpoint. `endpoint: async` needs a separate address.",
-        example: &["endpoint: async                             # the profile has no `async_url`"],
-        fix: "add `async_url` to the profile, or write `endpoint: sync`",
-    },
-);
-
 pub(super) fn check_endpoint(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let missing = campaign.brief.endpoint == Endpoint::Async && profile.async_url.is_none();
     let place = campaign.places.locate_key("endpoint").filter(|_| missing)?;
@@ -257,16 +252,6 @@ pub(super) fn check_endpoint(campaign: &Campaign, profile: &Profile) -> Option<F
     let help = format!("write `endpoint: sync`, or add `async_url: https://…` to `{name}` in gateways.yaml");
     Some(finding.help(help).at(place))
 }
-
-pub(super) static MISSING_HOOK: Rule = Rule::error(
-    "missing-hook",
-    RuleText {
-        cause: "The profile has no webhook endpoint. With `receipts: webhook`, the gateway needs an address for \
-                delivery receipts.",
-        example: &["receipts: webhook                           # the profile has no `hook`"],
-        fix: "add `hook` to the profile, or write `receipts: poll`",
-    },
-);
 
 pub(super) fn check_webhook_address(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     if campaign.receipts != ReceiptMode::Webhook || profile.hook.is_some() {
@@ -280,17 +265,6 @@ pub(super) fn check_webhook_address(campaign: &Campaign, profile: &Profile) -> O
     )
 }
 
-pub(super) static MISSING_PRICE: Rule = Rule::error(
-    "missing-price",
-    RuleText {
-        cause: "The profile has no price for a channel. Without prices, a cost limit cannot be \
-                applied.",
-        example: &["limits: { cost: 5000 }                      # the profile has no `prices`"],
-        fix: "add `prices` for the campaign's channels to the profile; if you remove `limits.cost`, the cost of a run \
-              is no longer limited",
-    },
-);
-
 pub(super) fn check_prices(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     campaign.limits.cost?;
     let missing = MessagePrices::for_campaign(profile, &campaign.brief).err()?;
@@ -299,16 +273,6 @@ pub(super) fn check_prices(campaign: &Campaign, profile: &Profile) -> Option<Fin
     let help = format!("add `prices: {{ {}: … }}` to the profile", missing.first()?.name());
     Some(Finding::new(&MISSING_PRICE, message).help(help).at(campaign.places.locate_key("limits.cost")?))
 }
-
-pub(super) static NOTIFY_TEXT: Rule = Rule::error(
-    "notify-text",
-    RuleText {
-        cause: "A notification template is not valid. The notification would fail when it is needed.",
-        example: &["notify: { command: [notify-send, \"{{ sumary }}\"] }"],
-        fix: "use only the names `text`, `occasion`, `campaign`, `run`, `gateway`, `rows`, `counts`, `why`, \
-              `results`, `at` and `count`",
-    },
-);
 
 /// A finding about the first `notify` template of a campaign that cannot be rendered.
 pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
@@ -333,15 +297,6 @@ pub(super) fn check_profile_notices(_: &Campaign, profile: &Profile) -> Option<F
     ))
 }
 
-pub(super) static WHATSAPP_ROUTE: Rule = Rule::note(
-    "whatsapp-route",
-    RuleText {
-        cause: "WhatsApp must be enabled for the account. Otherwise, the gateway rejects all messages with `No route`, even if they have other channels.",
-        example: &["channels: [{ whatsapp: { signature: OlenaCo, message: Hi } }]"],
-        fix: "ask your account manager whether WhatsApp is enabled, and try `run --limit 1` first",
-    },
-);
-
 /// A note if a channel of the campaign must first be enabled for the account.
 pub(super) fn note_manually_enabled_channel(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let stages = campaign.brief.all_contents().flat_map(|content| content.stages.iter().enumerate());
@@ -356,15 +311,6 @@ pub(super) fn note_manually_enabled_channel(campaign: &Campaign, profile: &Profi
     let help = "ask your account manager whether this channel is enabled, and try `run --limit 1` first";
     Some(Finding::new(&WHATSAPP_ROUTE, message).help(help).at(place))
 }
-
-pub(super) static PROMISED_RECEIPTS: Rule = Rule::note(
-    "promised-receipts",
-    RuleText {
-        cause: "Some webhooks might not arrive. The gateway guarantees webhooks only for some types of message.",
-        example: &["channels: [{ sms: { … } }]                  # no webhooks are guaranteed for `sms`"],
-        fix: "no change is needed: `serve` and `reconcile --all` request missing delivery statuses",
-    },
-);
 
 /// How missing delivery statuses arrive.
 const STATUS_REQUESTS: &str = "`serve` and `reconcile --all` request missing delivery statuses";

@@ -6,20 +6,37 @@ use campaign_content::message::{
     ConditionCheck, ConditionKind, FilterCall, Mentions, TextProblem, find_condition_checks, find_defined_names,
     find_filter_calls, find_mentions, find_number_comparisons, problem_at, suggest_number_comparison,
 };
+use campaign_core::define_rules;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
 use campaign_core::domain::{NamedTemplate, Stage};
-use campaign_core::finding::{Finding, Rule, RuleText, did_you_mean, join_alternatives, join_names, rules};
+use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
 use campaign_manifest::{Campaign, CampaignBrief, MessageVariant};
 
-pub(super) static CELL_IS_TEXT: Rule = Rule::warning(
-    "cell-is-text",
-    RuleText {
-        cause: "A message treats a cell as a number or boolean. Cells are always text: `{% if vip %}` is \
-                true even for `false` and `0`, and a cell never equals a number.",
-        example: &["message: \"{% if code == 5 %}Thank you!{% endif %}\""],
-        fix: "compare the cell with the text in the list, for example `code == \"5\"`, or convert it: `code | int == 5`",
-    },
-);
+define_rules! {
+    TEXTS:
+    warning CELL_IS_TEXT = "cell-is-text" {
+        cause: "A message treats a cell as a number or boolean. Cells are always text: `{% if vip %}` is true even for \
+                `false` and `0`, and a cell never equals a number.",
+        example: ["message: \"{% if code == 5 %}Thank you!{% endif %}\""],
+        fix: "compare the cell with the text in the list, for example `code == \"5\"`, or convert it: `code | int == \
+              5`",
+    }
+    warning FILTER_ARGUMENT = "filter-argument" {
+        cause: "A filter has a wrong or missing argument. An unknown argument is ignored, and a missing one makes \
+                every row fail.",
+        example: ["message: \"Hi, {{ first_name | default(valeu='friend') }}!\""],
+        fix: "use the arguments listed in the finding, each with its name",
+    }
+    error UNUSED_CONSTANT = "unused-constant" {
+        cause: "A variant sets a constant that no message uses. Recipients of all variants would get the same message.",
+        example: [
+            "vars: { greeting: Hi }",
+            "variants: { a: { share: 50%, vars: { greting: Hello } }, b: { share: 50% } }",
+            "message: \"{{ greeting }}!\"",
+        ],
+        fix: "spell the name as it appears in the messages, or remove the constant",
+    }
+}
 
 /// Words that mean no, with their counterparts for yes.
 const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
@@ -110,16 +127,6 @@ pub(super) fn report_near_match(name: &str, asked: &str, example: &str, rows: &s
     Finding::new(&CELL_IS_TEXT, message).help(help)
 }
 
-pub(super) static FILTER_ARGUMENT: Rule = Rule::warning(
-    "filter-argument",
-    RuleText {
-        cause: "A filter has a wrong or missing argument. An unknown argument is ignored, and a missing one makes \
-                every row fail.",
-        example: &["message: \"Hi, {{ first_name | default(valeu='friend') }}!\""],
-        fix: "use the arguments listed in the finding, each with its name",
-    },
-);
-
 /// Finds problems with the arguments of filters in a text.
 pub(super) fn check_filter_arguments(text: &NamedTemplate) -> Vec<TextProblem> {
     find_filter_calls(text).iter().flat_map(|call| check_call(text, call)).collect()
@@ -153,19 +160,6 @@ fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
     }
     problems
 }
-
-pub(super) static UNUSED_CONSTANT: Rule = Rule::error(
-    "unused-constant",
-    RuleText {
-        cause: "A variant sets a constant that no message uses. Recipients of all variants would get the same message.",
-        example: &[
-            "vars: { greeting: Hi }",
-            "variants: { a: { share: 50%, vars: { greting: Hello } }, b: { share: 50% } }",
-            "message: \"{{ greeting }}!\"",
-        ],
-        fix: "spell the name as it appears in the messages, or remove the constant",
-    },
-);
 
 /// Findings about variant constants that no text uses, although a used constant has a similar name.
 pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {

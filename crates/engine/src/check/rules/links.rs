@@ -7,18 +7,53 @@ use super::damaged_text::is_escaped_whitespace;
 use crate::check::Survey;
 use crate::check::compiled_campaign::to_finding;
 use campaign_content::message::{TextProblem, constant_parts, problem_at};
+use campaign_core::define_rules;
 use campaign_core::domain::NamedTemplate;
-use campaign_core::finding::{Finding, Rule, RuleText, join_names};
+use campaign_core::finding::{Finding, join_names};
 use campaign_manifest::{Campaign, CampaignBrief, Profile};
 
-pub(super) static BROKEN_LINK: Rule = Rule::warning(
-    "broken-link",
-    RuleText {
+define_rules! {
+    TEXTS:
+    warning BROKEN_LINK = "broken-link" {
         cause: "A link starts with a typo. Recipients cannot open it.",
-        example: &["message: \"Sale: htps://shop.example\""],
+        example: ["message: \"Sale: htps://shop.example\""],
         fix: "write `https://` followed by the address, without a space",
-    },
-);
+    }
+    warning INSECURE_LINK = "insecure-link" {
+        cause: "A link does not start with `https://`. Phones warn about it, or do not show it as a link.",
+        example: ["message: \"Sale: http://shop.example\""],
+        fix: "write the full address, including `https://`",
+    }
+    warning EXAMPLE_LINK = "example-link" {
+        cause: "A link points to an example domain. Recipients cannot open it. Campaigns created by `campaign init` \
+                contain such a link.",
+        example: [
+            "message: \"Sale: https://shop.example\"",
+            "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
+        ],
+        fix: "write the address of your own website",
+    }
+}
+
+define_rules! {
+    RECIPIENTS:
+    warning CELL_IN_LINK = "cell-in-link" {
+        cause: "A cell breaks the link that contains it. A link ends at the first space, and `&` or `#` starts a new \
+                part of the link.",
+        example: [
+            "message: \"https://shop.example/?c={{ code }}\"",
+            "list.csv: phone,code",
+            "          380501234567,NEW 126",
+        ],
+        fix: "add a column with URL-encoded values for links: `%20` for a space, `%26` for `&`",
+    }
+    note SAME_LINK = "same-link" {
+        cause: "All recipients get the same link. The list has codes that no message uses.",
+        example: ["message: \"Hi, {{ first_name }}! https://shop.example\""],
+        fix: "add the code to the link, for example `https://shop.example/?c={{ code }}`, unless all recipients should \
+              get the same link",
+    }
+}
 
 /// The malformed links in the constant parts of a text.
 pub(super) fn check_broken_links(text: &NamedTemplate) -> Vec<TextProblem> {
@@ -88,15 +123,6 @@ fn find_end(text: &str, from: usize) -> usize {
     text[from..].find(char::is_whitespace).map_or(text.len(), |length| from + length)
 }
 
-pub(super) static INSECURE_LINK: Rule = Rule::warning(
-    "insecure-link",
-    RuleText {
-        cause: "A link does not start with `https://`. Phones warn about it, or do not show it as a link.",
-        example: &["message: \"Sale: http://shop.example\""],
-        fix: "write the full address, including `https://`",
-    },
-);
-
 /// The prefixes of insecure links.
 const INSECURE_PREFIXES: [&str; 2] = ["http://", "www."];
 
@@ -141,19 +167,6 @@ fn begins_a_word(text: &str, at: usize) -> bool {
 fn link_length(link: &str) -> usize {
     link.find(char::is_whitespace).unwrap_or(link.len())
 }
-
-pub(super) static EXAMPLE_LINK: Rule = Rule::warning(
-    "example-link",
-    RuleText {
-        cause: "A link points to an example domain. Recipients cannot open it. Campaigns created by `campaign init` \
-                contain such a link.",
-        example: &[
-            "message: \"Sale: https://shop.example\"",
-            "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
-        ],
-        fix: "write the address of your own website",
-    },
-);
 
 /// Top-level domains that cannot be registered (RFC 2606, section 2).
 const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
@@ -223,20 +236,6 @@ fn is_subdomain(host: &str, domain: &str) -> bool {
     lower.strip_suffix(domain).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }
 
-pub(super) static CELL_IN_LINK: Rule = Rule::warning(
-    "cell-in-link",
-    RuleText {
-        cause: "A cell breaks the link that contains it. A link ends at the first space, and `&` or `#` starts a new \
-            part of the link.",
-        example: &[
-            "message: \"https://shop.example/?c={{ code }}\"",
-            "list.csv: phone,code",
-            "          380501234567,NEW 126",
-        ],
-        fix: "add a column with URL-encoded values for links: `%20` for a space, `%26` for `&`",
-    },
-);
-
 /// A finding that cells of a column break a link; `name` is the column's name in templates.
 pub(super) fn report_cell_in_link(name: &str, example: &str, rows: &str) -> Finding {
     let end = match example.find(char::is_whitespace) {
@@ -281,16 +280,6 @@ pub(in crate::check) fn breaks_link(text: &str, cell: &str) -> bool {
         word.contains("://") && (word.ends_with('=') || cell.contains(char::is_whitespace))
     })
 }
-
-pub(super) static SAME_LINK: Rule = Rule::note(
-    "same-link",
-    RuleText {
-        cause: "All recipients get the same link. The list has codes that no message uses.",
-        example: &["message: \"Hi, {{ first_name }}! https://shop.example\""],
-        fix: "add the code to the link, for example `https://shop.example/?c={{ code }}`, unless all recipients should \
-            get the same link",
-    },
-);
 
 /// Parts of headers of code columns, in lower case.
 const CODES: [&str; 12] =

@@ -6,34 +6,52 @@ use super::skipped_rows::describe_first;
 use crate::check::{RecipientZones, Survey};
 use campaign_content::audience::ListHeader;
 use campaign_core::calendar::InvertedZone;
+use campaign_core::define_rules;
 use campaign_core::domain::OperationKind;
-use campaign_core::finding::{Finding, Rule, RuleText, rules};
+use campaign_core::finding::{Finding, rules};
 use campaign_manifest::{Campaign, RecipientSource, suggest_zone};
 
-pub(super) static LIST_FORM: Rule = Rule::note(
-    "list-form",
-    RuleText {
+define_rules! {
+    RECIPIENTS:
+    note LIST_FORM = "list-form" {
         cause: "The list format was detected automatically. If the detected format is wrong, names are garbled.",
-        example: &["`list.csv` is read as follows: encoding Windows-1251, delimiter semicolon"],
+        example: ["`list.csv` is read as follows: encoding Windows-1251, delimiter semicolon"],
         fix: "check a name in `campaign preview`; if it is garbled, set `encoding`, `delimiter` or `sheet` under \
               `recipients`",
-    },
-);
+    }
+    warning ROW_WITHIN = "row-within" {
+        cause: "A quoted cell seems to contain another row. A misplaced quote might hide a recipient, who would not \
+                get a message.",
+        example: ["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras\""],
+        fix: "open the list in a spreadsheet; if the cell contains the next row, correct the quotes",
+    }
+    note UNUSED_COLUMN = "unused-column" {
+        cause: "A column in the list is not used. You might have forgotten to insert it into a message.",
+        example: ["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
+        fix: "use the column in a message, or ignore this note; the results contain the column either way",
+    }
+    warning UNKNOWN_ZONE = "unknown-zone" {
+        cause: "A cell does not contain a valid time zone. The campaign's `timezone` applies instead, so the recipient \
+                might get messages at night.",
+        example: [
+            "timezone: Europe/Kyiv",
+            "delivery: { window: { hours: \"09:00-20:00\", zone: code } }     # the column has no time zones",
+        ],
+        fix: "use IANA time zone names such as `Europe/Kyiv` in this column",
+    }
+    note INVERTED_ZONE = "inverted-zone" {
+        cause: "The sign in a time zone name is inverted. `Etc/GMT+2` is two hours behind UTC, so messages could be \
+                sent hours too early or too late.",
+        example: ["timezone: Etc/GMT+2"],
+        fix: "compare the time in the finding with the actual local time; if they differ, use a zone named after a \
+              place, such as `Europe/Kyiv`",
+    }
+}
 
 /// A note on how the list is read, in words such as "in the encoding Windows-1251".
 pub fn list_format_note(list: &RecipientSource, format: &str) -> Finding {
     Finding::new(&LIST_FORM, format!("`{}` is read as follows: {format}", list))
 }
-
-pub(super) static ROW_WITHIN: Rule = Rule::warning(
-    "row-within",
-    RuleText {
-        cause: "A quoted cell seems to contain another row. A misplaced quote might hide a recipient, who would not get a \
-                message.",
-        example: &["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras\""],
-        fix: "open the list in a spreadsheet; if the cell contains the next row, correct the quotes",
-    },
-);
 
 /// A warning about rows with a cell that seems to contain another row.
 pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
@@ -43,15 +61,6 @@ pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
         "if a recipient is missing from the list, correct the quotes; if the cell is just text, ignore this warning";
     Some(Finding::new(&ROW_WITHIN, message).help(help))
 }
-
-pub(super) static UNUSED_COLUMN: Rule = Rule::note(
-    "unused-column",
-    RuleText {
-        cause: "A column in the list is not used. You might have forgotten to insert it into a message.",
-        example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
-        fix: "use the column in a message, or ignore this note; the results contain the column either way",
-    },
-);
 
 /// How many columns a finding names.
 const MAX_NAMED: usize = 8;
@@ -76,19 +85,6 @@ pub(super) fn check_unused_columns(survey: &Survey, kind: OperationKind) -> Opti
     };
     Some(Finding::new(&UNUSED_COLUMN, message))
 }
-
-pub(super) static UNKNOWN_ZONE: Rule = Rule::warning(
-    "unknown-zone",
-    RuleText {
-        cause: "A cell does not contain a valid time zone. The campaign's `timezone` applies instead, so the recipient might get \
-                messages at night.",
-        example: &[
-            "timezone: Europe/Kyiv",
-            "delivery: { window: { hours: \"09:00-20:00\", zone: code } }     # the column has no time zones",
-        ],
-        fix: "use IANA time zone names such as `Europe/Kyiv` in this column",
-    },
-);
 
 /// An error that the list lacks the time zone column that the campaign names.
 pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
@@ -119,17 +115,6 @@ pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
         if advice.is_empty() { finding } else { finding.help(advice.join("; ")) }
     })
 }
-
-pub(super) static INVERTED_ZONE: Rule = Rule::note(
-    "inverted-zone",
-    RuleText {
-        cause: "The sign in a time zone name is inverted. `Etc/GMT+2` is two hours behind UTC, so messages could be \
-                sent hours too early or too late.",
-        example: &["timezone: Etc/GMT+2"],
-        fix: "compare the time in the finding with the actual local time; if they differ, use a zone named after a place, such as \
-              `Europe/Kyiv`",
-    },
-);
 
 /// Notes with the local time in each inverted zone of the campaign or a planned row.
 pub fn check_inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> Vec<Finding> {

@@ -6,8 +6,38 @@ use super::damaged_text::{
     decode_entity, find_escaped_line_break, find_html_entities, find_html_tags, find_markdown, find_url_escapes,
 };
 use campaign_content::message::{TextProblem, constant_parts, mask_tags, problem_at};
+use campaign_core::define_rules;
 use campaign_core::domain::NamedTemplate;
-use campaign_core::finding::{Finding, Rule, RuleText, join_names};
+use campaign_core::finding::{Finding, Rule, join_names};
+
+define_rules! {
+    TEXTS:
+    warning HTML_ENTITY = "html-entity" {
+        cause: "An HTML entity would be sent literally. Messages are plain text, not web pages.",
+        example: ["message: \"Olena &amp; Co: -20%\""],
+        fix: "write the character itself, and export the list without HTML",
+    }
+    warning HTML_TAG = "html-tag" {
+        cause: "An HTML tag would be sent literally. Messages are plain text, not web pages.",
+        example: ["message: \"Sale!<br>Until Sunday.\""],
+        fix: "remove the tags; for a line break, write the text on separate lines after `|`",
+    }
+    warning MARKDOWN = "markdown" {
+        cause: "Markdown would be sent literally. No channel renders `**bold**` or `[text](address)`.",
+        example: ["message: \"**Sale** until Sunday\""],
+        fix: "remove the Markdown, and write plain addresses; WhatsApp and Viber show `*word*` in bold",
+    }
+    warning URL_ESCAPE = "url-escape" {
+        cause: "A URL escape would be sent literally. `%20` and `%0A` mean a space and a line break only in addresses.",
+        example: ["message: \"Sale!%0AUntil Sunday.\""],
+        fix: "use a real space or line break",
+    }
+    warning ESCAPED_LINE_BREAK = "escaped-line-break" {
+        cause: "`\\n` would be sent literally. In YAML, it is a line break only inside double quotes.",
+        example: ["message: 'Hello!\\nSee you on Friday.'"],
+        fix: "use a real line break, or put the text in double quotes",
+    }
+}
 
 /// How many markup signs a finding names.
 const MAX_NAMED: usize = 8;
@@ -47,15 +77,6 @@ fn shorten(sign: &str) -> String {
     }
 }
 
-pub(super) static HTML_ENTITY: Rule = Rule::warning(
-    "html-entity",
-    RuleText {
-        cause: "An HTML entity would be sent literally. Messages are plain text, not web pages.",
-        example: &["message: \"Olena &amp; Co: -20%\""],
-        fix: "write the character itself, and export the list without HTML",
-    },
-);
-
 /// The HTML entities in the constant part of a text.
 pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
     let meant = |entity: &str| match decode_entity(entity) {
@@ -82,15 +103,6 @@ pub(super) fn report_html_entity(column: &str, example: &str, rows: &str) -> Fin
         .help("export the list again without HTML encoding, or replace the HTML entities in the list")
 }
 
-pub(super) static HTML_TAG: Rule = Rule::warning(
-    "html-tag",
-    RuleText {
-        cause: "An HTML tag would be sent literally. Messages are plain text, not web pages.",
-        example: &["message: \"Sale!<br>Until Sunday.\""],
-        fix: "remove the tags; for a line break, write the text on separate lines after `|`",
-    },
-);
-
 /// The HTML tags in the constant part of a text.
 pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
     let help = |tags: &[&str]| {
@@ -105,15 +117,6 @@ pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
     markup_finding(text, &find_html_tags(&mask_tags(text)), &HTML_TAG, help).into_iter().collect()
 }
 
-pub(super) static MARKDOWN: Rule = Rule::warning(
-    "markdown",
-    RuleText {
-        cause: "Markdown would be sent literally. No channel renders `**bold**` or `[text](address)`.",
-        example: &["message: \"**Sale** until Sunday\""],
-        fix: "remove the Markdown, and write plain addresses; WhatsApp and Viber show `*word*` in bold",
-    },
-);
-
 /// The Markdown in the constant part of a text.
 pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
     let help = |found: &[&str]| {
@@ -125,15 +128,6 @@ pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
     };
     markup_finding(text, &find_markdown(&mask_tags(text), &text.source), &MARKDOWN, help).into_iter().collect()
 }
-
-pub(super) static URL_ESCAPE: Rule = Rule::warning(
-    "url-escape",
-    RuleText {
-        cause: "A URL escape would be sent literally. `%20` and `%0A` mean a space and a line break only in addresses.",
-        example: &["message: \"Sale!%0AUntil Sunday.\""],
-        fix: "use a real space or line break",
-    },
-);
 
 /// The URL-escaped spaces and line breaks in a text.
 pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
@@ -157,15 +151,6 @@ fn has_plus_for_space(text: &str) -> bool {
     text.match_indices('+')
         .any(|(at, _)| text[..at].ends_with(char::is_alphabetic) && text[at + 1..].starts_with(char::is_alphabetic))
 }
-
-pub(super) static ESCAPED_LINE_BREAK: Rule = Rule::warning(
-    "escaped-line-break",
-    RuleText {
-        cause: "`\\n` would be sent literally. In YAML, it is a line break only inside double quotes.",
-        example: &["message: 'Hello!\\nSee you on Friday.'"],
-        fix: "use a real line break, or put the text in double quotes",
-    },
-);
 
 /// Finds the first `\n`, written as two characters, in the constant parts of a text.
 pub(super) fn check_escaped_line_breaks(text: &NamedTemplate) -> Vec<TextProblem> {

@@ -1,8 +1,8 @@
 //! Rules about a campaign, its texts, its list and its account; each file covers one topic.
 //!
-//! A rule has an id, a severity, a cause, an example and a fix, and is followed by the function that applies it. Rules
-//! about a single file are in [`finding::rules`](campaign_core::finding::rules), because the code that reads the file
-//! needs them.
+//! A rule has an id, a severity, a cause, an example and a fix. Each file first defines its rules, one list for each
+//! group of `campaign explain`, and then the functions that apply them. Rules about a single file are in
+//! [`finding::rules`](campaign_core::finding::rules), because the code that reads the file needs them.
 
 mod campaign_tests;
 mod cell_values;
@@ -64,127 +64,58 @@ pub(super) use window::{check_late_start, check_until_near, check_until_near_on_
 pub use wording::check_costly_characters;
 pub(super) use wording::find_mixed_word;
 
-/// Rules about a campaign and its gateway profile.
-static CAMPAIGN: &[&Rule] = &[
-    &environment::BATCH_LIMIT,
-    &window::CLOSED_WINDOW,
-    &window::FALLBACK_OUTSIDE,
-    &window::LATE_FALLBACK,
-    &environment::MANDATORY_FORBIDDEN,
-    &environment::MISSING_ENDPOINT,
-    &environment::MISSING_HOOK,
-    &environment::MISSING_PRICE,
-    &environment::NOTIFY_TEXT,
-    &environment::PROMISED_RECEIPTS,
-    &environment::RATE_LIMIT,
-    &campaign_tests::TEST_FAILED,
-    &campaign_tests::TEST_NOT_RUN,
-    &environment::UNCONFIRMED_REPLICA,
-    &environment::UNFAMILIAR_LEDGER,
-    &environment::WHATSAPP_ROUTE,
-];
-
-/// Rules about the times of sending.
-static TIMING: &[&Rule] = &[
-    &window::LATE_START,
-    &schedule::NEVER_SENDS,
-    &window::NIGHT,
-    &schedule::SCHEDULE_OVER,
-    &window::SEVERAL_ZONES,
-    &schedule::SKIPPED_OCCURRENCES,
-    &window::UNTIL_NEAR,
-];
-
-/// Rules about texts.
-static TEXTS: &[&Rule] = &[
-    &links::BROKEN_LINK,
-    &expressions::CELL_IS_TEXT,
-    &wording::CODE_FOR_ALL,
-    &wording::CODES_ONLY,
-    &damaged_text::CONTROL_CHARACTER,
-    &markup::ESCAPED_LINE_BREAK,
-    &links::EXAMPLE_LINK,
-    &expressions::FILTER_ARGUMENT,
-    &markup::HTML_ENTITY,
-    &markup::HTML_TAG,
-    &links::INSECURE_LINK,
-    &wording::LONG_BUTTON,
-    &cell_values::LOOP_OVER_TEXT,
-    &damaged_text::LOST_LETTERS,
-    &markup::MARKDOWN,
-    &damaged_text::MISREAD_ENCODING,
-    &ways_out::NO_WAY_OUT,
-    &ways_out::REPLIES_IMPOSSIBLE,
-    &wording::TWO_SCRIPTS,
-    &wording::UNFINISHED_TEXT,
-    &expressions::UNUSED_CONSTANT,
-    &markup::URL_ESCAPE,
-];
-
-/// Rules about recipients and their messages.
-static RECIPIENTS: &[&Rule] = &[
-    &countries::ABROAD_LIMIT,
-    &links::CELL_IN_LINK,
-    &recipients::CHANGED_ROW,
-    &recipients::CONSENT_DATE,
-    &wording::COSTLY_CHARACTER,
-    &cell_values::DATABASE_VALUE,
-    &recipients::DIFFERING_DUPLICATES,
-    &recipients::DUPLICATE_NUMBER,
-    &cell_values::EMPTY_CELL,
-    &cell_values::EMPTY_GREETING,
-    &skipped_rows::INVALID_ROW,
-    &list::INVERTED_ZONE,
-    &recipients::LANDLINE,
-    &cell_values::LEADING_APOSTROPHE,
-    &list::LIST_FORM,
-    &countries::NEW_COUNTRY,
-    &skipped_rows::NO_MESSAGES,
-    &skipped_rows::NO_TEXT_CHOSEN,
-    &skipped_rows::NOBODY_MEANT,
-    &recipients::OPTED_OUT_ROWS,
-    &recipients::OVER_LIMITS,
-    &cell_values::PLACEHOLDER_VALUE,
-    &list::ROW_WITHIN,
-    &wording::SAME_FOR_ALL,
-    &links::SAME_LINK,
-    &skipped_rows::TOO_MANY_INVALID,
-    &list::UNKNOWN_ZONE,
-    &list::UNUSED_COLUMN,
-];
-
-/// Rules about the account at the gateway.
-static ACCOUNT: &[&Rule] = &[
-    &environment::BALANCE_TOO_LOW,
-    &environment::KEY_REFUSED,
-    &environment::ONLINE_UNKNOWN,
-    &environment::SENDER_UNKNOWN,
-];
-
 /// All rules, in groups.
 pub fn rule_groups() -> Vec<RuleGroup> {
-    let here = [
-        ("Campaigns and gateways", CAMPAIGN),
-        ("Sending times", TIMING),
-        ("Message wording", TEXTS),
-        ("Recipients and their messages", RECIPIENTS),
-        ("Gateway account", ACCOUNT),
+    let lists: [(&str, &[&[&Rule]]); 5] = [
+        ("Campaigns and gateways", &[campaign_tests::CAMPAIGN, environment::CAMPAIGN, window::CAMPAIGN]),
+        ("Sending times", &[schedule::TIMING, window::TIMING]),
+        (
+            "Message wording",
+            &[
+                cell_values::TEXTS,
+                damaged_text::TEXTS,
+                expressions::TEXTS,
+                links::TEXTS,
+                markup::TEXTS,
+                ways_out::TEXTS,
+                wording::TEXTS,
+            ],
+        ),
+        (
+            "Recipients and their messages",
+            &[
+                cell_values::RECIPIENTS,
+                countries::RECIPIENTS,
+                links::RECIPIENTS,
+                list::RECIPIENTS,
+                recipients::RECIPIENTS,
+                skipped_rows::RECIPIENTS,
+                wording::RECIPIENTS,
+            ],
+        ),
+        ("Gateway account", &[environment::ACCOUNT]),
     ];
-    rules::GROUPS.iter().copied().chain(here).map(|(title, rules)| RuleGroup { title, rules }).collect()
+    let of_files = rules::GROUPS.iter().map(|&(title, rules)| RuleGroup { title, rules: rules.to_vec() });
+    let of_topics = lists.into_iter().map(|(title, lists)| {
+        let mut rules = lists.concat();
+        rules.sort_by_key(|rule| rule.id);
+        RuleGroup { title, rules }
+    });
+    of_files.chain(of_topics).collect()
 }
 
 /// Rules about one topic.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RuleGroup {
     /// The topic.
     pub title: &'static str,
     /// The rules.
-    pub rules: &'static [&'static Rule],
+    pub rules: Vec<&'static Rule>,
 }
 
 /// All rules.
 pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
-    rule_groups().into_iter().flat_map(|group| group.rules.iter().copied())
+    rule_groups().into_iter().flat_map(|group| group.rules)
 }
 
 /// Checks a campaign against its gateway profile: limits, endpoints, prices, windows, links and opt-out instructions.

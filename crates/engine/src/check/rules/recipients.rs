@@ -6,21 +6,69 @@ use super::skipped_rows::{describe_first, describe_first_few, describe_named_row
 use crate::check::online::Cost;
 use crate::check::{DistinctValues, MIGHT_BE_SENT, OptedOutCells, Survey};
 use campaign_content::audience::ListHeader;
+use campaign_core::define_rules;
 use campaign_core::domain::variable::is_variable;
 use campaign_core::domain::{NamedTemplate, Phone, Row};
-use campaign_core::finding::{Finding, Rule, RuleText, did_you_mean, rules};
+use campaign_core::finding::{Finding, did_you_mean, rules};
 use campaign_ledger::RowState;
 use campaign_manifest::{Campaign, CampaignBrief, DuplicatePolicy, Profile};
 
-pub(super) static CHANGED_ROW: Rule = Rule::warning(
-    "changed-row",
-    RuleText {
+define_rules! {
+    RECIPIENTS:
+    warning CHANGED_ROW = "changed-row" {
         cause: "The recipient might already have this message. With `duplicates: allow`, a row is identified by its \
                 phone number and message text, and this row has changed.",
-        example: &["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
+        example: ["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
         fix: "restore the original row in the list, or send the changed row in a new `edition`",
-    },
-);
+    }
+    warning DIFFERING_DUPLICATES = "differing-duplicates" {
+        cause: "A skipped duplicate has a different message. Only the first row with each number gets a message.",
+        example: [
+            "message: \"Lesson for {{ first_name }}\"",
+            "list.csv: phone,first_name",
+            "          380501234567,Olena",
+            "          380501234567,Taras",
+        ],
+        fix: "correct the list; to send a message for each row, write `duplicates: allow`",
+    }
+    error DUPLICATE_NUMBER = "duplicate-number" {
+        cause: "The list has the same number twice. With `duplicates: refuse`, that is an error.",
+        example: [
+            "recipients: { file: list.csv, duplicates: refuse }",
+            "list.csv: phone,first_name",
+            "          380501234567,Olena",
+            "          380501234567,Taras",
+        ],
+        fix: "remove the duplicates from the list, or write `duplicates: skip`",
+    }
+    warning CONSENT_DATE = "consent-date" {
+        cause: "A consent date is missing or unreadable. Consent without a valid date does not count.",
+        example: [
+            "consent: required",
+            "recipients: { file: list.csv, consent: { column: agreed, at: agreed_at } }",
+            "list.csv: phone,agreed,agreed_at",
+            "          380671234567,yes,03/04/2026",
+        ],
+        fix: "write dates as `2026-03-01` or `01.03.2026`; a date in the future is not valid",
+    }
+    warning OPTED_OUT_ROWS = "opted-out-rows" {
+        cause: "A column marks recipients as opted out. Messages would still be sent to them.",
+        example: ["list.csv: phone,status", "          380501234567,unsubscribed", "          380671234567,active"],
+        fix: "skip these rows with `recipients.where`, or add their numbers to the suppression list",
+    }
+    warning LANDLINE = "landline" {
+        cause: "The list contains a landline number. Landlines cannot receive SMS, Viber, RCS, Telegram or WhatsApp \
+                messages, but the gateway charges for these messages.",
+        example: ["list.csv: phone,first_name", "          380442345678,Olena"],
+        fix: "ask these recipients for a mobile number, or remove their rows",
+    }
+    warning OVER_LIMITS = "over-limits" {
+        cause: "The campaign exceeds its `limits`. The run stops at the limit, and the remaining recipients get no \
+                message.",
+        example: ["limits: { recipients: 1 }                   # the list has more"],
+        fix: "shorten the list; raise the limit only if all of these recipients should get a message",
+    }
+}
 
 /// A warning about rows that are skipped because their number already got a message for a row that is no longer in the
 /// list.
@@ -40,20 +88,6 @@ pub fn check_changed_rows(survey: &Survey) -> Option<Finding> {
             .help("restore the original row, or send the changed row in a new `edition`"),
     )
 }
-
-pub(super) static DIFFERING_DUPLICATES: Rule = Rule::warning(
-    "differing-duplicates",
-    RuleText {
-        cause: "A skipped duplicate has a different message. Only the first row with each number gets a message.",
-        example: &[
-            "message: \"Lesson for {{ first_name }}\"",
-            "list.csv: phone,first_name",
-            "          380501234567,Olena",
-            "          380501234567,Taras",
-        ],
-        fix: "correct the list; to send a message for each row, write `duplicates: allow`",
-    },
-);
 
 /// A warning about skipped duplicate rows whose message differs from the message for the first row with the same
 /// number.
@@ -79,20 +113,6 @@ fn duplicates_finding(rows: &RoaringBitmap) -> Option<Finding> {
     Some(Finding::new(&DIFFERING_DUPLICATES, message).help(help))
 }
 
-pub(super) static DUPLICATE_NUMBER: Rule = Rule::error(
-    "duplicate-number",
-    RuleText {
-        cause: "The list has the same number twice. With `duplicates: refuse`, that is an error.",
-        example: &[
-            "recipients: { file: list.csv, duplicates: refuse }",
-            "list.csv: phone,first_name",
-            "          380501234567,Olena",
-            "          380501234567,Taras",
-        ],
-        fix: "remove the duplicates from the list, or write `duplicates: skip`",
-    },
-);
-
 /// An error about a repeated number, if the campaign forbids duplicates; `repeated` is the first row that repeats a
 /// number, with this number.
 pub(in crate::check) fn check_duplicate_number(
@@ -106,20 +126,6 @@ pub(in crate::check) fn check_duplicate_number(
                 number";
     Some(Finding::new(&DUPLICATE_NUMBER, message).help(help))
 }
-
-pub(super) static CONSENT_DATE: Rule = Rule::warning(
-    "consent-date",
-    RuleText {
-        cause: "A consent date is missing or unreadable. Consent without a valid date does not count.",
-        example: &[
-            "consent: required",
-            "recipients: { file: list.csv, consent: { column: agreed, at: agreed_at } }",
-            "list.csv: phone,agreed,agreed_at",
-            "          380671234567,yes,03/04/2026",
-        ],
-        fix: "write dates as `2026-03-01` or `01.03.2026`; a date in the future is not valid",
-    },
-);
 
 /// A warning about consents without a readable date.
 pub fn check_consent_dates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
@@ -166,15 +172,6 @@ pub(in crate::check) fn missing_consent_column(key: &str, name: &str, header: &L
         None => finding.help("write the header exactly as in the list"),
     }
 }
-
-pub(super) static OPTED_OUT_ROWS: Rule = Rule::warning(
-    "opted-out-rows",
-    RuleText {
-        cause: "A column marks recipients as opted out. Messages would still be sent to them.",
-        example: &["list.csv: phone,status", "          380501234567,unsubscribed", "          380671234567,active"],
-        fix: "skip these rows with `recipients.where`, or add their numbers to the suppression list",
-    },
-);
 
 /// A warning for each column that marks planned recipients as opted out.
 ///
@@ -235,16 +232,6 @@ fn quote_text(text: &str) -> String {
     format!("{mark}{text}{mark}")
 }
 
-pub(super) static LANDLINE: Rule = Rule::warning(
-    "landline",
-    RuleText {
-        cause: "The list contains a landline number. Landlines cannot receive SMS, Viber, RCS, Telegram or WhatsApp \
-                messages, but the gateway charges for these messages.",
-        example: &["list.csv: phone,first_name", "          380442345678,Olena"],
-        fix: "ask these recipients for a mobile number, or remove their rows",
-    },
-);
-
 /// A warning about planned rows with landline numbers, with a row count and the first few rows.
 pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     let rows = &survey.landlines;
@@ -257,16 +244,6 @@ pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     };
     (!rows.is_empty()).then(|| finding.help(help))
 }
-
-pub(super) static OVER_LIMITS: Rule = Rule::warning(
-    "over-limits",
-    RuleText {
-        cause: "The campaign exceeds its `limits`. The run stops at the limit, and the remaining recipients get no \
-            message.",
-        example: &["limits: { recipients: 1 }                   # the list has more"],
-        fix: "shorten the list; raise the limit only if all of these recipients should get a message",
-    },
-);
 
 /// Findings if the messages for `rows` alone exceed a limit, not counting what the edition has already used.
 pub fn check_limits(

@@ -8,8 +8,38 @@ use crate::check::timing::TimedCampaign;
 use campaign_core::calendar::{
     DailyLimits, Occurrence, OccurrenceOutlook, Outlook, RunDeadline, Schedule, ScheduledRun,
 };
+use campaign_core::define_rules;
 use campaign_core::domain::format_count;
-use campaign_core::finding::{Finding, Rule, RuleText, SourceLocation};
+use campaign_core::finding::{Finding, SourceLocation};
+
+define_rules! {
+    TIMING:
+    pub error NEVER_SENDS = "never-sends" {
+        cause: "No messages can ever be sent. The window never opens before the run ends.",
+        example: [
+            "timezone: Europe/Kyiv",
+            "schedule: { every: \"day 21:00\" }",
+            "delivery: { window: 09:00-20:00, until: 2h }",
+        ],
+        fix: "change `schedule`, `delivery.until` or `delivery.window` so that the window opens before the run ends",
+    }
+    warning SCHEDULE_OVER = "schedule-over" {
+        cause: "The schedule has no future dates. This is fine for a campaign that has already been sent, but a \
+                mistake in a new one.",
+        example: ["timezone: Europe/Kyiv", "schedule: { at: 2024-12-05 10:00 }"],
+        fix: "set a future date, and check it with `campaign schedule next`; `run --now` sends immediately, so first \
+              use `campaign status` to check that the campaign has not been sent",
+    }
+    warning SKIPPED_OCCURRENCES = "skipped-occurrences" {
+        cause: "Nothing can be sent on some scheduled dates. The cause is `until`, the window or an unfinished run.",
+        example: [
+            "timezone: Europe/Kyiv",
+            "schedule: { every: \"day 10:00\" }",
+            "delivery: { until: 2031-12-07 20:00 }",
+        ],
+        fix: "remove these dates from `schedule`, for example with `ends`, or change `until`, `window` or `rate`",
+    }
+}
 
 /// How many dates a finding names.
 const MAX_NAMED: usize = 3;
@@ -74,20 +104,6 @@ pub(super) fn find_times_place(timed: &TimedCampaign<'_>) -> Option<SourceLocati
     find_key_place(timed, &["schedule.at", "schedule.every", "schedule.cron", "schedule"])
 }
 
-/// The rule of runs that can never send.
-pub static NEVER_SENDS: Rule = Rule::error(
-    "never-sends",
-    RuleText {
-        cause: "No messages can ever be sent. The window never opens before the run ends.",
-        example: &[
-            "timezone: Europe/Kyiv",
-            "schedule: { every: \"day 21:00\" }",
-            "delivery: { window: 09:00-20:00, until: 2h }",
-        ],
-        fix: "change `schedule`, `delivery.until` or `delivery.window` so that the window opens before the run ends",
-    },
-);
-
 const TIMING_KEYS: &[&str] = &["delivery.until", "delivery.window", "schedule"];
 const NEVER_SENDS_HELP: &str =
     "change `schedule`, `delivery.until` or `delivery.window` so that the window is open during the run";
@@ -132,16 +148,6 @@ fn never_sends_finding(timed: &TimedCampaign<'_>, message: String) -> Finding {
     Finding::new(&NEVER_SENDS, message).help(NEVER_SENDS_HELP).at(find_key_place(timed, TIMING_KEYS))
 }
 
-pub(super) static SCHEDULE_OVER: Rule = Rule::warning(
-    "schedule-over",
-    RuleText {
-        cause: "The schedule has no future dates. This is fine for a campaign that has already been sent, but a mistake in a \
-                new one.",
-        example: &["timezone: Europe/Kyiv", "schedule: { at: 2024-12-05 10:00 }"],
-        fix: "set a future date, and check it with `campaign schedule next`; `run --now` sends immediately, so first use `campaign status` to check that the campaign has not been sent",
-    },
-);
-
 const SCHEDULE_OVER_HELP: &str = "set a future date, and check it with `campaign schedule next`; to send immediately, use `run --now`, but first check with `campaign status` that the campaign has not been sent";
 
 /// A warning about a schedule without future dates.
@@ -159,19 +165,6 @@ pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Find
     };
     Finding::new(&SCHEDULE_OVER, message).help(SCHEDULE_OVER_HELP).at(place)
 }
-
-pub(super) static SKIPPED_OCCURRENCES: Rule = Rule::warning(
-    "skipped-occurrences",
-    RuleText {
-        cause: "Nothing can be sent on some scheduled dates. The cause is `until`, the window or an unfinished run.",
-        example: &[
-            "timezone: Europe/Kyiv",
-            "schedule: { every: \"day 10:00\" }",
-            "delivery: { until: 2031-12-07 20:00 }",
-        ],
-        fix: "remove these dates from `schedule`, for example with `ends`, or change `until`, `window` or `rate`",
-    },
-);
 
 /// Warnings about dates on which nothing is sent, one for each reason.
 pub(in crate::check) fn check_skipped_occurrences(

@@ -8,10 +8,43 @@ use roaring::RoaringBitmap;
 use crate::check::column_cells::UnmatchedCells;
 use crate::check::{ALREADY_SENT, FILTERED, Survey};
 use campaign_content::audience::PhoneProblem;
+use campaign_core::define_rules;
 use campaign_core::domain::{format_count, format_thousands};
-use campaign_core::finding::{Finding, Rule, RuleText, rules};
+use campaign_core::finding::{Finding, Rule, rules};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, ExcludedRows, OPTED_OUT, RowState};
 use campaign_manifest::CampaignBrief;
+
+define_rules! {
+    RECIPIENTS:
+    warning INVALID_ROW = "invalid-row" {
+        cause: "A row has no valid number or no valid message. Only this row is skipped; the other rows are not \
+                affected.",
+        example: ["list.csv: phone,first_name", "          38050,Olena"],
+        fix: "correct the row or the message",
+    }
+    error TOO_MANY_INVALID = "too-many-invalid" {
+        cause: "Too many rows are invalid. The list or the message is probably wrong.",
+        example: ["recipients: { file: list.csv, max_invalid: 10% }     # 40 of 200 rows have no valid number"],
+        fix: "correct the list or the message; a higher `max_invalid` would also accept a list with the wrong phone \
+              column",
+    }
+    warning NO_MESSAGES = "no-messages" {
+        cause: "No row in the list gets a message. This might be the wrong list, or the campaign might already have \
+                been sent.",
+        example: ["list.csv: phone,first_name", "          38050,Olena"],
+        fix: "check the reasons in the finding; to send to the same recipients again, set a new `edition`",
+    }
+    error NOBODY_MEANT = "nobody-meant" {
+        cause: "No row matches the `where` condition. A word is probably spelled differently in the list.",
+        example: ["recipients: { file: list.csv, where: first_name == \"olena\" }     # the list has Olena"],
+        fix: "spell the word exactly as in the list; if an empty selection is fine, write `empty: ok`",
+    }
+    error NO_TEXT_CHOSEN = "no-text-chosen" {
+        cause: "No key under `texts` occurs in the list. The words are probably spelled differently there.",
+        example: ["message: { by: first_name, texts: { ivan: \"Hi, Ivan!\" } }"],
+        fix: "spell the words as in the list, or add `else` with a message for all other rows",
+    }
+}
 
 /// How many rows are named.
 const MAX_LISTED_ROWS: usize = 20;
@@ -102,16 +135,6 @@ fn format_subject(shown: &[String], more: u64) -> String {
     }
 }
 
-pub(super) static INVALID_ROW: Rule = Rule::warning(
-    "invalid-row",
-    RuleText {
-        cause: "A row has no valid number or no valid message. Only this row is skipped; the other rows are not \
-            affected.",
-        example: &["list.csv: phone,first_name", "          38050,Olena"],
-        fix: "correct the row or the message",
-    },
-);
-
 /// Warnings about invalid rows, one per reason, most frequent first; together they name at most 20 rows.
 ///
 /// If a text cannot be rendered for a row, the finding points to the part of the text that fails.
@@ -154,16 +177,6 @@ fn invalid_row_findings(left_out: &ExcludedRows, failing: &BTreeMap<String, Find
     }
     findings
 }
-
-pub(super) static TOO_MANY_INVALID: Rule = Rule::error(
-    "too-many-invalid",
-    RuleText {
-        cause: "Too many rows are invalid. The list or the message is probably wrong.",
-        example: &["recipients: { file: list.csv, max_invalid: 10% }     # 40 of 200 rows have no valid number"],
-        fix: "correct the list or the message; a higher `max_invalid` would also accept a list with the wrong phone \
-              column",
-    },
-);
 
 /// The number of invalid rows from which their share counts: one bad number of three proves nothing.
 const MIN_INVALID_ROWS: u64 = 5;
@@ -238,16 +251,6 @@ fn find_advice(reason: &str, has_region: bool) -> &'static str {
     }
 }
 
-pub(super) static NO_MESSAGES: Rule = Rule::warning(
-    "no-messages",
-    RuleText {
-        cause: "No row in the list gets a message. This might be the wrong list, or the campaign might already have \
-                been sent.",
-        example: &["list.csv: phone,first_name", "          38050,Olena"],
-        fix: "check the reasons in the finding; to send to the same recipients again, set a new `edition`",
-    },
-);
-
 /// How many reasons a finding names; it counts the others together.
 const MAX_NAMED_REASONS: usize = 5;
 
@@ -297,15 +300,6 @@ fn advise_on_reason(state: RowState, reason: &str) -> &'static str {
     }
 }
 
-pub(super) static NOBODY_MEANT: Rule = Rule::error(
-    "nobody-meant",
-    RuleText {
-        cause: "No row matches the `where` condition. A word is probably spelled differently in the list.",
-        example: &["recipients: { file: list.csv, where: first_name == \"olena\" }     # the list has Olena"],
-        fix: "spell the word exactly as in the list; if an empty selection is fine, write `empty: ok`",
-    },
-);
-
 /// An error that `recipients.where` selects no rows. `None` if some rows are selected, or if the campaign allows an
 /// empty selection.
 pub(in crate::check) fn check_empty_selection(brief: &CampaignBrief, survey: &Survey) -> Option<Finding> {
@@ -325,15 +319,6 @@ pub(in crate::check) fn check_empty_selection(brief: &CampaignBrief, survey: &Su
                 after the name";
     Some(Finding::new(&NOBODY_MEANT, message).help(help))
 }
-
-pub(super) static NO_TEXT_CHOSEN: Rule = Rule::error(
-    "no-text-chosen",
-    RuleText {
-        cause: "No key under `texts` occurs in the list. The words are probably spelled differently there.",
-        example: &["message: { by: first_name, texts: { ivan: \"Hi, Ivan!\" } }"],
-        fix: "spell the words as in the list, or add `else` with a message for all other rows",
-    },
-);
 
 /// An error that no row has a text. `None` if a row has a text, if rows are excluded for another reason, or if the
 /// campaign allows all rows to be invalid.

@@ -3,35 +3,32 @@
 use super::links::has_real_recipients;
 use crate::check::compiled_campaign::to_finding;
 use campaign_content::message::{TextProblem, constant_parts, problem_at};
+use campaign_core::define_rules;
 use campaign_core::domain::{MessageContent, NamedTemplate, OptOutWords, Stage};
-use campaign_core::finding::{Finding, Rule, RuleText};
+use campaign_core::finding::Finding;
 use campaign_manifest::{Campaign, MessageArm, Profile};
 
-pub(super) static NO_WAY_OUT: Rule = Rule::warning(
-    "no-way-out",
-    RuleText {
-        cause: "Marketing does not tell recipients how to opt out. Many countries and operators require \
-                opt-out instructions, and recipients who cannot opt out complain.",
-        example: &[
+define_rules! {
+    TEXTS:
+    warning NO_WAY_OUT = "no-way-out" {
+        cause: "Marketing does not tell recipients how to opt out. Many countries and operators require opt-out \
+                instructions, and recipients who cannot opt out complain.",
+        example: [
             "message: \"Sale: 20% off until Sunday\"",
             "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
         ],
         fix: "add a link or a word such as STOP to the text, or `unsubscribe_link: true` to a plain `sms`",
-    },
-);
-
-pub(super) static REPLIES_IMPOSSIBLE: Rule = Rule::warning(
-    "replies-impossible",
-    RuleText {
+    }
+    warning REPLIES_IMPOSSIBLE = "replies-impossible" {
         cause: "An SMS asks for a reply, but its sender is a name. Phones cannot reply to a sender name that contains \
-            letters.",
-        example: &[
+                letters.",
+        example: [
             "message: \"Sale! Reply STOP to opt out\"",
             "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
         ],
         fix: "replace the request with a link or `unsubscribe_link: true`, or send from a number",
-    },
-);
+    }
+}
 
 /// The first letters of words that tell how to stop messages.
 const OPT_OUT_STEMS: [&str; 4] = ["unsub", "optout", "відпис", "отпис"];

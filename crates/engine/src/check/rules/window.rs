@@ -12,25 +12,73 @@ use super::schedule::{find_key_place, find_times_place, format_date, format_date
 use crate::check::timing::TimedCampaign;
 use crate::check::{RunStart, Survey, describe_countries, sum_recipients};
 use campaign_core::calendar::{Outlook, ScheduledRun};
+use campaign_core::define_rules;
 use campaign_core::domain::{
     FieldValue, MessageContent, NamedTemplate, OperationKind, WirePlace, choose_plural, format_count, format_thousands,
 };
-use campaign_core::finding::{Finding, Rule, RuleText, rules};
+use campaign_core::finding::{Finding, rules};
 use campaign_manifest::{Campaign, Profile, Rate};
 
-pub(super) static CLOSED_WINDOW: Rule = Rule::error(
-    "closed-window",
-    RuleText {
-        cause: "The sending windows never overlap. Messages are sent only while both the campaign's \
-                window and the profile's `policy.window` are open.",
-        example: &[
+define_rules! {
+    CAMPAIGN:
+    error CLOSED_WINDOW = "closed-window" {
+        cause: "The sending windows never overlap. Messages are sent only while both the campaign's window and the \
+                profile's `policy.window` are open.",
+        example: [
             "timezone: Europe/Kyiv",
             "delivery: { window: 20:00-22:00 }",
             "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
         ],
         fix: "correct `delivery.window`; if you widen it, messages are also sent during other hours",
-    },
-);
+    }
+    warning FALLBACK_OUTSIDE = "fallback-outside" {
+        cause: "A fallback could be sent outside the window. The gateway tries the next channel when `lifetime` ends, \
+                regardless of the time of day.",
+        example: ["delivery: { window: 09:00-20:00 }", "channels: [{ viber: { lifetime: 1d, … } }, { sms: { … } }]"],
+        fix: "set a `lifetime` that ends before the window closes, even for the last recipients of the run",
+    }
+    note LATE_FALLBACK = "late-fallback" {
+        cause: "The next channel might be tried two days later. Two days is the default lifetime of a channel.",
+        example: [
+            "channels:",
+            "  - viber: { signature: OlenaCo, message: Hi }",
+            "  - sms: { signature: OlenaCo, message: Hi }",
+        ],
+        fix: "add a lifetime to the first channel, for example `lifetime: 1h`",
+    }
+}
+
+define_rules! {
+    TIMING:
+    warning LATE_START = "late-start" {
+        cause: "Scheduled messages wait for the window to open. The run starts while the window is closed, so the \
+                messages are sent hours later.",
+        example: ["timezone: Europe/Kyiv", "schedule: { every: \"day 06:00\" }", "delivery: { window: 09:00-20:00 }"],
+        fix: "schedule the run for a time when the window is open, or change `delivery.window`",
+    }
+    warning UNTIL_NEAR = "until-near" {
+        cause: "Not all messages can be sent before `until`. The remaining messages are skipped.",
+        example: ["timezone: Europe/Kyiv", "delivery: { until: 1h, per_day: 1 }"],
+        fix: "start earlier, or send to fewer recipients; you can also set a later `until`, or raise `rate` or \
+              `per_day`, but messages are then sent later or faster",
+    }
+    pub warning NIGHT = "night" {
+        cause: "Marketing would reach recipients at night. No window is set, so messages would arrive between 21:00 \
+                and 8:00 in the recipients' local time.",
+        example: ["timezone: Europe/Kyiv", "schedule: { every: \"day 22:00\" }"],
+        fix: "set a window in the recipients' local time: `window: { hours: 09:00-20:00, zone: recipient }`",
+    }
+    note SEVERAL_ZONES = "several-zones" {
+        cause: "A number does not indicate a time zone. The campaign's time zone is used instead.",
+        example: [
+            "timezone: Europe/Kyiv",
+            "delivery: { window: { hours: 09:00-20:00, zone: recipient } }",
+            "list.csv: phone,first_name",
+            "          +34612345678,Ana",
+        ],
+        fix: "add a column with time zones to the list, and write its name in `zone: COLUMN`",
+    }
+}
 
 /// An error if the windows of a campaign and its profile are never open together. Also an error if the profile's window
 /// needs a time zone that the campaign does not set.
@@ -67,16 +115,6 @@ pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Fin
     )))
 }
 
-pub(super) static LATE_START: Rule = Rule::warning(
-    "late-start",
-    RuleText {
-        cause: "Scheduled messages wait for the window to open. The run starts while the window is closed, so the \
-                messages are sent hours later.",
-        example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 06:00\" }", "delivery: { window: 09:00-20:00 }"],
-        fix: "schedule the run for a time when the window is open, or change `delivery.window`",
-    },
-);
-
 /// How long messages can wait without a warning.
 const TOLERATED_WAIT: Duration = Duration::from_secs(3_600);
 
@@ -110,15 +148,6 @@ fn format_hours(time: Duration) -> String {
         (hours, minutes) => format!("{hours} h {minutes} min"),
     }
 }
-
-pub(super) static UNTIL_NEAR: Rule = Rule::warning(
-    "until-near",
-    RuleText {
-        cause: "Not all messages can be sent before `until`. The remaining messages are skipped.",
-        example: &["timezone: Europe/Kyiv", "delivery: { until: 1h, per_day: 1 }"],
-        fix: "start earlier, or send to fewer recipients; you can also set a later `until`, or raise `rate` or `per_day`, but messages are then sent later or faster",
-    },
-);
 
 /// A warning about a run that begins now and cannot send all of its messages before `until`.
 pub(in crate::check) fn check_until_near(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
@@ -163,16 +192,6 @@ pub fn check_until_over(campaign: &Campaign, now: Timestamp) -> Option<Finding> 
             .at(campaign.places.locate_key("delivery.until")),
     )
 }
-
-pub(super) static FALLBACK_OUTSIDE: Rule = Rule::warning(
-    "fallback-outside",
-    RuleText {
-        cause: "A fallback could be sent outside the window. The gateway tries the next channel when `lifetime` ends, \
-                regardless of the time of day.",
-        example: &["delivery: { window: 09:00-20:00 }", "channels: [{ viber: { lifetime: 1d, … } }, { sms: { … } }]"],
-        fix: "set a `lifetime` that ends before the window closes, even for the last recipients of the run",
-    },
-);
 
 /// The lifetime of a channel without `lifetime`, in seconds.
 const DEFAULT_LIFETIME_SECONDS: u64 = 2 * 86_400;
@@ -270,19 +289,6 @@ fn format_lifetime(seconds: u64) -> String {
     if seconds >= 3_600 { format!("{}h", seconds / 3_600) } else { format!("{}m", seconds / 60) }
 }
 
-pub(super) static LATE_FALLBACK: Rule = Rule::note(
-    "late-fallback",
-    RuleText {
-        cause: "The next channel might be tried two days later. Two days is the default lifetime of a channel.",
-        example: &[
-            "channels:",
-            "  - viber: { signature: OlenaCo, message: Hi }",
-            "  - sms: { signature: OlenaCo, message: Hi }",
-        ],
-        fix: "add a lifetime to the first channel, for example `lifetime: 1h`",
-    },
-);
-
 /// A note about the first channel without a lifetime that has a fallback, in the campaign or a variant.
 pub(super) fn check_late_fallback(campaign: &Campaign) -> Option<Finding> {
     let of_variants = campaign.brief.variants.iter();
@@ -317,17 +323,6 @@ fn check_channel_lifetimes(
             .at(place),
     )
 }
-
-/// The rule about marketing at night.
-pub static NIGHT: Rule = Rule::warning(
-    "night",
-    RuleText {
-        cause: "Marketing would reach recipients at night. No window is set, so messages would arrive \
-                between 21:00 and 8:00 in the recipients' local time.",
-        example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 22:00\" }"],
-        fix: "set a window in the recipients' local time: `window: { hours: 09:00-20:00, zone: recipient }`",
-    },
-);
 
 /// The local hours at which the night begins and ends.
 const NIGHT_BEGINS: i8 = 21;
@@ -463,20 +458,6 @@ fn describe_night(night: &[NightRecipients]) -> String {
     }
     parts.join(", ")
 }
-
-pub(super) static SEVERAL_ZONES: Rule = Rule::note(
-    "several-zones",
-    RuleText {
-        cause: "A number does not indicate a time zone. The campaign's time zone is used instead.",
-        example: &[
-            "timezone: Europe/Kyiv",
-            "delivery: { window: { hours: 09:00-20:00, zone: recipient } }",
-            "list.csv: phone,first_name",
-            "          +34612345678,Ana",
-        ],
-        fix: "add a column with time zones to the list, and write its name in `zone: COLUMN`",
-    },
-);
 
 /// A note that the window uses the campaign's time zone for recipients whose number does not indicate a time zone.
 pub fn check_several_zones(

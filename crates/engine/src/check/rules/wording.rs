@@ -5,21 +5,65 @@ use std::ops::Range;
 
 use crate::check::{CostlyRows, Survey};
 use campaign_content::message::{TextProblem, constant_parts, cyrillic_lookalike, latin_lookalike, problem_at};
+use campaign_core::define_rules;
 use campaign_core::domain::{
     self, CostlyCharacters, NamedTemplate, OperationKind, Stage, TextLimit, keyboard_replacement,
 };
-use campaign_core::finding::{Finding, Rule, RuleText};
+use campaign_core::finding::Finding;
 use campaign_manifest::{CampaignBrief, Profile};
 
-pub(super) static TWO_SCRIPTS: Rule = Rule::warning(
-    "two-scripts",
-    RuleText {
+define_rules! {
+    TEXTS:
+    warning TWO_SCRIPTS = "two-scripts" {
         cause: "A word mixes Latin and Cyrillic letters. It looks right, but spam filters might block it, and an SMS \
                 can cost more.",
-        example: &["message: \"Знижкa 20%\"                       # the last letter is Latin"],
+        example: ["message: \"Знижкa 20%\"                       # the last letter is Latin"],
         fix: "type the word again, using a single keyboard layout",
-    },
-);
+    }
+    warning UNFINISHED_TEXT = "unfinished-text" {
+        cause: "A placeholder for missing text would be sent.",
+        example: ["message: \"TODO: ask Olena for the text\""],
+        fix: "write the final text",
+    }
+    note LONG_BUTTON = "long-button" {
+        cause: "A Viber button has more than 19 characters. Up to 30 are allowed, but some accounts allow only 19.",
+        example: [
+            "channels: [{ viber: { signature: OlenaCo, message: Hi, button: \"Shop the autumn sale now\",",
+            "                      link: \"https://shop.example\", image: \"https://shop.example/a.png\" } }]",
+        ],
+        fix: "shorten the button text to 19 characters, or ask the gateway's support team what your account allows",
+    }
+    warning CODE_FOR_ALL = "code-for-all" {
+        cause: "All recipients would get the same code. Telegram and verification calls are for one-time codes only.",
+        example: ["channels: [{ telegram: { message: \"1234\" } }]"],
+        fix: "send each recipient their own code, for example with `{{ code }}`, or use another channel",
+    }
+    error CODES_ONLY = "codes-only" {
+        cause: "Telegram sends only one-time codes. The gateway accepts 4 to 8 digits, without words or spaces.",
+        example: ["channels: [{ telegram: { message: \"Your code: {{ code }}\" } }]"],
+        fix: "write only the code, `message: \"{{ code }}\"`, or use another channel for text",
+    }
+}
+
+define_rules! {
+    RECIPIENTS:
+    warning COSTLY_CHARACTER = "costly-character" {
+        cause: "A character makes an SMS longer. With characters outside the GSM alphabet, a part has room for 67 \
+                characters instead of 153, and each part is billed.",
+        example: ["message: \"It’s your last chance to save 20% on everything, online and in all of our shops.\""],
+        fix: "use another character, let `plain: quotes` or `plain: latin` replace it, or accept the extra cost",
+    }
+    note SAME_FOR_ALL = "same-for-all" {
+        cause: "All recipients get the same message. The list has names, so you might have forgotten a greeting.",
+        example: [
+            "message: \"-20% on everything\"",
+            "list.csv: phone,first_name",
+            "          380501234567,Olena",
+            "          380671234567,Taras",
+        ],
+        fix: "add the name, for example `{{ first_name }}`, unless everyone should get the same message",
+    }
+}
 
 const TWO_SCRIPTS_HELP: &str = "type the word again, using a single keyboard layout";
 
@@ -94,15 +138,6 @@ fn is_cyrillic(c: char) -> bool {
     ('\u{400}'..='\u{52f}').contains(&c)
 }
 
-pub(super) static UNFINISHED_TEXT: Rule = Rule::warning(
-    "unfinished-text",
-    RuleText {
-        cause: "A placeholder for missing text would be sent.",
-        example: &["message: \"TODO: ask Olena for the text\""],
-        fix: "write the final text",
-    },
-);
-
 const PLACEHOLDER_WORDS: [&str; 6] = ["TODO", "FIXME", "TBD", "XXX", "XXXX", "ХХХ"];
 
 /// The placeholder words in the constant part of a text.
@@ -120,16 +155,6 @@ pub(super) fn check_unfinished_text(text: &NamedTemplate) -> Vec<TextProblem> {
     }
     problems
 }
-
-pub(super) static COSTLY_CHARACTER: Rule = Rule::warning(
-    "costly-character",
-    RuleText {
-        cause: "A character makes an SMS longer. With characters outside the GSM alphabet, a part has room for 67 \
-                characters instead of 153, and each part is billed.",
-        example: &["message: \"It’s your last chance to save 20% on everything, online and in all of our shops.\""],
-        fix: "use another character, let `plain: quotes` or `plain: latin` replace it, or accept the extra cost",
-    },
-);
 
 /// How many groups of characters a finding names.
 const MAX_NAMED: usize = 5;
@@ -214,18 +239,6 @@ fn describe_replacement(instead: &str) -> String {
     }
 }
 
-pub(super) static LONG_BUTTON: Rule = Rule::note(
-    "long-button",
-    RuleText {
-        cause: "A Viber button has more than 19 characters. Up to 30 are allowed, but some accounts allow only 19.",
-        example: &[
-            "channels: [{ viber: { signature: OlenaCo, message: Hi, button: \"Shop the autumn sale now\",",
-            "                      link: \"https://shop.example\", image: \"https://shop.example/a.png\" } }]",
-        ],
-        fix: "shorten the button text to 19 characters, or ask the gateway's support team what your account allows",
-    },
-);
-
 /// Finds constant button captions that are longer than some accounts allow.
 pub(super) fn check_long_buttons(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
     let constant = |text: &NamedTemplate| !text.source.contains("{{") && !text.source.contains("{%");
@@ -241,16 +254,6 @@ pub(super) fn check_long_buttons(stage: &Stage<NamedTemplate>) -> Vec<TextProble
     problems.collect()
 }
 
-pub(super) static CODE_FOR_ALL: Rule = Rule::warning(
-    "code-for-all",
-    RuleText {
-        cause: "All recipients would get the same code. Telegram and verification calls are for one-time codes \
-                only.",
-        example: &["channels: [{ telegram: { message: \"1234\" } }]"],
-        fix: "send each recipient their own code, for example with `{{ code }}`, or use another channel",
-    },
-);
-
 /// A warning about a one-time code that is the same for all recipients.
 pub(super) fn check_constant_code(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
     let facts = stage.channel().facts();
@@ -264,15 +267,6 @@ pub(super) fn check_constant_code(stage: &Stage<NamedTemplate>) -> Vec<TextProbl
     };
     same.map(problem).collect()
 }
-
-pub(super) static CODES_ONLY: Rule = Rule::error(
-    "codes-only",
-    RuleText {
-        cause: "Telegram sends only one-time codes. The gateway accepts 4 to 8 digits, without words or spaces.",
-        example: &["channels: [{ telegram: { message: \"Your code: {{ code }}\" } }]"],
-        fix: "write only the code, `message: \"{{ code }}\"`, or use another channel for text",
-    },
-);
 
 /// An error about the first constant words in the text of a one-time code.
 pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
@@ -289,20 +283,6 @@ pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> 
     };
     filled.filter_map(problem).collect()
 }
-
-pub(super) static SAME_FOR_ALL: Rule = Rule::note(
-    "same-for-all",
-    RuleText {
-        cause: "All recipients get the same message. The list has names, so you might have forgotten a greeting.",
-        example: &[
-            "message: \"-20% on everything\"",
-            "list.csv: phone,first_name",
-            "          380501234567,Olena",
-            "          380671234567,Taras",
-        ],
-        fix: "add the name, for example `{{ first_name }}`, unless everyone should get the same message",
-    },
-);
 
 /// Prefixes and suffixes of headers of name columns, in lower case.
 const NAMES: [&str; 12] =

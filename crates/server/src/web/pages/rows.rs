@@ -156,7 +156,7 @@ impl RowQuery {
     pub(super) fn from_request(request: &PageRequest) -> Result<Self, PageError> {
         let get = |name: &str| request.query.get(name);
         let state = match get("state") {
-            Some(word) => Some(RowState::ALL.into_iter().find(|state| state.name() == word).ok_or(PageError::Unknown)?),
+            Some(word) => Some(RowState::from_name(word).ok_or(PageError::Unknown)?),
             None => None,
         };
         let channel = match get("channel") {
