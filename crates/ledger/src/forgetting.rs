@@ -7,8 +7,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::Sha256;
 
 use super::{
-    AskedRow, CapQuery, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, Ownership, RowChange, Run, RunId,
-    SentRow, StateCounts,
+    AskedRow, CapQuery, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, OptOutEnd, Ownership, RowChange, Run,
+    RunId, SentRow, StateCounts,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, OperationOutcome, Phone, Receipt};
 
@@ -115,6 +115,12 @@ impl NumberErasure {
         let OptOut { who, scope: _, reach: _, reason, source, at: _ } = opt_out;
         *who = self.addressee();
         (*reason, *source) = (self.erase_from_text(reason).into(), self.erase_from_text(source).into());
+    }
+
+    /// Erases the number from the record of the removal of an opt-out.
+    pub(crate) fn erase_from_opt_out_end(self, end: &mut OptOutEnd) {
+        let OptOutEnd { at: _, by: _, why } = end;
+        *why = self.erase_from_text(why);
     }
 
     /// Erases the number from the text of a notification.
