@@ -248,10 +248,7 @@ async fn select_by_number(
     phone: Phone,
     scope: Option<&OptOutScope>,
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
-    let mut who = Addressee::from(phone);
-    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
-        who = forgotten.resolve_addressee(who);
-    }
+    let who = resolve_phone(connection, phone).await?;
     let records = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
         .bind(to_signed(who.to_u64()))
         .fetch_all(connection)
@@ -268,7 +265,7 @@ async fn select_unchanged(
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
     let mut selected = Vec::new();
     for some in entries.chunks(ENTRIES_PER_STATEMENT) {
-        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|entry| (opt_out_key(entry), entry)).collect();
+        let by_key = index_by_key(some);
         let mut known = read_records(select_records(connection, some.iter().map(|entry| entry.who)).await?)?;
         known.retain(|(_, known)| by_key.get(&opt_out_key(known)).is_some_and(|entry| **entry == *known));
         selected.extend(known);
@@ -553,13 +550,17 @@ fn opt_out_key(opt_out: &OptOut) -> OptOutKey<'_> {
     (opt_out.who.to_u64(), &opt_out.scope, opt_out.reach)
 }
 
+fn index_by_key<'o>(opt_outs: impl IntoIterator<Item = &'o OptOut>) -> HashMap<OptOutKey<'o>, &'o OptOut> {
+    opt_outs.into_iter().map(|opt_out| (opt_out_key(opt_out), opt_out)).collect()
+}
+
 /// Counts what adding these opt-outs would change.
 pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
     let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
     let (mut additions, mut seen) = (Additions::default(), HashSet::new());
     for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
-        let known = load_known_opt_outs(reader, some).await?;
-        let known: HashMap<OptOutKey<'_>, &OptOut> = known.iter().map(|known| (opt_out_key(known), known)).collect();
+        let known = find_by_addressees(reader, some.iter().map(|new| new.who)).await?;
+        let known = index_by_key(&known);
         for new in some {
             let stays = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
             if stays || !seen.insert(opt_out_key(new)) {
@@ -572,16 +573,11 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
     Ok(additions)
 }
 
-async fn load_known_opt_outs(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
-    let records = select_records(reader, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
-    records.iter().map(opt_out_from_row).collect()
-}
-
 /// Removes imported entries that these opt-outs replace.
 pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<(), StatementError> {
     let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
     for some in own.chunks(ENTRIES_PER_STATEMENT) {
-        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|new| (opt_out_key(new), *new)).collect();
+        let by_key = index_by_key(some.iter().copied());
         for record in &select_records(connection, some.iter().map(|new| new.who)).await? {
             let known = opt_out_from_row(record)?;
             if let Some(new) = by_key.get(&opt_out_key(&known)).filter(|new| new.replaces(&known)) {
