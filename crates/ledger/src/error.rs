@@ -1,5 +1,8 @@
 //! Errors of the ledger.
 
+use std::fmt::Display;
+use std::io;
+
 use jiff::Timestamp;
 
 use super::Run;
@@ -132,6 +135,21 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// The storage at `path` failed for this reason.
+    pub(crate) fn from_storage(path: &dyn Display, reason: &dyn Display) -> Self {
+        Self::Storage { path: path.to_string(), reason: reason.to_string() }
+    }
+
+    /// The high-water mark of the ledger at `path` cannot be written.
+    pub(crate) fn from_mark(path: &dyn Display, error: &io::Error) -> Self {
+        Self::from_storage(path, &format!("its high-water mark cannot be written: {error}"))
+    }
+
+    /// Another process holds a lock of the ledger at `path`.
+    pub(crate) fn from_lock_holder(path: &dyn Display, who: impl Into<String>) -> Self {
+        Self::Busy { path: path.to_string(), who: who.into() }
+    }
+
     /// Returns an error for a purged run.
     ///
     /// # Errors

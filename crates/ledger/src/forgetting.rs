@@ -7,8 +7,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::Sha256;
 
 use super::{
-    AskedRow, CapQuery, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, Ownership, RowChange, Run, RunId,
-    SentRow, StateCounts,
+    AskedRow, CapQuery, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, OptOutEnd, Ownership, RowChange, Run,
+    RunId, SentRow, StateCounts,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, OperationOutcome, Phone, Receipt};
 
@@ -117,6 +117,12 @@ impl NumberErasure {
         (*reason, *source) = (self.erase_from_text(reason).into(), self.erase_from_text(source).into());
     }
 
+    /// Erases the number from the record of the removal of an opt-out.
+    pub(crate) fn erase_from_opt_out_end(self, end: &mut OptOutEnd) {
+        let OptOutEnd { at: _, by: _, why } = end;
+        *why = self.erase_from_text(why);
+    }
+
     /// Erases the number from the text of a notification.
     pub(crate) fn erase_from_notification(self, notification: &mut NewNotification) {
         let NewNotification { occasion: _, target: _, notice } = notification;
@@ -177,11 +183,6 @@ impl NumberKey {
         Self(bytes)
     }
 
-    /// Replaces the number of an addressee with its hash. An addressee that is already forgotten stays unchanged.
-    pub fn forget_addressee(&self, addressee: Addressee) -> Addressee {
-        addressee.phone().map_or(addressee, |phone| Addressee::Forgotten(self.hash_number(phone)))
-    }
-
     /// The hash of a number.
     pub fn hash_number(&self, phone: Phone) -> ForgottenNumber {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
@@ -235,14 +236,6 @@ impl NumberSet {
         self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(stays(key)))
     }
 
-    /// Whether the set contains an addressee.
-    pub fn contains_addressee(&self, addressee: Addressee) -> bool {
-        match addressee {
-            Addressee::Number(phone) => self.contains(phone),
-            Addressee::Forgotten(_) => self.members.contains(addressee.to_u64()),
-        }
-    }
-
     /// The numbers that are not forgotten, in ascending order.
     pub fn phones(&self) -> impl Iterator<Item = Phone> {
         self.members.iter().take_while(|member| *member < ForgottenNumber::MIN).filter_map(Phone::new)
@@ -282,11 +275,7 @@ mod tests {
         let members = [stays.to_u64(), phone(2).to_u64()].into_iter().collect::<RoaringTreemap>();
         let set = NumberSet::new(members.clone(), Some(key.clone()));
         assert_eq!([1, 2, 3].map(|last| set.contains(phone(last))), [true, true, false]);
-        assert!(
-            set.contains_addressee(stays)
-                && set.contains_addressee(phone(1).into())
-                && !set.contains_addressee(phone(3).into())
-        );
+        assert!(set.members.contains(stays.to_u64()));
         assert!(!NumberSet::new(members, Some(other)).contains(phone(1)));
         let mut plain = NumberSet::new([phone(3).to_u64()].into_iter().collect(), Some(key));
         assert_eq!(plain.key, None, "without forgotten numbers, there is no key");

@@ -56,6 +56,16 @@ pub(crate) struct MarkFile {
     written: i64,
 }
 
+impl MarkReading {
+    /// The furthest generation of the marks; 0 if there are none.
+    pub(crate) fn furthest_generation(&self) -> i64 {
+        match self {
+            Self::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
+            Self::Missing | Self::Unreadable(_) => 0,
+        }
+    }
+}
+
 impl HighWaterMark {
     /// Why the ledger with this mark is not the ledger that was last written here. `None` if it is that ledger.
     pub(crate) fn find_mismatch(self, known: &MarkReading) -> Option<String> {

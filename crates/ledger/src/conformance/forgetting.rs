@@ -10,13 +10,13 @@ use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
     AdditionMode, BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, EnvelopeFilter, ForgetOrder,
-    Intent, Ledger, LedgerError, NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutFilter, OptOutReach, OptOutRemoval,
-    OptOutScope, Ownership, Permit, PurgeOrder, ReceiptOutcome, RemovalTarget, RowSpan, RowState, Run, RunEnd,
-    RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts, SuppressionPolicy,
+    Intent, Ledger, LedgerError, NewNotification, NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutFilter,
+    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, PurgeOrder, ReceiptOutcome, RemovalTarget, RowSpan,
+    RowState, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts, SuppressionPolicy,
 };
 use campaign_core::domain::{
-    Addressee, Budget, ConsentCells, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource,
-    RecipientReply, Row, Status,
+    Addressee, Budget, ConsentCells, FrequencyCap, GatewayMessageId, NotificationEvent, OperationOutcome, Phone,
+    Receipt, ReceiptSource, RecipientReply, Row, Status,
 };
 
 fn opt_out(phone: Phone) -> OptOut {
@@ -122,16 +122,41 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
 }
 
 pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash<L: Ledger>(scene: Scene<L>) {
-    let reported = OptOut { reason: format!("{} called", phone(2)).into(), ..opt_out(phone(2)) };
+    let (reason, source) = (format!("{} called", phone(2)).into(), format!("SMS from {}", phone(2)).into());
+    let reported = OptOut { reason, source, ..opt_out(phone(2)) };
     scene.ledger.add_opt_outs(vec![reported.clone(), opt_out(phone(3))].into(), AdditionMode::Add).await.unwrap();
     scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
     let listed = scene.ledger.list_opt_outs(OptOutFilter::Listed { behind: None, at_most: 9 }).await.unwrap();
     let listed: Vec<OptOut> = listed.into_opt_outs().collect();
     assert_eq!((listed.len(), &listed[1]), (2, &opt_out(phone(3))));
-    assert!(listed[0].who.phone().is_none() && !listed[0].reason.contains(&phone(2).to_string()), "{listed:?}");
+    assert!(listed[0].who.phone().is_none() && !format!("{:?}", listed[0]).contains(&digits(2)), "{listed:?}");
     assert_eq!(listed[0].at, reported.at);
     // An envelope that was rendered before is refused, too.
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
+}
+
+/// The number of a row, without its plus sign.
+fn digits(row: u32) -> String {
+    phone(row).to_u64().to_string()
+}
+
+pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene: Scene<L>) {
+    let text = format!("{} and {} called", phone(2), phone(3));
+    let target = RemovalTarget::Number { phone: phone(2), scope: None };
+    let removal = OptOutRemoval { target, by: "olena".into(), why: Some(text.clone().into()) };
+    scene.ledger.add_opt_outs(vec![opt_out(phone(2))].into(), AdditionMode::Add).await.unwrap();
+    assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap().len(), 1);
+    let (occasion, target) = (NotificationEvent::Stopped, "a".to_owned());
+    let notifications = vec![NewNotification { occasion, target, notice: text.clone() }];
+    let end = RunEnd { stop_reason: Some(text.clone()), notifications, ..run_end() };
+    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
+    let page = scene.ledger.list_opt_outs(OptOutFilter::EndedOfNumber(phone(2))).await.unwrap();
+    let why = page.entries.into_iter().next().unwrap().end.unwrap().why;
+    let queued = scene.ledger.take_notifications(Duration::ZERO, Duration::ZERO).await.unwrap();
+    for text in [why, queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
+        assert!(!text.contains(&digits(2)) && text.contains(&digits(3)), "{text}");
+    }
 }
 
 pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once<L: Ledger>(scene: Scene<L>) {

@@ -203,6 +203,7 @@ promises! {
         forgetting_erases_only_the_forgotten_number_everywhere,
         forgotten_number_is_guarded_and_suppressed_by_its_hash,
         forgotten_number_stays_on_the_list_by_its_hash,
+        number_is_erased_from_texts_that_mention_it,
         planned_rows_of_a_forgotten_number_are_skipped_once,
         forgotten_rows_wait_until_removal_from_copies_is_recorded,
         evidence_of_consent_is_kept_by_row_until_forgotten,

@@ -91,10 +91,7 @@ impl MemoryLedger {
     ) -> LedgerFuture<'a, T> {
         Box::pin(async move {
             if self.busy.load(Ordering::Relaxed) {
-                return Err(LedgerError::Busy {
-                    path: "memory".into(),
-                    who: "another process is using the ledger".into(),
-                });
+                return Err(LedgerError::from_lock_holder(&"memory", "another process is using the ledger"));
             }
             change(&mut self.lock_contents(), self.now().as_microsecond())
         })

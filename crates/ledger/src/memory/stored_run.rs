@@ -88,7 +88,9 @@ impl StoredRun {
             drawn_at,
         } = mem::replace(self, empty);
         for sent in envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
-            sent.to = key.forget_addressee(sent.to);
+            if let Some(phone) = sent.to.phone() {
+                sent.to = Addressee::Forgotten(key.hash_number(phone));
+            }
         }
         envelopes.values_mut().for_each(|envelope| envelope.evidence = None);
         (self.opened, self.cancelled, self.drawn_at) = (opened, cancelled, drawn_at);

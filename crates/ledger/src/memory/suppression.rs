@@ -50,8 +50,8 @@ impl OptOutList {
         self.key = Some(key);
         for (known, end) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
             forgotten.erase_from_opt_out(known);
-            if let Some(OptOutEnd { at: _, by: _, why }) = end {
-                *why = forgotten.erase_from_text(why);
+            if let Some(end) = end {
+                forgotten.erase_from_opt_out_end(end);
             }
         }
         self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);

@@ -230,9 +230,9 @@ impl PostgresLedger {
 
     /// Opens the write connection.
     pub(super) async fn open_write_connection(&self) -> Result<WriteConnection, LedgerError> {
-        let unmarked = |error: std::io::Error| LedgerError::Storage {
-            path: self.place.to_string(),
-            reason: format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display()),
+        let unmarked = |error: std::io::Error| {
+            let reason = format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display());
+            LedgerError::from_storage(&self.place, &reason)
         };
         let seen = self.seen.current_mark();
         // Done while holding the write lock, so that only one process creates a missing mark.
@@ -310,10 +310,7 @@ pub(super) async fn adopt_ledger(
     mark: &Path,
     known: &MarkReading,
 ) -> Result<(), LedgerError> {
-    let furthest = match known {
-        MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
-        MarkReading::Missing | MarkReading::Unreadable(_) => 0,
-    };
+    let furthest = known.furthest_generation();
     // Can be repeated if the answer to a commit was lost.
     let adopt = || async {
         let mut connection = pool.acquire().await?;
@@ -338,9 +335,6 @@ pub(super) async fn adopt_ledger(
     };
     let (current, counted) =
         retry_while_unavailable(&place.into(), adopt).await.map_err(|error| storage_error(place, &error))?;
-    let unmarked = |error: std::io::Error| LedgerError::Storage {
-        path: place.to_owned(),
-        reason: format!("its high-water mark cannot be written: {error}"),
-    };
-    MarkFile::open(mark, current).and_then(|mut mark| mark.accept_mark(counted)).map_err(unmarked)
+    let accepted = MarkFile::open(mark, current).and_then(|mut mark| mark.accept_mark(counted));
+    accepted.map_err(|error| LedgerError::from_mark(&place, &error))
 }

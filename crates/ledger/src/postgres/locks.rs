@@ -58,9 +58,10 @@ impl Locks {
     /// The ID of this process, registered on this machine at the first call.
     async fn register_process(&self) -> Result<i64, LedgerError> {
         let presence = self.presence.get_or_try_init(async || Presence::announce_process(&self.mark)).await;
-        presence.map(Presence::process).map_err(|error| LedgerError::Storage {
-            path: self.place.to_string(),
-            reason: format!("cannot write a file next to its high-water mark `{}`: {error}", self.mark.display()),
+        presence.map(Presence::process).map_err(|error| {
+            let mark = self.mark.display();
+            let reason = format!("cannot write a file next to its high-water mark `{mark}`: {error}");
+            LedgerError::from_storage(&self.place, &reason)
         })
     }
 

@@ -108,7 +108,7 @@ async fn try_ensure_tables(address: &PostgresAddress, version: i64) -> Result<()
     made.map_err(|error| match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => StatementError::Sql(error),
         MigrateError::VersionMissing(_) => StatementError::Ledger(LedgerError::TooNew { path: place.to_owned() }),
-        other => StatementError::Ledger(LedgerError::Storage { path: place.to_owned(), reason: other.to_string() }),
+        other => StatementError::Ledger(LedgerError::from_storage(&place, &other)),
     })?;
     if before.is_some_and(|before| before < WITH_CHAINS) && version >= WITH_CHAINS {
         record_chains(&mut transaction).await?;

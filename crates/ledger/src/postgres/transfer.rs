@@ -128,13 +128,11 @@ impl LedgerTakeover<'_> {
             dropped.map_err(failed)?;
         }
         let made = opening::migrate_to(&mut whole, opening::NEWEST).await;
-        made.map_err(|error| LedgerError::Storage { path: place.to_owned(), reason: error.to_string() })?;
+        made.map_err(|error| LedgerError::from_storage(&place, &error))?;
         for table in list_tables(&mut whole).await.map_err(failed)? {
             copy_table_from_file(&mut whole, handover, &table).await.map_err(|error| match error {
                 TransferError::Database(error) => failed(error),
-                TransferError::File(error) => {
-                    LedgerError::Storage { path: self.place.to_string(), reason: error.to_string() }
-                }
+                TransferError::File(error) => LedgerError::from_storage(&self.place, &error),
             })?;
         }
         let mut without = 0;
@@ -370,9 +368,9 @@ impl PostgresLedger {
 fn set_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Result<(), LedgerError> {
     let place = marks.join(opening::mark_file_name(address.display_name()));
     let accepted = MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved));
-    accepted.map_err(|error| LedgerError::Storage {
-        path: address.display_name().to_owned(),
-        reason: format!("its high-water mark `{}` cannot be written: {error}", place.display()),
+    accepted.map_err(|error| {
+        let reason = format!("its high-water mark `{}` cannot be written: {error}", place.display());
+        LedgerError::from_storage(&address.display_name(), &reason)
     })
 }
 

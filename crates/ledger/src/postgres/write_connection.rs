@@ -27,7 +27,7 @@ use campaign_core::failpoint;
 pub(super) struct WriteConnection {
     address: PostgresAddress,
     place: Arc<str>,
-    mark: MarkFile,
+    pub(super) mark: MarkFile,
     /// The newest mark that this process knows.
     furthest: HighWaterMark,
     connection: Option<PgConnection>,
@@ -179,14 +179,6 @@ impl WriteConnection {
         }
         self.connection = Some(connection);
         lost
-    }
-
-    /// Advances the high-water mark to a commit.
-    pub(super) fn advance_mark(&mut self, mark: HighWaterMark) -> Result<(), LedgerError> {
-        self.mark.record_commit(mark).map_err(|error| {
-            let reason = format!("its high-water mark cannot be written: {error}");
-            LedgerError::Storage { path: self.place.to_string(), reason }
-        })
     }
 
     /// Whether nothing may be written after this failure, because the database is outdated or its tables have a newer

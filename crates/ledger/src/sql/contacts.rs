@@ -321,15 +321,14 @@ async fn load_run_contacts(
     since: i64,
 ) -> Result<Vec<Contact>, StatementError> {
     let events = events::load_row_events(&mut *connection, run).await?;
-    let (mut found, mut next) = (Vec::new(), 1);
-    loop {
-        let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
-        if block.is_empty() {
-            return Ok(found);
+    let mut found = Vec::new();
+    let add = |envelope: &EnvelopeRecord| {
+        if envelope.begun_at.as_microsecond() > since {
+            found.extend(Contact::list_for_envelope(envelope, &events));
         }
-        let late = block.iter().filter(|envelope| envelope.begun_at.as_microsecond() > since);
-        found.extend(late.flat_map(|envelope| Contact::list_for_envelope(envelope, &events)));
-    }
+    };
+    envelopes::visit_envelopes(connection, run, add).await?;
+    Ok(found)
 }
 
 async fn is_indexed(connection: &mut Connection, loopback: bool) -> Result<bool, StatementError> {

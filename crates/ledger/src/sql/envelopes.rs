@@ -16,7 +16,7 @@ use super::dialect::{self, Connection, Database, Record};
 use super::envelope_records::{EnvelopeHeader, NewEnvelope, PackedOutcomes, has_no_outcomes, read_row_span, row_range};
 use super::runs::{self, timestamp_from_micros};
 use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
-use super::{blocks, contacts, events, limits, receipts, suppression};
+use super::{blocks, contacts, events, limits, rate_limits, receipts, suppression};
 use crate::encoding::{parse_chains, unpack_costs, unpack_list, unpack_outcomes};
 use crate::envelope::ENVELOPES_PER_READ;
 use crate::rules::{
@@ -112,7 +112,7 @@ pub(super) async fn begin_envelope(
                 .await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        let leaves = departure_time(&intent, limits::load_rate_limit(connection, &account.name).await?, now.0);
+        let leaves = departure_time(&intent, rate_limits::load_rate_limit(connection, &account.name).await?, now.0);
         if let Some(late) = check_deadline(&intent, leaves) {
             return Ok(late);
         }
@@ -140,7 +140,8 @@ pub(super) async fn grant_permit(
     let account = &intent.account;
     let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
         true => {
-            limits::reserve_rate(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?
+            rate_limits::reserve_rate(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX))
+                .await?
         }
         false => SlotWait::NONE,
     };
@@ -262,14 +263,7 @@ async fn recount_run(connection: &mut Connection, key: RunId) -> Result<(), Stat
     let left_out = events::load_skipped_rows(&mut *connection, key).await?;
     let events = events::load_row_events(&mut *connection, key).await?.with_excluded_rows(&left_out);
     let mut states = RowStates::new(RunActivity::from_progress(run.progress, false), events);
-    let mut next = 1;
-    loop {
-        let block = load_next_envelopes(connection, key, &mut next).await?;
-        if block.is_empty() {
-            break;
-        }
-        block.iter().for_each(|envelope| states.add_envelope(envelope));
-    }
+    visit_envelopes(connection, key, |envelope| states.add_envelope(envelope)).await?;
     let row_receipts =
         receipts::load_receipts(&mut *connection, key, 0..run.last_row().get().saturating_add(1)).await?;
     row_receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
@@ -308,17 +302,19 @@ pub(super) async fn load_envelopes(
     rows.iter().map(envelope_from_row).collect()
 }
 
-/// Loads envelopes of a run from number `next`, in order, and advances `next`. Returns none after the last envelope.
-pub(super) async fn load_next_envelopes(
+/// Calls a function with each envelope of a run, in order.
+pub(super) async fn visit_envelopes(
     reader: &mut Connection,
     run: RunId,
-    next: &mut u32,
-) -> Result<Vec<EnvelopeRecord>, StatementError> {
-    let envelopes = load_envelopes(reader, run, *next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
-    if let Some(last) = envelopes.last() {
-        *next = last.envelope.saturating_add(1);
+    mut visit: impl FnMut(&EnvelopeRecord),
+) -> Result<(), StatementError> {
+    let mut next = 1;
+    loop {
+        let block = load_envelopes(reader, run, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
+        let Some(last) = block.last() else { return Ok(()) };
+        next = last.envelope.saturating_add(1);
+        block.iter().for_each(&mut visit);
     }
-    Ok(envelopes)
 }
 
 /// Loads the undamaged envelopes that contain a row. Fails if there are none, but a damaged envelope might contain the

@@ -9,7 +9,7 @@ use super::envelope_records::{EnvelopeHeader, PackedOutcomes, read_row_span};
 use super::envelopes::{SELECT_ENVELOPES_WITHIN, envelope_from_row};
 use super::runs::{self, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_ledger, read_u32, scalar};
-use super::{blocks, consents, contacts, events, guards, limits, receipts, suppression};
+use super::{blocks, consents, contacts, events, guards, limits, notifications, receipts, suppression};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::rules::NumberErasure;
@@ -101,9 +101,8 @@ async fn forget_recipient(
             .await?;
         }
     }
-    for (table, column) in [("runs", "stopped"), ("notifications", "notice")] {
-        redact_column(connection, table, column, forgotten).await?;
-    }
+    redact_stop_reasons(connection, forgotten).await?;
+    notifications::redact_notifications(connection, forgotten).await?;
     tracing::debug!(at = now.0, "a number is forgotten");
     Ok(())
 }
@@ -118,15 +117,9 @@ async fn load_or_create_key(connection: &mut Connection) -> Result<NumberKey, St
     Ok(NumberKey::new(bytes))
 }
 
-/// Removes a number from the texts of a column.
-async fn redact_column(
-    connection: &mut Connection,
-    table: &'static str,
-    column: &'static str,
-    forgotten: NumberErasure,
-) -> Result<(), StatementError> {
-    let found = format!("SELECT key, {column} FROM {table} WHERE {column} IS NOT NULL");
-    let changed: Vec<(i64, String)> = query(sqlx::AssertSqlSafe(found))
+/// Removes a number from the stop reasons of all runs.
+async fn redact_stop_reasons(connection: &mut Connection, forgotten: NumberErasure) -> Result<(), StatementError> {
+    let changed: Vec<(i64, String)> = query("SELECT key, stopped FROM runs WHERE stopped IS NOT NULL")
         .fetch(&mut *connection)
         .map_err(StatementError::from)
         .try_filter_map(async |row| {
@@ -137,8 +130,7 @@ async fn redact_column(
         .try_collect()
         .await?;
     for (key, text) in changed {
-        let change = format!("UPDATE {table} SET {column} = $1 WHERE key = $2");
-        query(sqlx::AssertSqlSafe(change)).bind(text).bind(key).execute(&mut *connection).await?;
+        query("UPDATE runs SET stopped = $1 WHERE key = $2").bind(text).bind(key).execute(&mut *connection).await?;
     }
     Ok(())
 }

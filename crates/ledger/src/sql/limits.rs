@@ -1,29 +1,26 @@
-//! Limits of intents: budgets, messages per day, frequency caps, and the rate limit of accounts.
+//! Limits of intents: budgets, messages per day, and frequency caps.
 //!
 //! Spending and daily counts are sums per run. They are updated as intents with limits arrive, and otherwise recomputed
 //! from the envelopes of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use sqlx::Row as _;
 
-use super::dialect::{Connection, Record};
+use super::dialect::Connection;
 use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
-use super::statement::{Now, StatementError, query};
+use super::statement::{Now, SqlStatement, StatementError, query};
 use super::{contacts, envelopes, events};
 use crate::encoding::{parse_amount, unpack_costs};
-use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     self, BudgetScope, envelope_spending, find_exceeded_daily_limit, intended_spending, may_have_been_sent,
     refunded_spending, tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, Bound, CAPPED, COUNTRY, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit,
-    RateRequest, Run, RunId, SlotPermit, SlotWait,
+    Bound, CAPPED, COUNTRY, EnvelopeRecord, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit, Run, RunId,
 };
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, OperationOutcome, Spending};
@@ -173,20 +170,33 @@ pub(super) async fn discard_spending(connection: &mut Connection, run: RunId) ->
     Ok(())
 }
 
+/// Selects these columns of the runs with the same limits as the run `$1`, whose scope is `$2` to `$4`.
+macro_rules! select_runs_in_scope {
+    ($columns:literal, $joined:literal) => {
+        concat!(
+            "SELECT runs.key, runs.owner IS NOT NULL, ",
+            $columns,
+            " FROM runs LEFT JOIN ",
+            $joined,
+            " WHERE runs.key = $1 OR (campaign = $2 AND edition = $3 AND loopback = $4 AND live AND NOT shared)"
+        )
+    };
+}
+
+/// Binds a run and its scope to a statement of `select_runs_in_scope!`.
+fn query_scope(statement: &'static str, run: &Run) -> SqlStatement {
+    let scope = BudgetScope::for_run(run);
+    query(statement)
+        .bind(run.key.0)
+        .bind(scope.map(|scope| scope.campaign))
+        .bind(scope.map(|scope| scope.edition))
+        .bind(scope.map(|scope| scope.loopback))
+}
+
 /// Loads the spending of a run and of the other runs with the same budget.
 async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), StatementError> {
-    let sharing = BudgetScope::for_run(run);
-    let runs = query(
-        "SELECT runs.key, runs.owner IS NOT NULL, spending.recipients, spending.cost
-         FROM runs LEFT JOIN spending ON spending.run = runs.key
-         WHERE runs.key = $1 OR (campaign = $2 AND edition = $3 AND loopback = $4 AND live AND NOT shared)",
-    )
-    .bind(run.key.0)
-    .bind(sharing.map(|sharing| sharing.campaign))
-    .bind(sharing.map(|sharing| sharing.edition))
-    .bind(sharing.map(|sharing| sharing.loopback))
-    .fetch_all(&mut *connection)
-    .await?;
+    let statement = select_runs_in_scope!("spending.recipients, spending.cost", "spending ON spending.run = runs.key");
+    let runs = query_scope(statement, run).fetch_all(&mut *connection).await?;
     let (mut own, mut others) = (Spending::default(), Spending::default());
     for row in runs {
         let (key, has_owner): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
@@ -210,14 +220,10 @@ async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spendi
 /// Computes the spending of a run from its envelopes.
 async fn count_spending(connection: &mut Connection, run: RunId) -> Result<Spending, StatementError> {
     let events = events::load_row_events(&mut *connection, run).await?;
-    let (mut sum, mut next) = (Spending::default(), 1);
-    loop {
-        let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
-        if block.is_empty() {
-            return Ok(sum);
-        }
-        sum = block.iter().map(|envelope| envelope_spending(envelope, &events)).fold(sum, Spending::add_spending);
-    }
+    let mut sum = Spending::default();
+    let add = |envelope: &EnvelopeRecord| sum = sum.add_spending(envelope_spending(envelope, &events));
+    envelopes::visit_envelopes(connection, run, add).await?;
+    Ok(sum)
 }
 
 async fn store_spending(connection: &mut Connection, run: RunId, spending: Spending) -> Result<(), StatementError> {
@@ -317,19 +323,8 @@ async fn load_sent_by_day(
     run: &Run,
     per_day: &DailyLimits,
 ) -> Result<BTreeMap<Date, u64>, StatementError> {
-    let sharing = BudgetScope::for_run(run);
-    let found = query(
-        "SELECT runs.key, runs.owner IS NOT NULL, days.day, days.sent
-         FROM runs LEFT JOIN days ON days.run = runs.key AND days.zone = $5
-         WHERE runs.key = $1 OR (campaign = $2 AND edition = $3 AND loopback = $4 AND live AND NOT shared)",
-    )
-    .bind(run.key.0)
-    .bind(sharing.map(|sharing| sharing.campaign))
-    .bind(sharing.map(|sharing| sharing.edition))
-    .bind(sharing.map(|sharing| sharing.loopback))
-    .bind(per_day.zone_name())
-    .fetch_all(&mut *connection)
-    .await?;
+    let statement = select_runs_in_scope!("days.day, days.sent", "days ON days.run = runs.key AND days.zone = $5");
+    let found = query_scope(statement, run).bind(per_day.zone_name()).fetch_all(&mut *connection).await?;
     let mut left = BTreeMap::<Date, u64>::new();
     for row in found {
         let (key, has_owner) = (RunId(row.try_get(0)?), row.try_get::<bool, _>(1)?);
@@ -357,17 +352,13 @@ async fn count_sent_by_day(
     per_day: &DailyLimits,
 ) -> Result<BTreeMap<Date, u64>, StatementError> {
     let events = events::load_row_events(&mut *connection, run).await?;
-    let (mut days, mut next) = (BTreeMap::<Date, u64>::new(), 1);
-    loop {
-        let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
-        if block.is_empty() {
-            return Ok(days);
-        }
-        for envelope in &block {
-            *days.entry(per_day.local_date(envelope.begun_at)).or_default() +=
-                envelope_spending(envelope, &events).recipients;
-        }
-    }
+    let mut days = BTreeMap::<Date, u64>::new();
+    let add = |envelope: &EnvelopeRecord| {
+        let sent = envelope_spending(envelope, &events).recipients;
+        *days.entry(per_day.local_date(envelope.begun_at)).or_default() += sent;
+    };
+    envelopes::visit_envelopes(connection, run, add).await?;
+    Ok(days)
 }
 
 async fn store_daily_counts(
@@ -389,135 +380,5 @@ async fn store_daily_counts(
         .execute(&mut *connection)
         .await?;
     }
-    Ok(())
-}
-
-/// Reserves rate-limit slots of an account, if they become free in time, or slows the account down.
-pub(super) async fn use_rate_limit(
-    connection: &mut Connection,
-    now: Now,
-    account: &Allowance,
-    request: RateRequest,
-) -> Result<SlotPermit, StatementError> {
-    match request {
-        RateRequest::Operations(count) => {
-            let wait = reserve_rate(connection, now, account, count).await?;
-            Ok(SlotPermit::Granted { wait, next: Duration::ZERO })
-        }
-        RateRequest::Inquiry { longest } => reserve_inquiry(connection, now, account, longest).await,
-        RateRequest::SlowDown(wait) => slow_down_account(connection, now, &account.name, wait).await,
-    }
-}
-
-/// Reserves rate-limit slots of an account.
-pub(super) async fn reserve_rate(
-    connection: &mut Connection,
-    now: Now,
-    account: &Allowance,
-    count: u32,
-) -> Result<SlotWait, StatementError> {
-    let before = load_rate_limit(connection, &account.name).await?;
-    let reservation = before.reserve(now.0, count, account.rate);
-    if reservation.rate_limit != before {
-        store_rate_limit(connection, &account.name, reservation.rate_limit).await?;
-    }
-    Ok(reservation.wait)
-}
-
-/// Reserves a rate-limit slot for an assistant's inquiry, if a slot becomes free within `longest`.
-async fn reserve_inquiry(
-    connection: &mut Connection,
-    now: Now,
-    account: &Allowance,
-    longest: Duration,
-) -> Result<SlotPermit, StatementError> {
-    let inquiries = inquiry_account_name(&account.name);
-    let before = InquiryRateLimit {
-        account: load_rate_limit(connection, &account.name).await?,
-        inquiries: load_rate_limit(connection, &inquiries).await?,
-    };
-    let (after, turn) = before.reserve_inquiry(now.0, account.rate, longest);
-    if after.account != before.account {
-        store_rate_limit(connection, &account.name, after.account).await?;
-    }
-    if after.inquiries != before.inquiries {
-        store_rate_limit(connection, &inquiries, after.inquiries).await?;
-    }
-    Ok(turn)
-}
-
-async fn slow_down_account(
-    connection: &mut Connection,
-    now: Now,
-    account: &str,
-    wait: Option<Duration>,
-) -> Result<SlotPermit, StatementError> {
-    let wait = wait.and_then(|wait| i64::try_from(wait.as_micros()).ok());
-    let slowed = load_rate_limit(connection, account).await?.slow_down(now.0, wait);
-    store_rate_limit(connection, account, slowed).await?;
-    Ok(SlotPermit::Later(slowed.requested_wait(now.0)))
-}
-
-/// The rate-limit state of every account, by name.
-pub(super) async fn list_rate_limits(
-    reader: &mut Connection,
-) -> Result<Vec<(String, AccountRateLimit)>, StatementError> {
-    let all =
-        "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
-    let rows = query(all).fetch_all(reader).await?;
-    let mut paces = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let name: String = row.try_get("name")?;
-        if !is_inquiry_account(&name) {
-            paces.push((name, rate_limit_from_row(row)?));
-        }
-    }
-    Ok(paces)
-}
-
-/// Loads the rate-limit state of an account.
-pub(super) async fn load_rate_limit(
-    connection: &mut Connection,
-    account: &str,
-) -> Result<AccountRateLimit, StatementError> {
-    let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
-    let row = query(one).bind(account).fetch_optional(connection).await?;
-    row.as_ref().map_or_else(|| Ok(AccountRateLimit::default()), rate_limit_from_row)
-}
-
-fn rate_limit_from_row(row: &Record) -> Result<AccountRateLimit, StatementError> {
-    Ok(AccountRateLimit {
-        next_free: row.try_get(0)?,
-        share: row.try_get(1)?,
-        slowed_at: row.try_get(2)?,
-        not_before: row.try_get(3)?,
-        written_at: row.try_get(4)?,
-        rate: row.try_get(5)?,
-        taken: row.try_get(6)?,
-    })
-}
-
-async fn store_rate_limit(
-    connection: &mut Connection,
-    account: &str,
-    pace: AccountRateLimit,
-) -> Result<(), StatementError> {
-    query(
-        "INSERT INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-         ON CONFLICT (name) DO UPDATE SET next_free = excluded.next_free, share = excluded.share,
-             slowed_at = excluded.slowed_at, not_before = excluded.not_before, written_at = excluded.written_at,
-             rate = excluded.rate, taken = excluded.taken",
-    )
-    .bind(account)
-    .bind(pace.next_free)
-    .bind(pace.share)
-    .bind(pace.slowed_at)
-    .bind(pace.not_before)
-    .bind(pace.written_at)
-    .bind(pace.rate)
-    .bind(pace.taken)
-    .execute(connection)
-    .await?;
     Ok(())
 }

@@ -16,6 +16,7 @@ mod guards;
 mod limits;
 mod maintenance;
 mod notifications;
+mod rate_limits;
 mod receipts;
 mod runs;
 mod schedules;

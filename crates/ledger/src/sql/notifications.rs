@@ -9,10 +9,12 @@ use super::dialect::{Adapter, Connection, Record};
 use super::statement::{
     Now, StatementError, capture_damage, parse_name, query, read_ledger, read_u32, scalar, serialize_name,
 };
+use crate::rules::NumberErasure;
 use crate::{
     LedgerError, LedgerFuture, NewNotification, Notification, NotificationOutcome, NotificationQueue,
     NotificationUpdate,
 };
+use campaign_core::domain::NotificationEvent;
 
 /// How long finished notifications are kept.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -61,17 +63,42 @@ pub(super) async fn queue_notifications(
     Ok(())
 }
 
+/// Removes a number from the texts of all notifications.
+pub(super) async fn redact_notifications(
+    connection: &mut Connection,
+    forgotten: NumberErasure,
+) -> Result<(), StatementError> {
+    let stored = query("SELECT key, way, notice FROM notifications").fetch_all(&mut *connection).await?;
+    for row in &stored {
+        // The event is not written back, so an unreadable one does not matter.
+        let occasion = NotificationEvent::Finished;
+        let before = NewNotification { occasion, target: row.try_get("way")?, notice: row.try_get("notice")? };
+        let mut content = before.clone();
+        forgotten.erase_from_notification(&mut content);
+        if content != before {
+            let NewNotification { occasion: _, target, notice } = content;
+            query("UPDATE notifications SET way = $1, notice = $2 WHERE key = $3")
+                .bind(target)
+                .bind(notice)
+                .bind(row.try_get::<i64, _>("key")?)
+                .execute(&mut *connection)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// The groups of notifications that are due at `$1`, except for groups with a notification sent after `$2`.
+macro_rules! due_groups {
+    () => {
+        "SELECT way, occasion FROM notifications WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
+             EXCEPT SELECT way, occasion FROM notifications WHERE sent AND done_at > $2"
+    };
+}
+
 async fn is_any_due(reader: &mut Connection, now: Now, apart: Duration) -> Result<bool, StatementError> {
-    let found: bool = scalar(
-        "SELECT EXISTS (SELECT 1 FROM notifications n WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
-             AND NOT EXISTS (SELECT 1 FROM notifications d WHERE d.sent AND d.done_at > $2 AND d.way = n.way
-                 AND d.occasion = n.occasion))",
-    )
-    .bind(now.0)
-    .bind(micros_before(now, apart))
-    .fetch_one(reader)
-    .await?;
-    Ok(found)
+    let found = scalar(concat!("SELECT EXISTS (", due_groups!(), ")")).bind(now.0).bind(micros_before(now, apart));
+    Ok(found.fetch_one(reader).await?)
 }
 
 async fn take_due(
@@ -80,13 +107,12 @@ async fn take_due(
     apart: Duration,
     held: Duration,
 ) -> Result<Vec<Notification>, StatementError> {
-    let rows = query(
+    let rows = query(concat!(
         "UPDATE notifications SET taken_until = $3, tries = tries + 1
-         WHERE done_at IS NULL AND taken_until <= $1 AND (way, occasion) IN (
-             SELECT way, occasion FROM notifications WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
-             EXCEPT SELECT way, occasion FROM notifications WHERE sent AND done_at > $2)
-         RETURNING key, at, tries, occasion, way, notice",
-    )
+         WHERE done_at IS NULL AND taken_until <= $1 AND (way, occasion) IN (",
+        due_groups!(),
+        ") RETURNING key, at, tries, occasion, way, notice",
+    ))
     .bind(now.0)
     .bind(micros_before(now, apart))
     .bind(micros_before(now, Duration::ZERO).saturating_add(to_micros(held)))

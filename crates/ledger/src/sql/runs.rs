@@ -422,20 +422,18 @@ pub(super) fn to_unsigned(number: i64) -> u64 {
 }
 
 /// Records a stop request, or withdraws it.
-async fn request_stop(connection: &mut Connection, run: RunId, request: StopRequest) -> Result<(), StatementError> {
-    let statement = match request {
-        StopRequest::Stop => query("UPDATE runs SET stop_requested = TRUE WHERE key = $1").bind(run.0),
-        StopRequest::Withdraw => query("UPDATE runs SET stop_requested = FALSE WHERE key = $1").bind(run.0),
-        StopRequest::Halt { kind, reason } => query(
-            "UPDATE runs SET stop_requested = TRUE, stop = $2, signal = $3, stopped = $4
-             WHERE key = $1 AND NOT stop_requested",
-        )
-        .bind(run.0)
-        .bind(kind.name())
-        .bind(kind.signal().map(i64::from))
-        .bind(reason),
-    };
-    statement.execute(connection).await?;
+async fn request_stop(connection: &mut Connection, key: RunId, request: StopRequest) -> Result<(), StatementError> {
+    let mut run = load_run(&mut *connection, key).await?;
+    if run.apply_stop_request(request) {
+        query("UPDATE runs SET stop_requested = $1, stop = $2, signal = $3, stopped = $4 WHERE key = $5")
+            .bind(run.stop_requested)
+            .bind(run.stop.map(StopKind::name))
+            .bind(run.stop.and_then(StopKind::signal).map(i64::from))
+            .bind(run.stop_reason)
+            .bind(key.0)
+            .execute(connection)
+            .await?;
+    }
     Ok(())
 }
 

@@ -90,29 +90,26 @@ pub(super) async fn hash_opt_out_number(
         .fetch_all(&mut *connection)
         .await?;
     for row in &rows {
-        let OptOutColumns { phone: _, campaign, loopback, reason, source, at } = OptOutColumns::from_row(row)?;
-        let phone = to_signed(forgotten.addressee().to_u64());
-        let (reason, source) = (forgotten.erase_from_text(reason), forgotten.erase_from_text(source));
-        let columns = OptOutColumns { phone, campaign, loopback, reason: &reason, source: &source, at };
-        let mut sum = columns.checksum();
-        let mut removal = (String::new(), String::new());
-        if let Some(at) = row.try_get::<Option<i64>, _>("removed_at")? {
-            removal = (row.try_get("removed_by")?, forgotten.erase_from_text(row.try_get("removed_why")?));
-            sum = sum.with_number(at).with_text(&removal.0).with_text(&removal.1);
+        let (mut known, mut end) = (OptOutColumns::from_row(row)?.to_opt_out()?, end_from_row(row)?);
+        forgotten.erase_from_opt_out(&mut known);
+        if let Some(end) = &mut end {
+            forgotten.erase_from_opt_out_end(end);
         }
-        query(
-            "UPDATE opt_outs SET phone = $1, reason = $2, source = $3, sum = $4,
-                 removed_why = CASE WHEN removed_at IS NULL THEN NULL ELSE $5 END
-             WHERE key = $6",
-        )
-        .bind(phone)
-        .bind(&reason)
-        .bind(&source)
-        .bind(sum.finish())
-        .bind(removal.1)
-        .bind(row.try_get::<i64, _>("key")?)
-        .execute(&mut *connection)
-        .await?;
+        let columns = OptOutColumns::from_opt_out(&known);
+        let sum = match &end {
+            None => columns.checksum(),
+            Some(end) => columns.checksum_with_end(end.at.as_microsecond(), &end.by, &end.why),
+        };
+        let OptOutColumns { phone, campaign: _, loopback: _, reason, source, at: _ } = columns;
+        query("UPDATE opt_outs SET phone = $1, reason = $2, source = $3, removed_why = $4, sum = $5 WHERE key = $6")
+            .bind(phone)
+            .bind(reason)
+            .bind(source)
+            .bind(end.map(|end| end.why))
+            .bind(sum.finish())
+            .bind(row.try_get::<i64, _>("key")?)
+            .execute(&mut *connection)
+            .await?;
     }
     insert_opt_outs(connection, &[OptOut { who: forgotten.addressee(), ..opt_out }]).await?;
     Ok(())
@@ -191,12 +188,10 @@ pub(super) async fn insert_opt_outs(
 
 /// A list entry as a JSON parameter.
 fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
-    let OptOut { who, scope, reach, reason, source, at } = opt_out;
-    let (campaign, loopback) = (stored_scope(scope), i64::from(*reach == OptOutReach::LoopbackGateways));
-    let sum =
-        OptOutColumns { phone: to_signed(who.to_u64()), campaign, loopback, reason, source, at: at.as_microsecond() }
-            .checksum();
-    json!([who.to_u64(), campaign, loopback, **reason, **source, at.as_microsecond(), sum.finish()])
+    let columns = OptOutColumns::from_opt_out(opt_out);
+    let sum = columns.checksum().finish();
+    let OptOutColumns { phone, campaign, loopback, reason, source, at } = columns;
+    json!([phone, campaign, loopback, reason, source, at, sum])
 }
 
 /// The existing entries that these opt-outs would cover.
@@ -253,10 +248,7 @@ async fn select_by_number(
     phone: Phone,
     scope: Option<&OptOutScope>,
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
-    let mut who = Addressee::from(phone);
-    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
-        who = forgotten.resolve_addressee(who);
-    }
+    let who = resolve_phone(connection, phone).await?;
     let records = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
         .bind(to_signed(who.to_u64()))
         .fetch_all(connection)
@@ -273,7 +265,7 @@ async fn select_unchanged(
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
     let mut selected = Vec::new();
     for some in entries.chunks(ENTRIES_PER_STATEMENT) {
-        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|entry| (opt_out_key(entry), entry)).collect();
+        let by_key = index_by_key(some);
         let mut known = read_records(select_records(connection, some.iter().map(|entry| entry.who)).await?)?;
         known.retain(|(_, known)| by_key.get(&opt_out_key(known)).is_some_and(|entry| **entry == *known));
         selected.extend(known);
@@ -295,7 +287,7 @@ pub(super) async fn mark_removed(
     by: &str,
     why: &str,
 ) -> Result<(), StatementError> {
-    let sum = OptOutColumns::from_row(record)?.checksum().with_number(now.0).with_text(by).with_text(why).finish();
+    let sum = OptOutColumns::from_row(record)?.checksum_with_end(now.0, by, why).finish();
     query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
         .bind(now.0)
         .bind(by)
@@ -365,14 +357,7 @@ async fn list_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<Op
         .bind(to_signed(who.to_u64()))
         .fetch_all(reader)
         .await?;
-    let read = |row: &Record| {
-        let end = OptOutEnd {
-            at: timestamp_from_micros(row.try_get("removed_at")?)?,
-            by: row.try_get("removed_by")?,
-            why: row.try_get("removed_why")?,
-        };
-        Ok(OptOutRecord { opt_out: opt_out_from_row(row)?, end: Some(end) })
-    };
+    let read = |row: &Record| Ok(OptOutRecord { end: end_from_row(row)?, opt_out: opt_out_from_row(row)? });
     let entries = rows.iter().map(read).collect::<Result<_, StatementError>>()?;
     Ok(OptOutPage { entries, next: None })
 }
@@ -484,6 +469,30 @@ impl<'a> OptOutColumns<'a> {
         })
     }
 
+    fn from_opt_out(opt_out: &'a OptOut) -> Self {
+        let OptOut { who, scope, reach, reason, source, at } = opt_out;
+        Self {
+            phone: to_signed(who.to_u64()),
+            campaign: stored_scope(scope),
+            loopback: i64::from(*reach == OptOutReach::LoopbackGateways),
+            reason,
+            source,
+            at: at.as_microsecond(),
+        }
+    }
+
+    fn to_opt_out(&self) -> Result<OptOut, StatementError> {
+        let Self { phone, campaign, loopback, reason, source, at } = *self;
+        Ok(OptOut {
+            who: Addressee::try_from(to_unsigned(phone)).map_err(|_| damaged_entry())?,
+            scope: parse_stored_scope(campaign),
+            reach: if loopback == 0 { OptOutReach::AllGateways } else { OptOutReach::LoopbackGateways },
+            reason: Arc::from(reason),
+            source: Arc::from(source),
+            at: timestamp_from_micros(at)?,
+        })
+    }
+
     fn checksum(&self) -> Checksum {
         let Self { phone, campaign, loopback, reason, source, at } = *self;
         let sum = Checksum::for_table("opt_outs")
@@ -497,6 +506,25 @@ impl<'a> OptOutColumns<'a> {
         // campaign. The different checksum makes it stop instead.
         if campaign == ALL_MESSAGES { sum.with_text("all messages") } else { sum }
     }
+
+    /// The checksum of an entry that was removed.
+    fn checksum_with_end(&self, at: i64, by: &str, why: &str) -> Checksum {
+        self.checksum().with_number(at).with_text(by).with_text(why)
+    }
+}
+
+/// When, by whom and why an entry was removed. `None` for an active entry.
+fn end_from_row(row: &Record) -> Result<Option<OptOutEnd>, StatementError> {
+    let Some(at) = row.try_get::<Option<i64>, _>("removed_at")? else { return Ok(None) };
+    Ok(Some(OptOutEnd {
+        at: timestamp_from_micros(at)?,
+        by: row.try_get("removed_by")?,
+        why: row.try_get("removed_why")?,
+    }))
+}
+
+fn damaged_entry() -> LedgerError {
+    LedgerError::Damaged { what: "an entry in the suppression list".to_owned() }
 }
 
 /// Converts a record to an opt-out, after verifying the checksum.
@@ -504,25 +532,12 @@ pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
     let columns = OptOutColumns::from_row(row)?;
     let sum = match row.try_get::<Option<i64>, _>("removed_at")? {
         None => columns.checksum(),
-        Some(at) => columns
-            .checksum()
-            .with_number(at)
-            .with_text(row.try_get("removed_by")?)
-            .with_text(row.try_get("removed_why")?),
+        Some(at) => columns.checksum_with_end(at, row.try_get("removed_by")?, row.try_get("removed_why")?),
     };
-    let damaged = || LedgerError::Damaged { what: "an entry in the suppression list".to_owned() };
     if !sum.matches(Some(row.try_get("sum")?)) {
-        return Err(damaged().into());
+        return Err(damaged_entry().into());
     }
-    let OptOutColumns { phone, campaign, loopback, reason, source, at } = columns;
-    Ok(OptOut {
-        who: Addressee::try_from(to_unsigned(phone)).map_err(|_| damaged())?,
-        scope: parse_stored_scope(campaign),
-        reach: if loopback == 0 { OptOutReach::AllGateways } else { OptOutReach::LoopbackGateways },
-        reason: Arc::from(reason),
-        source: Arc::from(source),
-        at: timestamp_from_micros(at)?,
-    })
+    columns.to_opt_out()
 }
 
 /// Reason of the removal of imported entries that a recipient's own opt-out replaces.
@@ -535,13 +550,17 @@ fn opt_out_key(opt_out: &OptOut) -> OptOutKey<'_> {
     (opt_out.who.to_u64(), &opt_out.scope, opt_out.reach)
 }
 
+fn index_by_key<'o>(opt_outs: impl IntoIterator<Item = &'o OptOut>) -> HashMap<OptOutKey<'o>, &'o OptOut> {
+    opt_outs.into_iter().map(|opt_out| (opt_out_key(opt_out), opt_out)).collect()
+}
+
 /// Counts what adding these opt-outs would change.
 pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
     let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
     let (mut additions, mut seen) = (Additions::default(), HashSet::new());
     for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
-        let known = load_known_opt_outs(reader, some).await?;
-        let known: HashMap<OptOutKey<'_>, &OptOut> = known.iter().map(|known| (opt_out_key(known), known)).collect();
+        let known = find_by_addressees(reader, some.iter().map(|new| new.who)).await?;
+        let known = index_by_key(&known);
         for new in some {
             let stays = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
             if stays || !seen.insert(opt_out_key(new)) {
@@ -554,16 +573,11 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
     Ok(additions)
 }
 
-async fn load_known_opt_outs(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
-    let records = select_records(reader, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
-    records.iter().map(opt_out_from_row).collect()
-}
-
 /// Removes imported entries that these opt-outs replace.
 pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<(), StatementError> {
     let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
     for some in own.chunks(ENTRIES_PER_STATEMENT) {
-        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|new| (opt_out_key(new), *new)).collect();
+        let by_key = index_by_key(some.iter().copied());
         for record in &select_records(connection, some.iter().map(|new| new.who)).await? {
             let known = opt_out_from_row(record)?;
             if let Some(new) = by_key.get(&opt_out_key(&known)).filter(|new| new.replaces(&known)) {

@@ -264,7 +264,7 @@ impl CommitTarget {
     /// Commits changes and advances the high-water mark before any caller relies on the commit.
     async fn commit_and_mark(&mut self, changes: &mut [QueuedChange]) -> Result<(), LedgerError> {
         let mark = self.commit_with_retries(changes).await?;
-        self.connection.advance_mark(mark)
+        self.connection.mark.record_commit(mark).map_err(|error| LedgerError::from_mark(&self.place, &error))
     }
 
     /// Applies changes in one transaction, increments the generation and commits. If one change fails, all of them

@@ -21,6 +21,9 @@ use campaign_core::private::{self, ExistingFile};
 /// The ledger file within a backup.
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
+/// Why a ledger cannot be replaced or handed over.
+const IN_USE: &str = "another process, such as a run or `campaign serve`, is using the ledger";
+
 /// A backup in progress. Dropping it before the end removes it.
 pub(crate) struct NewBackup {
     folder: PathBuf,
@@ -166,8 +169,7 @@ impl SqliteLedger {
         let ready = ReadyBackup::prepare_in(backup, state).await?;
         let failed = |error: io::Error| ready.restore_error(&error);
         if locks::is_any_held(path).map_err(failed)? {
-            let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
-            return Err(LedgerError::Busy { path: path.display().to_string(), who });
+            return Err(LedgerError::from_lock_holder(&path.display(), IN_USE));
         }
         let ledger = ready.open_ledger(clock).await?;
         let runs = (&ledger as &dyn Ledger).list_runs(RunFilter::all()).await?;
@@ -273,20 +275,14 @@ impl Drop for ReadyBackup {
 
 /// Renames the ledger at `path`, if it exists, together with its log files.
 fn rename_aside(path: &Path) -> io::Result<()> {
-    let with = |base: &Path, suffix: &str| {
-        let mut name = base.file_name().unwrap_or_default().to_owned();
-        name.push(suffix);
-        base.with_file_name(name)
-    };
     if !path.exists() {
         return Ok(());
     }
-    let aside = (1..).map(|number| with(path, &format!(".old-{number}"))).find(|aside| !aside.exists());
-    let aside = aside.unwrap_or_default();
+    let aside = copies::find_unused_name(path);
     // The log goes first, because it must not stay next to the new file. Without its log, the file is in an older
     // state.
     for suffix in ["-wal", "-shm", ""] {
-        match fs::rename(with(path, suffix), with(&aside, suffix)) {
+        match fs::rename(copies::add_suffix(path, suffix), copies::add_suffix(&aside, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -316,10 +312,7 @@ impl SqliteLedger {
             Ok(false) => {
                 opening::load_mark(&mut writer.connection).await.map_err(|error| storage_error(&self.path, &error))
             }
-            Ok(true) => {
-                let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
-                Err(LedgerError::Busy { path: self.path.display().to_string(), who })
-            }
+            Ok(true) => Err(LedgerError::from_lock_holder(&self.path.display(), IN_USE)),
             Err(error) => Err(error),
         };
         match mark {
@@ -360,10 +353,8 @@ impl Handover {
     /// # Errors
     /// When the mark cannot be written; then this ledger stays valid as well.
     pub(crate) async fn end(mut self) -> Result<(), LedgerError> {
-        let accepted = self.writer.mark.accept_mark(self.mark.after_move()).map_err(|error| LedgerError::Storage {
-            path: self.writer.path.display().to_string(),
-            reason: format!("its high-water mark cannot be written: {error}"),
-        });
+        let accepted = self.writer.mark.accept_mark(self.mark.after_move());
+        let accepted = accepted.map_err(|error| LedgerError::from_mark(&self.writer.path.display(), &error));
         self.cancel().await;
         accepted
     }

@@ -161,11 +161,7 @@ fn finish_replacement(folder: &Path) -> io::Result<()> {
     for name in [LIST_FILE, INPUTS_FILE] {
         let (new, old) = (next.join(name), folder.join(name));
         if new.exists() {
-            match OpenOptions::new().write(true).open(&old) {
-                Ok(mut old) => private::overwrite_with_zeros(&mut old)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            overwrite_copied_file(&old)?;
             failpoint::pass("copies.overwritten");
             fs::rename(&new, &old)?;
             private::sync_folder(folder)?;
@@ -177,17 +173,22 @@ fn finish_replacement(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Overwrites a file with zeros, if it exists.
+fn overwrite_copied_file(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).open(path) {
+        Ok(mut file) => private::overwrite_with_zeros(&mut file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Overwrites and removes the copies of a run, if there are any.
 fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
     let folder = copies_folder(ledger).join(run);
     let removed = || {
         for place in [folder.clone(), folder.join(NEXT_FOLDER), folder.join(PARTIAL_FOLDER)] {
             for name in [LIST_FILE, INPUTS_FILE] {
-                match OpenOptions::new().write(true).open(place.join(name)) {
-                    Ok(mut file) => private::overwrite_with_zeros(&mut file)?,
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(error),
-                }
+                overwrite_copied_file(&place.join(name))?;
             }
         }
         match fs::remove_dir_all(&folder) {
@@ -195,10 +196,7 @@ fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
             _ => Ok(()),
         }
     };
-    removed().map_err(|error| LedgerError::Storage {
-        path: folder.display().to_string(),
-        reason: format!("it cannot be removed: {error}"),
-    })
+    removed().map_err(|error| LedgerError::from_storage(&folder.display(), &format!("it cannot be removed: {error}")))
 }
 
 /// The path of a copied file, or the path of its replacement if the replacement exists.
@@ -313,19 +311,27 @@ pub(super) fn list_strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
 /// Renames the copies of an unknown run and returns the new path.
 pub(super) fn rename_stray(ledger: &Path, run: &str) -> Result<String, LedgerError> {
     let folder = copies_folder(ledger).join(run);
-    let failed = |error: io::Error| LedgerError::Storage {
-        path: folder.display().to_string(),
-        reason: format!("it cannot be renamed: {error}"),
-    };
+    let failed =
+        |error: io::Error| LedgerError::from_storage(&folder.display(), &format!("it cannot be renamed: {error}"));
     Ok(rename_aside(&folder).map_err(failed)?.display().to_string())
 }
 
 fn rename_aside(folder: &Path) -> io::Result<PathBuf> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let named = |number: u32| folder.with_file_name(format!("{name}.old-{number}"));
-    let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
+    let aside = find_unused_name(folder);
     fs::rename(folder, &aside)?;
     Ok(aside)
+}
+
+/// The first unused path `….old-1`, `….old-2` and so on next to a path.
+pub(super) fn find_unused_name(path: &Path) -> PathBuf {
+    (1..).map(|number| add_suffix(path, &format!(".old-{number}"))).find(|aside| !aside.exists()).unwrap_or_default()
+}
+
+/// The path with this suffix added to its file name.
+pub(super) fn add_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    path.with_file_name(name)
 }
 
 fn copy_error(reason: &dyn Display) -> LedgerError {

@@ -246,22 +246,16 @@ pub(super) async fn adopt_ledger(path: &Path, known: &MarkReading, clock: TimeSo
         .execute(&mut writer.connection)
         .await
         .map_err(failed)?;
-    let furthest = match known {
-        MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
-        MarkReading::Missing | MarkReading::Unreadable(_) => 0,
-    };
     let current = load_mark(&mut writer.connection).await.map_err(failed)?;
-    let accepted = HighWaterMark { id: current.id, generation: furthest.max(current.generation) + 1 };
+    let accepted =
+        HighWaterMark { id: current.id, generation: known.furthest_generation().max(current.generation) + 1 };
     sqlx::query("UPDATE identity SET generation = ?")
         .bind(accepted.generation)
         .execute(&mut writer.connection)
         .await
         .map_err(failed)?;
     sqlx::query("COMMIT").execute(&mut writer.connection).await.map_err(failed)?;
-    writer.mark.accept_mark(accepted).map_err(|error| LedgerError::Storage {
-        path: path.display().to_string(),
-        reason: format!("its high-water mark cannot be written: {error}"),
-    })?;
+    writer.mark.accept_mark(accepted).map_err(|error| LedgerError::from_mark(&path.display(), &error))?;
     writer.connection.close().await.map_err(failed)
 }
 
@@ -301,7 +295,7 @@ fn interpret_check(answer: sqlx::Result<String>, path: &Path) -> Result<(), Ledg
         // Unreadable data might be intact, so this is not reported as damage.
         (_, Some(code)) if code != SQLITE_CORRUPT => {
             let reason = if code == SQLITE_NOMEM { "out of memory".to_owned() } else { answer };
-            Err(LedgerError::Storage { path: path.display().to_string(), reason })
+            Err(LedgerError::from_storage(&path.display(), &reason))
         }
         (answer, _) => Err(LedgerError::DamagedFile { reason: answer.to_owned() }),
     }
@@ -350,9 +344,8 @@ impl SqliteLedger {
         let began = Instant::now();
         while self.run_outside_transaction("PRAGMA wal_checkpoint(TRUNCATE)").await? != 0 {
             if began.elapsed() > CHECKPOINT_TIMEOUT {
-                let path = self.path.display().to_string();
-                let who = "another process is reading the ledger, so its log cannot be emptied".to_owned();
-                return Err(LedgerError::Busy { path, who });
+                let who = "another process is reading the ledger, so its log cannot be emptied";
+                return Err(LedgerError::from_lock_holder(&self.path.display(), who));
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }

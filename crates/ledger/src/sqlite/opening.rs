@@ -13,7 +13,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::dialect::storage_error;
+use super::dialect::{storage_error, to_ledger_error};
 use super::ledger::TimeSource;
 use super::schema::{self, SchemaAge};
 use super::sql::{self, StatementError};
@@ -77,8 +77,8 @@ async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
     let held = locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;
     // A process creates the tables of a new ledger before it takes a lock.
     if held && matches!(read_schema_age(path).await, Ok(SchemaAge::Older)) {
-        let who = "an earlier version of campaign is still sending with this ledger".to_owned();
-        return Err(LedgerError::Busy { path: path.display().to_string(), who });
+        let who = "an earlier version of campaign is still sending with this ledger";
+        return Err(LedgerError::from_lock_holder(&path.display(), who));
     }
     Ok(())
 }
@@ -104,10 +104,12 @@ async fn migrate_schema(connection: &mut SqliteConnection, path: &Path, patience
     let before = schema::load_version(&mut transaction).await.map_err(|error| storage_error(path, &error))?;
     schema::run_migrations(&mut transaction).await.map_err(|error| match error {
         MigrateError::VersionMissing(_) => LedgerError::TooNew { path: path.display().to_string() },
-        other => LedgerError::Storage { path: path.display().to_string(), reason: other.to_string() },
+        other => LedgerError::from_storage(&path.display(), &other),
     })?;
     if before < schema::WITH_CHAINS {
-        record_chains(&mut transaction, path).await.map_err(|failure| to_ledger_error(path, failure))?;
+        record_chains(&mut transaction, path)
+            .await
+            .map_err(|failure| to_ledger_error(&path.display().to_string(), failure))?;
     }
     transaction.commit().await.map_err(|error| storage_error(path, &error))
 }
@@ -123,13 +125,6 @@ async fn record_chains(connection: &mut SqliteConnection, path: &Path) -> Result
     Ok(())
 }
 
-fn to_ledger_error(path: &Path, failure: StatementError) -> LedgerError {
-    match failure {
-        StatementError::Sql(error) => storage_error(path, &error),
-        StatementError::Ledger(error) => error,
-    }
-}
-
 /// Opens the write connection and the high-water mark.
 pub(super) async fn open_write_connection(
     path: &Arc<Path>,
@@ -138,9 +133,9 @@ pub(super) async fn open_write_connection(
 ) -> Result<WriteConnection, LedgerError> {
     let mut connection = connect_for_writing(path, patience).await?;
     let place = high_water_mark::mark_path(path);
-    let unmarked = |error: std::io::Error| LedgerError::Storage {
-        path: path.display().to_string(),
-        reason: format!("its high-water mark `{}` cannot be opened: {error}", place.display()),
+    let unmarked = |error: std::io::Error| {
+        let reason = format!("its high-water mark `{}` cannot be opened: {error}", place.display());
+        LedgerError::from_storage(&path.display(), &reason)
     };
     // Only the process that holds the write lock creates the mark; otherwise two processes could create two marks for
     // one ledger.
@@ -162,8 +157,7 @@ pub(super) async fn open_write_connection(
 /// of them as busy at once, regardless of its timeout.
 pub(super) async fn connect_for_writing(path: &Path, patience: Patience) -> Result<SqliteConnection, LedgerError> {
     // SQLite gives its companion files the permissions of the database file.
-    private::open_file(path, ExistingFile::Keep)
-        .map_err(|error| LedgerError::Storage { path: path.display().to_string(), reason: error.to_string() })?;
+    private::open_file(path, ExistingFile::Keep).map_err(|error| LedgerError::from_storage(&path.display(), &error))?;
     let options = connect_options(path)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)

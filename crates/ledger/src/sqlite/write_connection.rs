@@ -55,14 +55,6 @@ impl WriteConnection {
         false
     }
 
-    /// Advances the high-water mark to a commit.
-    pub(super) fn advance_mark(&mut self, mark: HighWaterMark) -> Result<(), LedgerError> {
-        self.mark.record_commit(mark).map_err(|error| {
-            let reason = format!("its high-water mark cannot be written: {error}");
-            LedgerError::Storage { path: self.path.display().to_string(), reason }
-        })
-    }
-
     /// Whether nothing may be written after this failure. A damaged record is not fatal, because its transaction was
     /// rolled back completely.
     pub(super) fn is_fatal(error: &LedgerError) -> bool {
@@ -152,7 +144,7 @@ impl<'a> TurnWait<'a> {
         let holder = find_write_holder(self.path);
         let stopped = holder.is_some_and(|holder| holder.suspended);
         if waited >= self.patience.working || stopped && waited >= self.patience.suspended {
-            return Err(LedgerError::Busy { path: self.path.display().to_string(), who: describe_holder(holder) });
+            return Err(LedgerError::from_lock_holder(&self.path.display(), describe_holder(holder)));
         }
         if !std::mem::replace(&mut self.warned, true) {
             tracing::warn!("waiting: {}", describe_holder(holder));
