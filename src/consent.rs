@@ -22,7 +22,7 @@ use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{
     describe_sms_size, format_count, format_counts, format_duration, format_local_minute, format_thousands,
 };
-use campaign_gateway::{Balance, BoxFuture};
+use campaign_gateway::{Balance, BoxFuture, CreateTemplate, DeleteTemplate, TemplateChannel};
 use campaign_ledger::RowState;
 use campaign_manifest::{Campaign, InDoubtPolicy, NOTIFY_COMMAND, Profile, Rate, RecipientSource, Resource};
 use campaign_runs::{
@@ -154,7 +154,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             shown.lines().for_each(|line| prompt.add_note(line));
             prompt.with_note("This allows the assistant to make the request once, within the next hour.")
         }
-        Proposal::Template { profile, change } => template_prompt(profile, change),
+        Proposal::Template { profile, change } => template_prompt(profile, *change),
     }
 }
 
@@ -224,25 +224,24 @@ fn approval_prompt(
     prompt
 }
 
-fn template_prompt(profile: &Profile, change: &TemplateChange) -> ConfirmationPrompt {
-    let (channel, facts) = match change {
-        TemplateChange::CreateSms(template) => {
-            ("SMS", vec![("name", template.name.clone()), ("text", template.text.clone())])
+fn template_prompt(profile: &Profile, change: TemplateChange<'_>) -> ConfirmationPrompt {
+    let (verb, channel) = (change.verb(), change.channel());
+    let (action, facts) = match change {
+        TemplateChange::Create(CreateTemplate { label, text, .. }) => {
+            let name = match channel {
+                TemplateChannel::Sms => "name",
+                TemplateChannel::Viber => "sender",
+            };
+            ("Create", [(name, Some(label.clone())), ("text", Some(text.clone()))])
         }
-        TemplateChange::DeleteSms(template) => ("SMS", vec![("id", template.id.to_string())]),
-        TemplateChange::CreateViber(template) => {
-            ("Viber", vec![("sender", template.signature.clone()), ("text", template.text.clone())])
-        }
-        TemplateChange::DeleteViber(template) => {
-            ("Viber", vec![("id", template.id.to_string()), ("text", template.text.clone())])
+        TemplateChange::Delete(DeleteTemplate { id, text, .. }) => {
+            ("Delete", [("id", Some(id.to_string())), ("text", text.clone())])
         }
     };
-    let (verb, title) = match change.verb() {
-        "delete" => ("delete", format!("Delete this {channel} template {}?", gateway_phrase(profile))),
-        verb => (verb, format!("Create this {channel} template {}?", gateway_phrase(profile))),
-    };
+    let title = format!("{action} this {channel} template {}?", gateway_phrase(profile));
     let prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Word(verb), format!("{verb} it"));
-    facts.into_iter().fold(prompt, |prompt, (label, value)| prompt.with_fact(label, value))
+    let known = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    known.fold(prompt, |prompt, (name, value)| prompt.with_fact(name, value))
 }
 
 /// The maximum number of reasons for skipped recipients.

@@ -11,8 +11,8 @@ use campaign_engine::report::ResultsError;
 use campaign_gateway::FailureCause;
 use campaign_ledger::LedgerError;
 use campaign_runs::{
-    BackupRefusal, ChangedInputs, ConsentRefusal, DecisionRefusal, EarlierEdition, Error, InputChanges, PlanRefusal,
-    PolicyRefusal, ProposalKind, RetryRefusal, RunPhase, ScheduleRefusal, TemplateRefusal, short_digest,
+    AccountView, BackupRefusal, ChangedInputs, ConsentRefusal, DecisionRefusal, EarlierEdition, Error, InputChanges,
+    PlanRefusal, PolicyRefusal, ProposalKind, RetryRefusal, RunPhase, ScheduleRefusal, TemplateRefusal, short_digest,
 };
 
 /// The remedy if a confirmation needs a terminal.
@@ -170,16 +170,14 @@ pub(super) fn is_refused_locally(reason: &str) -> bool {
 
 fn template_hint(refusal: &TemplateRefusal, options: &RepeatedOptions) -> Option<String> {
     Some(match refusal {
-        TemplateRefusal::Unclear { gateway, view, .. } => {
-            format!(
-                "check whether the change was made before you try again: `{}`",
-                options.view_command(*view, gateway)
-            )
+        TemplateRefusal::Unclear { gateway, channel, .. } => {
+            let list = options.view_command(AccountView::Templates(*channel), gateway);
+            format!("check whether the change was made before you try again: `{list}`")
         }
         TemplateRefusal::NothingDeleted { .. } => return None,
-        TemplateRefusal::NoSuchTemplate { gateway, .. } => {
-            let view = campaign_runs::AccountView::ViberTemplates;
-            format!("list the account's templates: `{}`", options.view_command(view, gateway))
+        TemplateRefusal::NoSuchTemplate { gateway, channel, .. } => {
+            let list = options.view_command(AccountView::Templates(*channel), gateway);
+            format!("list the account's templates: `{list}`")
         }
         TemplateRefusal::TextUnknown { .. } => "add the text with `--text TEXT`".to_owned(),
     })

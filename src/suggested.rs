@@ -14,6 +14,7 @@ use super::output::Output;
 use campaign_core::finding::quote_for_shell;
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::NextStep;
+use campaign_gateway::TemplateChannel;
 use campaign_ledger::{Ledger, RowState, Run, StateCounts};
 use campaign_manifest::Campaign;
 use campaign_runs::{AccountView, find_campaign_file};
@@ -61,8 +62,8 @@ impl RepeatedOptions {
         let what = match view {
             AccountView::Balance => "balance",
             AccountView::Senders => "senders",
-            AccountView::SmsTemplates => "templates list",
-            AccountView::ViberTemplates => "viber-templates list",
+            AccountView::Templates(TemplateChannel::Sms) => "templates list",
+            AccountView::Templates(TemplateChannel::Viber) => "viber-templates list",
         };
         self.command(with_gateway(format!("gateway {what}"), Some(profile)))
     }

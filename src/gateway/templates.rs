@@ -8,149 +8,23 @@ use crate::context::Context;
 use crate::exit::CommandFailure;
 use crate::text::{Span, StyledLine, dim, plain, render_records, strong};
 use crate::{consent, exit};
-use campaign_engine::report::{sms_template_json, viber_template_json};
-use campaign_gateway::{
-    CreateSmsTemplate, CreateViberTemplate, Inquiry, ListSmsTemplates, ListViberTemplates, SmsTemplate, ViberTemplate,
-};
+use campaign_engine::report::template_json;
+use campaign_gateway::{CreateTemplate, DeleteTemplate, ListTemplates, MessageTemplate, TemplateChannel};
 use campaign_manifest::read_text_file;
-use campaign_runs::{Consent, Error, GatewayAccount};
-
-/// Templates of one channel: how they are listed, created, deleted and printed.
-trait ChannelTemplate: Sized {
-    /// The name of the channel.
-    const CHANNEL: &'static str;
-    /// The inquiry about all templates.
-    type List: Inquiry<Answer = Vec<Self>>;
-    const LIST: Self::List;
-    /// A template that does not exist yet.
-    type Draft;
-
-    /// Describes a new template with the operator's input.
-    fn describe_draft(draft: &Self::Draft) -> String;
-
-    /// Creates a template after a confirmation.
-    async fn create(account: &GatewayAccount, draft: Self::Draft, consent: &dyn Consent) -> Result<Self, Error>;
-
-    /// Deletes a template after a confirmation. Returns how many templates the gateway deleted.
-    async fn delete(
-        account: &GatewayAccount,
-        id: u64,
-        text: Option<String>,
-        consent: &dyn Consent,
-    ) -> Result<Option<u64>, Error>;
-
-    /// Formats the facts that the gateway returned about a new template.
-    fn format_created(&self) -> String;
-
-    /// Returns the facts about a template, and the text of the template.
-    fn into_record(self) -> (Vec<Span>, String);
-
-    fn to_json(&self) -> Value;
-}
-
-impl ChannelTemplate for SmsTemplate {
-    const CHANNEL: &'static str = "SMS";
-    type List = ListSmsTemplates;
-    const LIST: Self::List = ListSmsTemplates;
-    type Draft = CreateSmsTemplate;
-
-    fn describe_draft(draft: &Self::Draft) -> String {
-        format!("`{}`", draft.name.trim())
-    }
-
-    async fn create(account: &GatewayAccount, draft: Self::Draft, consent: &dyn Consent) -> Result<Self, Error> {
-        account.create_sms_template(draft, consent).await
-    }
-
-    /// The gateway does not need the text.
-    async fn delete(
-        account: &GatewayAccount,
-        id: u64,
-        _text: Option<String>,
-        consent: &dyn Consent,
-    ) -> Result<Option<u64>, Error> {
-        account.delete_sms_template(id, consent).await
-    }
-
-    fn format_created(&self) -> String {
-        let Self { id, name: _, text: _, count, created: _ } = self;
-        let count = count.as_ref().filter(|count| !count.is_empty());
-        let count = count.map(|count| format!(", count {count}")).unwrap_or_default();
-        format!("id {}{count}", format_id(id.as_ref()))
-    }
-
-    fn into_record(self) -> (Vec<Span>, String) {
-        let Self { id, name, text, count, created } = self;
-        let count = count.filter(|count| !count.is_empty()).map(|count| format!("count {count}"));
-        let created = created.map(|created| format!("created {}", format_time(Some(&created))));
-        let facts = [
-            strong(format_id(id.as_ref())),
-            plain(name.unwrap_or_default()),
-            plain(count.unwrap_or_default()),
-            dim(created.unwrap_or_default()),
-        ];
-        (facts.to_vec(), text.unwrap_or_default())
-    }
-
-    fn to_json(&self) -> Value {
-        sms_template_json(self)
-    }
-}
-
-impl ChannelTemplate for ViberTemplate {
-    const CHANNEL: &'static str = "Viber";
-    type List = ListViberTemplates;
-    const LIST: Self::List = ListViberTemplates;
-    type Draft = CreateViberTemplate;
-
-    fn describe_draft(draft: &Self::Draft) -> String {
-        format!("for `{}`", draft.signature.trim())
-    }
-
-    async fn create(account: &GatewayAccount, draft: Self::Draft, consent: &dyn Consent) -> Result<Self, Error> {
-        account.create_viber_template(draft, consent).await
-    }
-
-    async fn delete(
-        account: &GatewayAccount,
-        id: u64,
-        text: Option<String>,
-        consent: &dyn Consent,
-    ) -> Result<Option<u64>, Error> {
-        account.delete_viber_template(id, text, consent).await
-    }
-
-    fn format_created(&self) -> String {
-        let Self { id, signature: _, text: _, status } = self;
-        let status = status.as_ref().filter(|status| !status.is_empty());
-        let status = status.map(|status| format!(", status {status}")).unwrap_or_default();
-        format!("id {}{status}", format_id(id.as_ref()))
-    }
-
-    fn into_record(self) -> (Vec<Span>, String) {
-        let Self { id, signature, text, status } = self;
-        let facts =
-            [strong(format_id(id.as_ref())), plain(signature.unwrap_or_default()), plain(status.unwrap_or_default())];
-        (facts.to_vec(), text.unwrap_or_default())
-    }
-
-    fn to_json(&self) -> Value {
-        viber_template_json(self)
-    }
-}
 
 pub(super) async fn run_sms_templates_command(
     context: &Context,
     command: SmsTemplatesCommand,
 ) -> Result<u8, CommandFailure> {
+    let channel = TemplateChannel::Sms;
     match command {
-        SmsTemplatesCommand::List(through) => list_templates::<SmsTemplate>(context, &through).await,
-        SmsTemplatesCommand::Create { name, text, agreed, through } => {
-            let draft = CreateSmsTemplate { name, text: read_template_text(&text)? };
-            create_template::<SmsTemplate>(context, &through, draft, agreed.yes).await
+        SmsTemplatesCommand::List(through) => list_templates(context, &through, channel).await,
+        SmsTemplatesCommand::Create { name: label, text, agreed, through } => {
+            let draft = CreateTemplate { channel, label, text: read_template_text(&text)? };
+            create_template(context, &through, draft, agreed.yes).await
         }
         SmsTemplatesCommand::Delete { id, agreed, through } => {
-            delete_template::<SmsTemplate>(context, &through, id, None, agreed.yes).await
+            delete_template(context, &through, DeleteTemplate { channel, id, text: None }, agreed.yes).await
         }
     }
 }
@@ -159,69 +33,95 @@ pub(super) async fn run_viber_templates_command(
     context: &Context,
     command: ViberTemplatesCommand,
 ) -> Result<u8, CommandFailure> {
+    let channel = TemplateChannel::Viber;
     match command {
-        ViberTemplatesCommand::List(through) => list_templates::<ViberTemplate>(context, &through).await,
-        ViberTemplatesCommand::Create { signature, text, agreed, through } => {
-            let draft = CreateViberTemplate { signature, text: read_template_text(&text)? };
-            create_template::<ViberTemplate>(context, &through, draft, agreed.yes).await
+        ViberTemplatesCommand::List(through) => list_templates(context, &through, channel).await,
+        ViberTemplatesCommand::Create { signature: label, text, agreed, through } => {
+            let draft = CreateTemplate { channel, label, text: read_template_text(&text)? };
+            create_template(context, &through, draft, agreed.yes).await
         }
         ViberTemplatesCommand::Delete { id, text, agreed, through } => {
-            delete_template::<ViberTemplate>(context, &through, id, text, agreed.yes).await
+            delete_template(context, &through, DeleteTemplate { channel, id, text }, agreed.yes).await
         }
     }
 }
 
-async fn list_templates<T: ChannelTemplate>(context: &Context, through: &GatewayOption) -> Result<u8, CommandFailure> {
+async fn list_templates(
+    context: &Context,
+    through: &GatewayOption,
+    channel: TemplateChannel,
+) -> Result<u8, CommandFailure> {
     let account = open_account(context, through).await?;
-    let templates = account.ask(&T::LIST).await?;
+    let templates = account.ask(&ListTemplates { channel }).await?;
     let gateway = &account.profile.name;
     if context.output.json {
-        let templates: Vec<Value> = templates.iter().map(T::to_json).collect();
+        let templates: Vec<Value> = templates.iter().map(template_json).collect();
         context.output.print_object(&json!({ "gateway": gateway, "templates": templates, "exit": exit::SUCCESS }));
     } else if templates.is_empty() {
-        context.output.print_result(format!("{gateway} has no {} templates\n", T::CHANNEL));
+        context.output.print_result(format!("{gateway} has no {channel} templates\n"));
     } else {
-        context.output.print_result(render_records(templates.into_iter().map(T::into_record)));
+        context.output.print_result(render_records(templates.into_iter().map(format_record)));
     }
     Ok(exit::SUCCESS)
 }
 
-async fn create_template<T: ChannelTemplate>(
+/// Formats the facts about a template, followed by its text.
+fn format_record(template: MessageTemplate) -> (Vec<Span>, String) {
+    let MessageTemplate { channel: _, id, label, text, count, created, status } = template;
+    let count = count.map(|count| format!("count {count}"));
+    let created = created.map(|created| format!("created {}", format_time(Some(&created))));
+    let facts = [
+        strong(format_id(id.as_ref())),
+        plain(label.unwrap_or_default()),
+        plain(count.unwrap_or_default()),
+        plain(status.unwrap_or_default()),
+        dim(created.unwrap_or_default()),
+    ];
+    (facts.to_vec(), text.unwrap_or_default())
+}
+
+async fn create_template(
     context: &Context,
     through: &GatewayOption,
-    draft: T::Draft,
+    draft: CreateTemplate,
     yes: bool,
 ) -> Result<u8, CommandFailure> {
     let account = open_account(context, through).await?;
-    let description = T::describe_draft(&draft);
-    let created = T::create(&account, draft, consent::consent_for(&context.output, yes).as_ref()).await?;
+    let (channel, label) = (draft.channel, draft.label.trim());
+    let description = match channel {
+        TemplateChannel::Sms => format!("`{label}`"),
+        TemplateChannel::Viber => format!("for `{label}`"),
+    };
+    let created = account.create_template(draft, consent::consent_for(&context.output, yes).as_ref()).await?;
     if context.output.json {
-        let (gateway, template) = (&account.profile.name, created.to_json());
+        let (gateway, template) = (&account.profile.name, template_json(&created));
         context.output.print_object(&json!({ "gateway": gateway, "template": template, "exit": exit::SUCCESS }));
     } else {
-        let what = format!("created the {} template ", T::CHANNEL);
-        let template = format!("{description}: {}", created.format_created());
+        let count = created.count.map(|count| format!(", count {count}")).unwrap_or_default();
+        let status = created.status.map(|status| format!(", status {status}")).unwrap_or_default();
+        let template = format!("{description}: id {}{count}{status}", format_id(created.id.as_ref()));
+        let what = format!("created the {channel} template ");
         context.output.print_result(StyledLine::success([plain(what), strong(template)]));
     }
     Ok(exit::SUCCESS)
 }
 
-async fn delete_template<T: ChannelTemplate>(
+async fn delete_template(
     context: &Context,
     through: &GatewayOption,
-    id: u64,
-    text: Option<String>,
+    template: DeleteTemplate,
     yes: bool,
 ) -> Result<u8, CommandFailure> {
     let account = open_account(context, through).await?;
-    let deleted = T::delete(&account, id, text, consent::consent_for(&context.output, yes).as_ref()).await?;
+    let DeleteTemplate { channel, id, .. } = template;
+    let deleted = account.delete_template(template, consent::consent_for(&context.output, yes).as_ref()).await?;
     if context.output.json {
         let gateway = &account.profile.name;
         context
             .output
             .print_object(&json!({ "gateway": gateway, "id": id, "deleted": deleted, "exit": exit::SUCCESS }));
     } else {
-        let what = format!("deleted the {} template ", T::CHANNEL);
+        let what = format!("deleted the {channel} template ");
         context.output.print_done(StyledLine::success([plain(what), strong(id.to_string())]), exit::SUCCESS);
     }
     Ok(exit::SUCCESS)

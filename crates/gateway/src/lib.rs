@@ -20,10 +20,10 @@ use campaign_core::domain::{
 };
 
 pub use json_api::{
-    AnswerRules, AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate,
-    DeleteSmsTemplate, DeleteViberTemplate, FailureCause, GatewayAddress, IdentifiedReceipt, Inquiry, InquiryFailure,
-    JsonApi, JsonApiError, ListSmsTemplates, ListViberTemplates, MessageRecord, OperationForm, RedactingReader,
-    SenderName, SmsTemplate, UnreadableReceipt, ViberTemplate, encode_operation, read_receipts,
+    AnswerRules, AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateTemplate, DeleteTemplate, FailureCause,
+    GatewayAddress, IdentifiedReceipt, Inquiry, InquiryFailure, JsonApi, JsonApiError, ListTemplates, MessageRecord,
+    MessageTemplate, OperationForm, RedactingReader, SenderName, TemplateChannel, UnreadableReceipt, encode_operation,
+    read_receipts,
 };
 pub use json_api::{HttpExchange, read_reply, read_status_answers};
 pub use webhook_urls::{

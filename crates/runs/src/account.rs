@@ -12,15 +12,14 @@ use tokio::time::{Instant, sleep};
 
 use super::ports::confirm;
 use super::{
-    AccountView, Adapters, Consent, ConsentRefusal, Error, Proposal, ProposalKind, RunEvent, RunObserver,
-    TemplateRefusal, check_host, read_api_key,
+    Adapters, Consent, ConsentRefusal, Error, Proposal, ProposalKind, RunEvent, RunObserver, TemplateRefusal,
+    check_host, read_api_key,
 };
 use crate::draft::ProfileDraft;
 use campaign_core::domain::{Endpoint, GatewayMessageId};
 use campaign_gateway::{
-    AnswerRules, AskBalance, AskSenders, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
-    DeleteViberTemplate, FailureCause, GatewayAddress, Inquiry, InquiryFailure, JsonApi, ListViberTemplates,
-    SenderName, SmsTemplate, ViberTemplate,
+    AnswerRules, AskBalance, AskSenders, Balance, CreateTemplate, DeleteTemplate, FailureCause, GatewayAddress,
+    Inquiry, InquiryFailure, JsonApi, ListTemplates, MessageTemplate, SenderName, TemplateChannel,
 };
 use campaign_ledger::{Allowance, HostChange, Ledger, RateRequest, SlotPermit, SlotWait};
 use campaign_manifest::Profile;
@@ -291,128 +290,100 @@ async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &Profile
 }
 
 /// A change of the templates of an account.
-#[derive(Clone, Debug)]
-pub enum TemplateChange {
-    /// A new SMS template.
-    CreateSms(CreateSmsTemplate),
-    /// Deletes an SMS template.
-    DeleteSms(DeleteSmsTemplate),
-    /// A new Viber template.
-    CreateViber(CreateViberTemplate),
-    /// Deletes a Viber template.
-    DeleteViber(DeleteViberTemplate),
+#[derive(Clone, Copy, Debug)]
+pub enum TemplateChange<'t> {
+    /// A new template.
+    Create(&'t CreateTemplate),
+    /// Deletes a template.
+    Delete(&'t DeleteTemplate),
 }
 
-impl TemplateChange {
+impl TemplateChange<'_> {
     /// The verb: `create` or `delete`.
-    pub fn verb(&self) -> &'static str {
+    pub fn verb(self) -> &'static str {
         match self {
-            Self::CreateSms(_) | Self::CreateViber(_) => "create",
-            Self::DeleteSms(_) | Self::DeleteViber(_) => "delete",
+            Self::Create(_) => "create",
+            Self::Delete(_) => "delete",
         }
     }
 
-    /// The view of the account that lists templates of this kind.
-    fn account_view(&self) -> AccountView {
+    /// The channel of the template.
+    pub fn channel(self) -> TemplateChannel {
         match self {
-            Self::CreateSms(_) | Self::DeleteSms(_) => AccountView::SmsTemplates,
-            Self::CreateViber(_) | Self::DeleteViber(_) => AccountView::ViberTemplates,
+            Self::Create(template) => template.channel,
+            Self::Delete(template) => template.channel,
         }
     }
 }
 
 impl GatewayAccount {
-    /// Creates an SMS template.
+    /// Creates a template.
     ///
     /// # Errors
-    /// If the name of the template is blank, the change is not confirmed, or the gateway does not report success.
-    pub async fn create_sms_template(
+    /// If the label of the template is blank, the change is not confirmed, or the gateway does not report success.
+    pub async fn create_template(
         &self,
-        mut template: CreateSmsTemplate,
+        mut template: CreateTemplate,
         consent: &dyn Consent,
-    ) -> Result<SmsTemplate, Error> {
-        template.name = require_text("name", &template.name)?;
-        self.confirm_and_send_change(&template, TemplateChange::CreateSms(template.clone()), consent).await
+    ) -> Result<MessageTemplate, Error> {
+        template.label = require_text(template.channel.label_key(), &template.label)?;
+        self.confirm_and_send_change(&template, TemplateChange::Create(&template), consent).await
     }
 
-    /// Deletes an SMS template and returns how many templates the gateway says it deleted.
-    ///
-    /// # Errors
-    /// If the change is not confirmed, or the gateway does not report success.
-    pub async fn delete_sms_template(&self, id: u64, consent: &dyn Consent) -> Result<Option<u64>, Error> {
-        let template = DeleteSmsTemplate { id };
-        let deleted = self.confirm_and_send_change(&template, TemplateChange::DeleteSms(template), consent).await?;
-        require_deletion(id, deleted)
-    }
-
-    /// Creates a Viber template.
-    ///
-    /// # Errors
-    /// If the signature of the template is blank, the change is not confirmed, or the gateway does not report success.
-    pub async fn create_viber_template(
-        &self,
-        mut template: CreateViberTemplate,
-        consent: &dyn Consent,
-    ) -> Result<ViberTemplate, Error> {
-        template.signature = require_text("signature", &template.signature)?;
-        self.confirm_and_send_change(&template, TemplateChange::CreateViber(template.clone()), consent).await
-    }
-
-    /// Deletes a Viber template and returns how many templates the gateway says it deleted. If `text` is `None`, the
-    /// text of the template is looked up.
+    /// Deletes a template and returns how many templates the gateway says it deleted. A missing text is looked up if
+    /// the gateway requires it.
     ///
     /// # Errors
     /// If the template does not exist, the change is not confirmed, or the gateway does not report success.
-    pub async fn delete_viber_template(
+    pub async fn delete_template(
         &self,
-        id: u64,
-        text: Option<String>,
+        mut template: DeleteTemplate,
         consent: &dyn Consent,
     ) -> Result<Option<u64>, Error> {
-        let text = match text {
-            Some(text) => text,
-            None => self.find_viber_text(id, consent).await?,
-        };
-        let template = DeleteViberTemplate { id, text };
-        let deleted =
-            self.confirm_and_send_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
-        require_deletion(id, deleted)
+        let DeleteTemplate { channel, id, .. } = template;
+        if channel.requires_text_to_delete() && template.text.is_none() {
+            template.text = Some(self.find_template_text(channel, id, consent).await?);
+        }
+        let deleted = self.confirm_and_send_change(&template, TemplateChange::Delete(&template), consent).await?;
+        if deleted == Some(0) { Err(TemplateRefusal::NothingDeleted { id }.into()) } else { Ok(deleted) }
     }
 
     /// Asks for confirmation of a change, then sends it. A gateway on this machine needs no confirmation.
     async fn confirm_and_send_change<I: Inquiry>(
         &self,
         order: &I,
-        change: TemplateChange,
+        change: TemplateChange<'_>,
         consent: &dyn Consent,
     ) -> Result<I::Answer, Error> {
-        let view = change.account_view();
         if !self.profile.is_loopback() {
-            confirm(consent, Proposal::Template { profile: &self.profile, change: &change }).await?;
+            confirm(consent, Proposal::Template { profile: &self.profile, change }).await?;
         }
         self.ask(order).await.map_err(|error| match error {
             Error::Unanswered { gateway, failure, .. } if !failure.undone => {
-                TemplateRefusal::Unclear { gateway, failure, view }.into()
+                TemplateRefusal::Unclear { gateway, failure, channel: change.channel() }.into()
             }
             error => error,
         })
     }
 
-    /// Looks up the text of a template, which its deletion requires in addition to the identifier.
-    ///
-    /// If the deletion cannot be confirmed, the gateway is not queried.
-    async fn find_viber_text(&self, id: u64, consent: &dyn Consent) -> Result<String, Error> {
+    /// Looks up the text of a template to delete. If the deletion cannot be confirmed, the gateway is not queried.
+    async fn find_template_text(
+        &self,
+        channel: TemplateChannel,
+        id: u64,
+        consent: &dyn Consent,
+    ) -> Result<String, Error> {
         let gateway = || self.profile.name.clone();
         if !self.profile.is_loopback() && !consent.can_confirm() {
             let what = ProposalKind::Template { gateway: gateway(), verb: "delete" };
             return Err(Error::NotConfirmed { what, refusal: ConsentRefusal::NoTerminal });
         }
-        let templates = self.ask(&ListViberTemplates).await?;
+        let templates = self.ask(&ListTemplates { channel }).await?;
         let wanted =
-            |template: &ViberTemplate| template.id.as_ref().map(GatewayMessageId::to_string) == Some(id.to_string());
+            |template: &MessageTemplate| template.id.as_ref().map(GatewayMessageId::to_string) == Some(id.to_string());
         let template = templates.into_iter().find(wanted);
-        let template = template.ok_or_else(|| TemplateRefusal::NoSuchTemplate { gateway: gateway(), id })?;
-        Ok(template.text.ok_or(TemplateRefusal::TextUnknown { id })?)
+        let template = template.ok_or_else(|| TemplateRefusal::NoSuchTemplate { gateway: gateway(), channel, id })?;
+        Ok(template.text.ok_or(TemplateRefusal::TextUnknown { channel, id })?)
     }
 }
 
@@ -421,11 +392,6 @@ fn require_text(what: &str, text: &str) -> Result<String, Error> {
         "" => Err(Error::Input(format!("the template's {what} is empty"))),
         text => Ok(text.to_owned()),
     }
-}
-
-/// Returns an error if the gateway says that it deleted nothing.
-fn require_deletion(id: u64, deleted: Option<u64>) -> Result<Option<u64>, Error> {
-    if deleted == Some(0) { Err(TemplateRefusal::NothingDeleted { id }.into()) } else { Ok(deleted) }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use campaign_core::finding::Finding;
 use campaign_engine::check::online::Cost;
 use campaign_engine::delivery::{self, Reconciliation, SingleKind, Snapshot};
 use campaign_engine::report::{LossSign, ResultsBackup};
-use campaign_gateway::{AnswerRules, Balance, BoxFuture, GatewayAddress, JsonApi, JsonApiError};
+use campaign_gateway::{AnswerRules, Balance, BoxFuture, GatewayAddress, JsonApi, JsonApiError, TemplateChannel};
 use campaign_ledger::{Ledger, Run, SlotWait};
 use campaign_manifest::Profile;
 
@@ -37,10 +37,8 @@ pub enum AccountView {
     Balance,
     /// The sender names.
     Senders,
-    /// The SMS templates.
-    SmsTemplates,
-    /// The Viber templates.
-    ViberTemplates,
+    /// The message templates of a channel.
+    Templates(TemplateChannel),
 }
 
 /// Names the command or link of a surface for this page of a profile's account.
@@ -285,7 +283,7 @@ pub enum Proposal<'q> {
         /// The profile.
         profile: &'q Profile,
         /// The change.
-        change: &'q TemplateChange,
+        change: TemplateChange<'q>,
     },
 }
 

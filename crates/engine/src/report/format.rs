@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::check::online::Cost;
 use campaign_core::domain::{GatewayMessageId, format_thousands};
 use campaign_core::finding::join_names;
-use campaign_gateway::{AskStatus, InquiryFailure, MessageRecord, SenderName, SmsTemplate, ViberTemplate};
+use campaign_gateway::{AskStatus, InquiryFailure, MessageRecord, MessageTemplate, SenderName};
 use campaign_ledger::{RowState, StateCounts};
 use campaign_sandbox::{ChannelTally, Counts};
 
@@ -112,16 +112,10 @@ pub fn sender_json(sender: &SenderName) -> Value {
     json!({ "name": name, "status": status })
 }
 
-/// An SMS template as JSON.
-pub fn sms_template_json(template: &SmsTemplate) -> Value {
-    let SmsTemplate { id, name, text, count, created } = template;
-    json!({ "id": id_json(id.as_ref()), "name": name, "template": text, "count": count, "datetime": created })
-}
-
-/// A Viber template as JSON.
-pub fn viber_template_json(template: &ViberTemplate) -> Value {
-    let ViberTemplate { id, signature, text, status } = template;
-    json!({ "id": id_json(id.as_ref()), "signature": signature, "template": text, "status": status })
+/// A message template as JSON, with the gateway's names.
+pub fn template_json(template: &MessageTemplate) -> Value {
+    let members = template.members().into_iter().map(|(key, value)| (key, json!(value)));
+    [("id", id_json(template.id.as_ref()))].into_iter().chain(members).collect()
 }
 
 /// Formats as JSON the gateway's record of a message, or the reason why there is no record.

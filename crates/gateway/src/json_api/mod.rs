@@ -36,9 +36,8 @@ use members::{redact_key, redact_numbers};
 pub use encode::{OperationForm, encode_operation};
 pub use inquiry::status::read_status_answers;
 pub use inquiry::{
-    AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
-    DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, ListSmsTemplates, ListViberTemplates, MessageRecord,
-    SenderName, SmsTemplate, ViberTemplate,
+    AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateTemplate, DeleteTemplate, FailureCause, Inquiry,
+    InquiryFailure, ListTemplates, MessageRecord, MessageTemplate, SenderName, TemplateChannel,
 };
 pub use members::RedactingReader;
 pub use receipt::{IdentifiedReceipt, UnreadableReceipt, read_receipts};

@@ -14,12 +14,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{BackupRefusal, ConsentRefusal, PolicyRefusal, ProposalKind, WeakerRule};
-use crate::AccountView;
 use campaign_core::domain::{LOOPBACK, Row, format_count};
 use campaign_core::finding::{Finding, join_alternatives};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{LossSign, ResultsError, format_local_minute, format_local_second};
-use campaign_gateway::{FailureCause, InquiryFailure, JsonApiError};
+use campaign_gateway::{FailureCause, InquiryFailure, JsonApiError, TemplateChannel};
 use campaign_ledger::{DrawRefusal, LedgerError};
 
 pub use refusals::{
@@ -411,8 +410,8 @@ pub enum TemplateRefusal {
         gateway: String,
         /// Why it is unknown.
         failure: InquiryFailure,
-        /// The list that shows whether the change was made.
-        view: AccountView,
+        /// The channel of the template.
+        channel: TemplateChannel,
     },
     /// The gateway deleted nothing.
     #[error("the gateway deleted nothing; template {id} might not exist")]
@@ -420,17 +419,21 @@ pub enum TemplateRefusal {
         /// The gateway's identifier for the template.
         id: u64,
     },
-    /// The account has no such Viber template.
-    #[error("the `{gateway}` account has no Viber template {id}")]
+    /// The account has no such template.
+    #[error("the `{gateway}` account has no {channel} template {id}")]
     NoSuchTemplate {
         /// The profile.
         gateway: String,
+        /// The channel of the template.
+        channel: TemplateChannel,
         /// The gateway's identifier for the template.
         id: u64,
     },
     /// The gateway does not return the text of a template, which its deletion requires.
-    #[error("cannot delete Viber template {id}: the gateway did not return its text, which is required")]
+    #[error("cannot delete {channel} template {id}: the gateway did not return its text, which is required")]
     TextUnknown {
+        /// The channel of the template.
+        channel: TemplateChannel,
         /// The gateway's identifier for the template.
         id: u64,
     },

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::{AccountView, HeldRecipient, ScheduleChange, SkippedRetries};
+use crate::{HeldRecipient, ScheduleChange, SkippedRetries};
 use campaign_core::domain::{CountrySet, Phone, Purpose};
 use campaign_gateway::FailureCause;
 use campaign_ledger::RowState;
@@ -28,11 +28,11 @@ fn run_errors() -> Vec<Error> {
         Error::Template(TemplateRefusal::Unclear {
             gateway: gateway(),
             failure: inquiry_failure(FailureCause::TimedOut),
-            view: AccountView::Balance,
+            channel: TemplateChannel::Sms,
         }),
         Error::Template(TemplateRefusal::NothingDeleted { id: 7 }),
-        Error::Template(TemplateRefusal::NoSuchTemplate { gateway: gateway(), id: 7 }),
-        Error::Template(TemplateRefusal::TextUnknown { id: 7 }),
+        Error::Template(TemplateRefusal::NoSuchTemplate { gateway: gateway(), channel: TemplateChannel::Viber, id: 7 }),
+        Error::Template(TemplateRefusal::TextUnknown { channel: TemplateChannel::Viber, id: 7 }),
         Error::IdTaken,
         Error::TooManyThisHour { next: at },
         Error::TooManyInquiries { wait: Duration::from_secs(2) },

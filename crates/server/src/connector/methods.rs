@@ -23,7 +23,7 @@ use super::tools::ReadyTool;
 use campaign_core::domain::{OperationOutcome, Phone};
 use campaign_core::finding::escape_controls;
 use campaign_engine::delivery::Interrupt;
-use campaign_gateway::{CheckKey, CreateSmsTemplate, Inquiry, SmsTemplate};
+use campaign_gateway::{CheckKey, CreateTemplate, Inquiry, MessageTemplate, TemplateChannel};
 use campaign_manifest::Destination;
 use campaign_runs::{Adapters, EndedSingle, Error, GatewayAccount, SingleOperation, return_approval};
 
@@ -221,12 +221,12 @@ impl Caller<'_> {
     /// If the operator's approval is required and missing, the call becomes pending.
     pub(super) async fn create_sms_template(
         &self,
-        template: CreateSmsTemplate,
-    ) -> Result<Result<SmsTemplate, Value>, ToolError> {
+        name: String,
+        text: String,
+    ) -> Result<Result<MessageTemplate, Value>, ToolError> {
         self.verify_key().await?;
         let mut used = None;
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
-            let CreateSmsTemplate { name, text } = &template;
             let (what, shown) = (format!("template\n{name}\n{text}"), format!("the SMS template {name}\n  {text}\n"));
             let gateway = self.account.profile.name.as_str();
             match approvals.request_approval(self.adapters, &self.key, gateway, &what, shown).await? {
@@ -234,6 +234,7 @@ impl Caller<'_> {
                 ApprovalOutcome::Pending(pending) => return Ok(Err(pending)),
             }
         }
+        let template = CreateTemplate { channel: TemplateChannel::Sms, label: name, text };
         let error = match self.account.ask(&template).await {
             Ok(template) => return Ok(Ok(template)),
             Err(Error::Unanswered { failure, .. }) if !failure.undone => {

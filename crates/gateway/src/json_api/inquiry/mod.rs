@@ -6,6 +6,7 @@
 
 mod account;
 pub(super) mod status;
+mod templates;
 
 use std::time::Duration;
 
@@ -15,11 +16,9 @@ use serde_json::value::RawValue;
 use super::{HttpExchange, JsonApi, RedactingReader};
 use crate::json_api::members::{AnswerBody, AnswerItem, SuccessFlag, non_null};
 
-pub use account::{
-    AskBalance, AskSenders, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
-    DeleteViberTemplate, ListSmsTemplates, ListViberTemplates, SenderName, SmsTemplate, ViberTemplate,
-};
+pub use account::{AskBalance, AskSenders, Balance, CheckKey, SenderName};
 pub use status::{AskStatus, MessageRecord};
+pub use templates::{CreateTemplate, DeleteTemplate, ListTemplates, MessageTemplate, TemplateChannel};
 
 /// An operation about the account, and the meaning of its answer.
 pub trait Inquiry {

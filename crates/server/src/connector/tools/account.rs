@@ -3,15 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    McpTool, ToolAnnotations, empty_schema, gateway_id_json, gateway_id_schema, message_id_schema, object_schema,
-    object_without_nulls, page_arguments_schema, page_of_items, page_schema, phone_schema, send, text_schema,
+    Caller, McpTool, ToolAnnotations, ToolArguments, empty_schema, gateway_id_json, gateway_id_schema,
+    message_id_schema, object_schema, object_without_nulls, page_arguments_schema, page_of_items, page_schema,
+    phone_schema, send, text_schema,
 };
 use crate::connector::draft::CallPreview;
 use crate::connector::error::ToolError;
 use campaign_core::domain::{OperationOutcome, measure_sms};
 use campaign_gateway::{
-    AskBalance, AskSenders, AskStatus, CreateSmsTemplate, ListSmsTemplates, ListViberTemplates, SenderName,
-    SmsTemplate, ViberTemplate,
+    AskBalance, AskSenders, AskStatus, ListTemplates, MessageTemplate, SenderName, TemplateChannel,
 };
 
 pub(super) const BALANCE: McpTool = McpTool {
@@ -158,15 +158,26 @@ pub(super) const SMS_TEMPLATES: McpTool = McpTool {
     input: page_arguments_schema,
     output: || page_schema(&sms_template_schema()),
     preview: None,
-    call: |caller, arguments| {
-        Box::pin(async move {
-            let items = caller.ask_gateway(&ListSmsTemplates).await?.into_iter().map(sms_template_item).collect();
-            Ok(page_of_items(items, &arguments))
-        })
-    },
+    call: |caller, arguments| Box::pin(list_templates(caller, TemplateChannel::Sms, arguments)),
 };
 
-pub(super) fn sms_template_schema() -> Value {
+/// Lists a page of the templates of a channel.
+async fn list_templates(
+    caller: &Caller<'_>,
+    channel: TemplateChannel,
+    arguments: ToolArguments,
+) -> Result<Value, ToolError> {
+    let templates = caller.ask_gateway(&ListTemplates { channel }).await?;
+    Ok(page_of_items(templates.iter().map(template_item).collect(), &arguments))
+}
+
+/// A template as a result: the gateway's members that have a value.
+fn template_item(template: &MessageTemplate) -> Value {
+    let members = template.members().into_iter().map(|(key, value)| (key, value.map(Value::from)));
+    object_without_nulls(members.chain([("id", template.id.clone().map(gateway_id_json))]))
+}
+
+fn sms_template_schema() -> Value {
     object_schema(
         json!({
             "id": gateway_id_schema("The gateway's identifier for the template."),
@@ -179,16 +190,6 @@ pub(super) fn sms_template_schema() -> Value {
     )
 }
 
-pub(super) fn sms_template_item(SmsTemplate { id, name, text, count, created }: SmsTemplate) -> Value {
-    object_without_nulls([
-        ("id", id.map(gateway_id_json)),
-        ("name", name.map(Value::String)),
-        ("template", text.map(Value::String)),
-        ("count", count.map(Value::String)),
-        ("datetime", created.map(Value::String)),
-    ])
-}
-
 pub(super) const VIBER_TEMPLATES: McpTool = McpTool {
     name: "viber_templates",
     title: "Viber templates",
@@ -197,12 +198,7 @@ pub(super) const VIBER_TEMPLATES: McpTool = McpTool {
     input: page_arguments_schema,
     output: || page_schema(&viber_template_schema()),
     preview: None,
-    call: |caller, arguments| {
-        Box::pin(async move {
-            let items = caller.ask_gateway(&ListViberTemplates).await?.into_iter().map(viber_template_item).collect();
-            Ok(page_of_items(items, &arguments))
-        })
-    },
+    call: |caller, arguments| Box::pin(list_templates(caller, TemplateChannel::Viber, arguments)),
 };
 
 fn viber_template_schema() -> Value {
@@ -215,15 +211,6 @@ fn viber_template_schema() -> Value {
         }),
         &[],
     )
-}
-
-fn viber_template_item(ViberTemplate { id, signature, text, status }: ViberTemplate) -> Value {
-    object_without_nulls([
-        ("id", id.map(gateway_id_json)),
-        ("signature", signature.map(Value::String)),
-        ("template", text.map(Value::String)),
-        ("status", status.map(Value::String)),
-    ])
 }
 
 pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
@@ -252,9 +239,8 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
     call: |caller, arguments| {
         Box::pin(async move {
             let (name, text) = (arguments.text("name"), arguments.text("text"));
-            let template = CreateSmsTemplate { name: name.trim().to_owned(), text: text.clone() };
-            let mut record = match caller.create_sms_template(template).await? {
-                Ok(template) => sms_template_item(template),
+            let mut record = match caller.create_sms_template(name.trim().to_owned(), text.clone()).await? {
+                Ok(template) => template_item(&template),
                 Err(pending) => return Ok(pending),
             };
             if record.get("template").is_none() {

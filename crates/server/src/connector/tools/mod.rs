@@ -98,9 +98,8 @@ fn gateway_id_json(id: GatewayMessageId) -> Value {
 }
 
 /// An object with only the members that have a value.
-pub(super) fn object_without_nulls<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
-    let known = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(known.collect::<Map<String, Value>>())
+pub(super) fn object_without_nulls<'n>(members: impl IntoIterator<Item = (&'n str, Option<Value>)>) -> Value {
+    members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The largest number of templates in one answer.
