@@ -321,7 +321,7 @@ async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
     true
 }
 
-async fn consent_sources<L: Ledger>(scene: &Scene<L>, first: u32, last: u32) -> Vec<(u32, String)> {
+async fn list_consent_sources<L: Ledger>(scene: &Scene<L>, first: u32, last: u32) -> Vec<(u32, String)> {
     let rows = RowSpan { first: Row::new(first), last: Row::new(last) };
     let found = scene.ledger.load_consents(scene.run.key, rows).await.unwrap();
     for ConsentEvidence { row, value, at, source: _, wording } in &found {
@@ -335,18 +335,18 @@ pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger
         return;
     }
     let source = |row: u32| (row, format!("form {}", phone(row)));
-    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 3, 4, 7].map(source));
-    assert_eq!(consent_sources(&scene, 3, 3).await, [source(3)]);
-    assert_eq!(consent_sources(&scene, 5, 6).await, []);
+    assert_eq!(list_consent_sources(&scene, 2, 9).await, [2, 3, 4, 7].map(source));
+    assert_eq!(list_consent_sources(&scene, 3, 3).await, [source(3)]);
+    assert_eq!(list_consent_sources(&scene, 5, 6).await, []);
     forget_row(&scene, 3).await;
-    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 4, 7].map(source));
+    assert_eq!(list_consent_sources(&scene, 2, 9).await, [2, 4, 7].map(source));
     forget_row(&scene, 7).await;
-    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 4].map(source));
+    assert_eq!(list_consent_sources(&scene, 2, 9).await, [2, 4].map(source));
 }
 
 pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene: Scene<L>) {
     if store_consents(&scene).await {
         purge_run(&scene, RoaringTreemap::new()).await;
-        assert_eq!(consent_sources(&scene, 2, 9).await, []);
+        assert_eq!(list_consent_sources(&scene, 2, 9).await, []);
     }
 }

@@ -317,7 +317,7 @@ pub(super) async fn discard_daily_counts(connection: &mut Connection, run: RunId
     Ok(())
 }
 
-/// Loads how many messages an edition sent on each day.
+/// Loads how many messages an edition sent on each day. Computes counts that are missing, and stores them.
 async fn load_sent_by_day(
     connection: &mut Connection,
     run: &Run,
@@ -325,7 +325,7 @@ async fn load_sent_by_day(
 ) -> Result<BTreeMap<Date, u64>, StatementError> {
     let statement = select_runs_in_scope!("days.day, days.sent", "days ON days.run = runs.key AND days.zone = $5");
     let found = query_scope(statement, run).bind(per_day.zone_name()).fetch_all(&mut *connection).await?;
-    let mut left = BTreeMap::<Date, u64>::new();
+    let mut totals = BTreeMap::<Date, u64>::new();
     for row in found {
         let (key, has_owner) = (RunId(row.try_get(0)?), row.try_get::<bool, _>(1)?);
         let Some(day) = row.try_get::<Option<String>, _>(2)? else {
@@ -334,15 +334,15 @@ async fn load_sent_by_day(
             if key == run.key || !has_owner {
                 store_daily_counts(connection, key, per_day, &counted).await?;
             }
-            counted.into_iter().for_each(|(day, sent)| *left.entry(day).or_default() += sent);
+            counted.into_iter().for_each(|(day, sent)| *totals.entry(day).or_default() += sent);
             continue;
         };
         if !day.is_empty() {
             let day: Date = day.parse().map_err(|_| LedgerError::Unreadable(format!("`{day}` is not a date")))?;
-            *left.entry(day).or_default() += to_unsigned(row.try_get(3)?);
+            *totals.entry(day).or_default() += to_unsigned(row.try_get(3)?);
         }
     }
-    Ok(left)
+    Ok(totals)
 }
 
 /// Counts how many messages a run sent on each day, using its envelopes.
