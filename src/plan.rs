@@ -136,7 +136,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
         }
     };
     text.push(StyledLine::next_step(context.output.command(next)));
-    context.output.print_summary(text);
+    context.output.print_result(text);
     exit::SUCCESS
 }
 
@@ -287,7 +287,7 @@ async fn approve_single_request(
         return Ok(exit::SUCCESS);
     }
     let (digest, by) = (short_digest(digest), &approval.by);
-    context.output.print_summary(format!(
+    context.output.print_result(format!(
         "{by} approved request {digest}; the assistant can now repeat it once, within an hour\n"
     ));
     Ok(exit::SUCCESS)

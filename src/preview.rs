@@ -131,7 +131,7 @@ fn show_rows(
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs =
             cost.map(|cost| format!(" · sending all of them {}", describe_cost(&cost, currency))).unwrap_or_default();
-        output.print_summary(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
+        output.print_result(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ pub(super) async fn show_status(context: &Context, args: &StatusArgs) -> Result<
         object["exit"] = code.into();
         context.output.print_object(&object);
     } else {
-        context.output.print_summary(format_report(&report, context, ledger.as_ref()).await);
+        context.output.print_result(format_report(&report, context, ledger.as_ref()).await);
     }
     Ok(code)
 }
@@ -375,7 +375,7 @@ impl<'a> WatchScreen<'a> {
             WatchDisplay::Terminal(term, rows) => {
                 draw_text(term, *rows, &text, self.output.out_color());
             }
-            WatchDisplay::Lines(_) => self.output.print_summary(text),
+            WatchDisplay::Lines(_) => self.output.print_result(text),
             WatchDisplay::Objects(_) => {
                 let mut object = with_time(report.to_json());
                 object["exit"] = report_exit_code(report).into();
