@@ -141,8 +141,7 @@ fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
 
 /// Formats the balance of an account and the cost of a campaign.
 fn format_balance_and_cost(balance: &Balance, cost: &Cost) -> String {
-    let amount = format!("{} {}", balance.amount, balance.currency);
-    format!("balance: {}; this {}", amount.trim_end(), describe_cost(cost, Some(&balance.currency)))
+    format!("balance: {balance}; this {}", describe_cost(cost, Some(&balance.currency)))
 }
 
 /// Describes where the results of another run were moved to.
