@@ -8,7 +8,6 @@ use std::time::Duration;
 use console::{Term, measure_text_width};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use serde_json::{Value, json};
-use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep};
 
 use super::args::StatusArgs;
