@@ -336,8 +336,7 @@ fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Opti
         }
     }
     if let Some(balance) = balance {
-        let money = format!("{} {}", balance.amount, balance.currency);
-        forecast::add_labelled(&mut text, "balance", [money.trim_end().into()]);
+        forecast::add_labelled(&mut text, "balance", [balance.to_string().into()]);
     }
     if let Some(columns) = columns {
         add_findings(&mut text, findings, Severity::Warning, columns);

@@ -407,7 +407,7 @@ fn sender_names(campaign: &Campaign) -> Option<String> {
 
 /// Adds the maximum cost of the messages, and the balance.
 fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Option<&str>, balance: Option<&Balance>) {
-    let money = balance.map(|balance| format!("{} {}", balance.amount, balance.currency).trim_end().to_owned());
+    let money = balance.map(ToString::to_string);
     match (cost, money) {
         (Some(Cost::AtMost(cost)), money) => {
             let cost = format!("{cost} {}", currency.unwrap_or_default());

@@ -569,10 +569,7 @@ impl Context {
         tokio::select! {
             fetched = fetch_list(&inputs, with) => Ok(fetched?),
             signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
-                let signal = match signal.map(|signal| *signal) {
-                    Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
-                    Ok(Interrupt::None) | Err(_) => 2,
-                };
+                let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(2);
                 Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into())
             }
         }

@@ -130,19 +130,20 @@ fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
         (unconfirmed, "whose failure the gateway did not confirm"),
         (guarded, "opted out, without consent, already sent by another run, or skipped earlier"),
     ];
-    let parts: Vec<String> = parts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", format_thousands(count)))
-        .collect();
+    let parts = list_nonzero_counts(&parts);
     let rest = if parts.is_empty() { String::new() } else { format!("; skipped: {}", parts.join(" · ")) };
     format!("retry of {run}: {} to send{rest}", format_count(rows, "message"))
 }
 
+/// Describes each count that is not zero.
+fn list_nonzero_counts(parts: &[(u64, &str)]) -> Vec<String> {
+    let counted = parts.iter().filter(|(count, _)| *count > 0);
+    counted.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect()
+}
+
 /// Formats the balance of an account and the cost of a campaign.
 fn format_balance_and_cost(balance: &Balance, cost: &Cost) -> String {
-    let amount = format!("{} {}", balance.amount, balance.currency);
-    format!("balance: {}; this {}", amount.trim_end(), describe_cost(cost, Some(&balance.currency)))
+    format!("balance: {balance}; this {}", describe_cost(cost, Some(&balance.currency)))
 }
 
 /// Describes where the results of another run were moved to.
@@ -163,11 +164,7 @@ pub(super) fn describe_reconciliation(learnt: &Reconciliation) -> String {
         (unresolved, "unresolved"),
         (unclear, "without a usable response (see `campaign show`)"),
     ];
-    let parts: Vec<String> = parts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", format_thousands(count)))
-        .collect();
+    let parts = list_nonzero_counts(&parts);
     let parts = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
     let blind = if blind > 0 {
         "; its responses are inconclusive, because they are the same for sent and unknown messages"

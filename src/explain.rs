@@ -21,7 +21,7 @@ pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, 
             let rules: Vec<Value> = rule_groups().iter().flat_map(of_group).collect();
             output.print_object(&json!({ "rules": rules, "exit": exit::SUCCESS }));
         } else {
-            output.print_summary(rule_groups().iter().map(format_group).collect::<Vec<_>>().join("\n"));
+            output.print_result(rule_groups().iter().map(format_group).collect::<Vec<_>>().join("\n"));
         }
         return Ok(exit::SUCCESS);
     };
@@ -36,7 +36,7 @@ pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, 
         object["exit"] = exit::SUCCESS.into();
         output.print_object(&object);
     } else {
-        output.print_summary(explanation_page(rule));
+        output.print_result(explanation_page(rule));
     }
     Ok(exit::SUCCESS)
 }

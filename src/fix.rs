@@ -46,7 +46,7 @@ pub(super) async fn fix_campaigns(context: &Context, args: &CheckArgs) -> Result
         }
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
         if !context.output.json && (!context.output.quiet || !args.yes) {
-            context.output.print_summary(render_differences(&files));
+            context.output.print_result(render_differences(&files));
         }
         if !args.yes {
             let title = format!("Write these corrections to {}?", names.join(", "));

@@ -40,6 +40,7 @@ mod ledger;
 mod lsp;
 mod numbers;
 mod output;
+mod page_file;
 mod personal_data;
 mod plan;
 mod preview;

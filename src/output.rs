@@ -80,11 +80,6 @@ impl Output {
         self.print_text(&text.into().render(self.terminal_width(), self.out_color));
     }
 
-    /// Prints the findings or figures of a command, like `print_result`.
-    pub(super) fn print_summary(&self, text: impl Into<StyledText>) {
-        self.print_result(text);
-    }
-
     /// Prints lines for other programs, such as a configuration, without wrapping or colours.
     pub(super) fn print_unwrapped(&self, text: &str) {
         self.print_text(&escape_controls(text));
@@ -93,7 +88,7 @@ impl Output {
     /// Prints the summary of a change. A quiet command prints nothing if it succeeded.
     pub(super) fn print_done(&self, text: impl Into<StyledText>, code: u8) {
         if !(self.quiet && code == exit::SUCCESS) {
-            self.print_summary(text);
+            self.print_result(text);
         }
     }
 
@@ -283,17 +278,13 @@ pub(super) fn error_has_colours(choice: ColorChoice) -> bool {
     is_coloured(choice, &io::stderr())
 }
 
+/// Whether a stream shows colours. `Auto` follows `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM`.
 fn is_coloured(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {
     match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
-        ColorChoice::Auto => has_colours(stream),
+        ColorChoice::Auto => anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
     }
-}
-
-/// Whether a stream shows colours, according to `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM`.
-fn has_colours(stream: &impl anstream::stream::RawStream) -> bool {
-    anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
 /// Adds the version of the JSON format to an object. Arrays are returned unchanged.

@@ -16,7 +16,7 @@ use super::numbers::parse_number_of_campaigns;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::state_folder::LedgerPurpose;
 use super::text::{Span, StyledLine, StyledText, bad, caution, copyable, dim, join_spans, plain, strong};
-use super::{exit, output, report, status, suppress};
+use super::{exit, output, page_file, status, suppress};
 use campaign_core::domain::Phone;
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::report::{
@@ -425,7 +425,7 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
                 render_evidence_page(&page, LanguageName::choose_language(args.lang))?
             }
         };
-        report::write_page(path, &content)?;
+        page_file::write_page(path, &content)?;
     }
     if context.output.json {
         let mut object = signed.to_json();
@@ -455,10 +455,10 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
 /// Chooses the format of a file by its extension, and checks that the file can be written.
 fn choose_form(path: &Path) -> Result<EvidenceForm, CommandFailure> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => report::check_page_path(path).map(|()| EvidenceForm::Page),
+        Some("html" | "htm") => page_file::check_page_path(path).map(|()| EvidenceForm::Page),
         Some("json") => {
             let what = "evidence written by campaign";
-            report::check_output_path(path, EVIDENCE_FORMAT, what).map(|()| EvidenceForm::Json)
+            page_file::check_output_path(path, EVIDENCE_FORMAT, what).map(|()| EvidenceForm::Json)
         }
         _ => Err(CommandFailure::invalid(format!("`{}` must end in `.html` or `.json`", path.display()))),
     }

@@ -14,7 +14,7 @@ use super::run::describe_variants;
 use super::state_folder::LedgerPurpose;
 use super::suggested::{shell_path, with_gateway};
 use super::text::{StyledLine, StyledText, copyable, plain, strong};
-use super::{consent, exit, forecast, report};
+use super::{consent, exit, forecast, page_file};
 use campaign_core::finding::quote_for_shell;
 use campaign_engine::check::online::Cost;
 use campaign_engine::report::{format_count, format_local_minute};
@@ -32,7 +32,7 @@ const PAGE_SAMPLES: usize = 5;
 
 pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, CommandFailure> {
     if let Some(path) = &args.out {
-        report::check_page_path(path)?;
+        page_file::check_page_path(path)?;
     }
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
     let request = RunRequest {
@@ -54,7 +54,7 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
     }
     let code = report_plan(context, args, &inputs, &plan);
     if let Some(path) = args.out.as_ref().filter(|_| args.page.open) {
-        report::open_page(&context.output, path).await;
+        page_file::open_page(&context.output, path).await;
     }
     Ok(code)
 }
@@ -77,7 +77,7 @@ fn write_plan_page(
     let run = context.output.command(format!("{run} --plan {digest}"));
     let page = PlanPage { inputs, made: plan, shown, approve, run, now: Timestamp::now() };
     let (html, _) = render_plan_page(&page, args.page.page_language())?;
-    report::write_page(path, &html)
+    page_file::write_page(path, &html)
 }
 
 fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &CreatedPlan) -> u8 {
@@ -136,7 +136,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
         }
     };
     text.push(StyledLine::next_step(context.output.command(next)));
-    context.output.print_summary(text);
+    context.output.print_result(text);
     exit::SUCCESS
 }
 
@@ -287,7 +287,7 @@ async fn approve_single_request(
         return Ok(exit::SUCCESS);
     }
     let (digest, by) = (short_digest(digest), &approval.by);
-    context.output.print_summary(format!(
+    context.output.print_result(format!(
         "{by} approved request {digest}; the assistant can now repeat it once, within an hour\n"
     ));
     Ok(exit::SUCCESS)

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
 use super::output::Output;
-use super::report::{check_page_path, open_page, write_page};
+use super::page_file::{check_page_path, open_page, write_page};
 use super::suggested::send_arguments;
 use campaign_core::domain::{Row, RowSet};
 use campaign_core::finding::{escape_to_one_line, join_names};
@@ -131,7 +131,7 @@ fn show_rows(
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs =
             cost.map(|cost| format!(" · sending all of them {}", describe_cost(&cost, currency))).unwrap_or_default();
-        output.print_summary(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
+        output.print_result(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
     }
     Ok(())
 }

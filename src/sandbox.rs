@@ -49,9 +49,9 @@ pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);
     sandbox.stop().await;
-    Ok(match ended {
-        Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => exit::SIGNAL.saturating_add(signal),
-        _ => exit::SUCCESS,
+    Ok(match ended.ok().and_then(Interrupt::signal) {
+        Some(signal) => exit::SIGNAL.saturating_add(signal),
+        None => exit::SUCCESS,
     })
 }
 

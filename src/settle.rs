@@ -98,7 +98,7 @@ fn report_reconciliation(
         );
     }
     text.push(StyledLine::next_step(next));
-    context.output.print_summary(text);
+    context.output.print_result(text);
 }
 
 /// Describes the result of asking about messages without a final status.

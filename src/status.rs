@@ -8,7 +8,6 @@ use std::time::Duration;
 use console::{Term, measure_text_width};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use serde_json::{Value, json};
-use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep};
 
 use super::args::StatusArgs;
@@ -43,7 +42,7 @@ pub(super) async fn show_status(context: &Context, args: &StatusArgs) -> Result<
         object["exit"] = code.into();
         context.output.print_object(&object);
     } else {
-        context.output.print_summary(format_report(&report, context, ledger.as_ref()).await);
+        context.output.print_result(format_report(&report, context, ledger.as_ref()).await);
     }
     Ok(code)
 }
@@ -234,7 +233,7 @@ async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandF
         let began = Instant::now();
         let report = tokio::select! {
             biased;
-            signal = wait_for_signal(&mut interrupt) => return Ok(screen.exit_on_signal(signal)),
+            signal = Interrupt::wait_for_signal(&mut interrupt) => return Ok(screen.exit_on_signal(signal)),
             report = reload_report(ledger.as_ref(), run.key) => report?,
         };
         let text = format_report(&report, context, ledger.as_ref()).await;
@@ -245,7 +244,7 @@ async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandF
         screen.show_run(&report, text);
         tokio::select! {
             biased;
-            signal = wait_for_signal(&mut interrupt) => return Ok(screen.exit_on_signal(signal)),
+            signal = Interrupt::wait_for_signal(&mut interrupt) => return Ok(screen.exit_on_signal(signal)),
             () = sleep(pause_after(began.elapsed())) => {}
         }
     }
@@ -270,15 +269,6 @@ async fn find_run_to_watch(context: &Context) -> Result<Option<(Arc<dyn Ledger>,
     let live = || runs.iter().rposition(|run| run.live);
     let place = sending.or_else(live).or(runs.len().checked_sub(1));
     Ok(place.map(|place| (ledger, runs.swap_remove(place))))
-}
-
-/// Waits for a signal and returns its number.
-async fn wait_for_signal(interrupt: &mut Receiver<Interrupt>) -> u8 {
-    let state = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|interrupt| *interrupt);
-    match state {
-        Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
-        Ok(Interrupt::None) | Err(_) => std::future::pending().await,
-    }
 }
 
 /// The display of a watched run, with its last state.
@@ -375,7 +365,7 @@ impl<'a> WatchScreen<'a> {
             WatchDisplay::Terminal(term, rows) => {
                 draw_text(term, *rows, &text, self.output.out_color());
             }
-            WatchDisplay::Lines(_) => self.output.print_summary(text),
+            WatchDisplay::Lines(_) => self.output.print_result(text),
             WatchDisplay::Objects(_) => {
                 let mut object = with_time(report.to_json());
                 object["exit"] = report_exit_code(report).into();

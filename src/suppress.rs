@@ -45,17 +45,14 @@ async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), Command
         parse_number_of_campaigns(context, &args.phone, args.terms.region.as_deref(), args.terms.campaign.as_deref())
             .await?;
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-    let warning = describe_unknown_campaign(ledger.as_ref(), terms.campaign()).await?;
-    if let Some(warning) = &warning {
-        context.output.print_warning(warning);
-    }
+    let warnings = warn_about_campaign(context, ledger.as_ref(), terms.campaign()).await?;
     let (new, additions) = campaign_runs::add_opt_out(ledger.as_ref(), phone, &terms, Timestamp::now()).await?;
     let existing = additions.known.first();
     let entry = existing.unwrap_or(&new);
     if context.output.json {
         let mut object = opt_out_json(entry);
         (object["added"], object["exit"]) = (existing.is_none().into(), exit::SUCCESS.into());
-        object["warnings"] = Vec::from_iter(warning).into();
+        object["warnings"] = warnings.into();
         context.output.print_object(&object);
         return Ok(());
     }
@@ -81,7 +78,7 @@ async fn print_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<()
     let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
     match context.open_existing_ledger().await? {
         Some(ledger) => {
-            warn_about_unknown_campaign(context, ledger.as_ref(), args).await?;
+            warn_about_campaign(context, ledger.as_ref(), args.campaign.as_deref()).await?;
             ignore_closed_pipe(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ())
         }
         None => Err(CommandFailure::invalid("the suppression list is empty: there is no ledger yet")),
@@ -91,7 +88,7 @@ async fn print_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<()
 async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(), CommandFailure> {
     let (ledger, json) = (context.open_existing_ledger().await?, context.output.json);
     if let Some(ledger) = &ledger {
-        warn_about_unknown_campaign(context, ledger.as_ref(), args).await?;
+        warn_about_campaign(context, ledger.as_ref(), args.campaign.as_deref()).await?;
     }
     let mut out = BufWriter::new(RowOutput::stdout(if json { RowSyntax::Json } else { RowSyntax::Csv }));
     let (mut first, columns) = (true, context.output.terminal_width());
@@ -183,18 +180,6 @@ fn ignore_closed_pipe<T>(result: Result<T, OptOutExportError>) -> Result<Option<
             Err(CommandFailure::storage_failure(format!("cannot write the list: {error}")))
         }
     }
-}
-
-/// Warns if the ledger does not know the requested campaign.
-async fn warn_about_unknown_campaign(
-    context: &Context,
-    ledger: &dyn Ledger,
-    args: &SuppressListArgs,
-) -> Result<(), CommandFailure> {
-    if let Some(warning) = describe_unknown_campaign(ledger, args.campaign.as_deref()).await? {
-        context.output.print_warning(&warning);
-    }
-    Ok(())
 }
 
 /// The maximum number of known campaigns in a warning.
@@ -384,9 +369,9 @@ async fn remove_opt_outs(context: &Context, args: &RemoveArgs) -> Result<(), Com
 async fn warn_about_campaign(
     context: &Context,
     ledger: &dyn Ledger,
-    terms: &OptOutTerms,
+    name: Option<&str>,
 ) -> Result<Vec<String>, CommandFailure> {
-    let warning = describe_unknown_campaign(ledger, terms.campaign()).await?;
+    let warning = describe_unknown_campaign(ledger, name).await?;
     if let Some(warning) = &warning {
         context.output.print_warning(warning);
     }
@@ -403,7 +388,7 @@ async fn remove_number(
     let (mut removed, mut general, mut warnings) = (Vec::new(), None, Vec::new());
     if context.has_ledger().await? {
         let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-        warnings = warn_about_campaign(context, ledger.as_ref(), terms).await?;
+        warnings = warn_about_campaign(context, ledger.as_ref(), terms.campaign()).await?;
         let listed = campaign_runs::list_opt_outs(ledger.as_ref(), phone, terms).await?;
         general = find_general_opt_out(ledger.as_ref(), phone, terms).await?;
         if !args.yes && !listed.is_empty() {
@@ -488,7 +473,7 @@ async fn remove_import(
     let Some(ledger) = context.open_existing_ledger().await? else {
         return Err(CommandFailure::invalid("there are no imports to undo: the ledger does not exist yet"));
     };
-    let warnings = warn_about_campaign(context, ledger.as_ref(), terms).await?;
+    let warnings = warn_about_campaign(context, ledger.as_ref(), terms.campaign()).await?;
     let found = ImportedEntries::find(ledger.as_ref(), source, terms).await?;
     if found.entries.is_empty() {
         return Err(unknown_import(source, &found));

@@ -1,5 +1,4 @@
-//! The arguments of the commands that administer gateways and the ledger: `gateway`, `ledger` and `doctor`; and of
-//! `test`.
+//! The arguments of the commands that administer gateways and the ledger: `gateway`, `ledger` and `doctor`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -9,7 +8,6 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use secrecy::SecretString;
 
-use super::campaign::FetchOption;
 use campaign_ledger::PostgresAddress;
 
 #[derive(Debug, Subcommand)]
@@ -100,30 +98,6 @@ pub(crate) struct SingleArgs {
     /// Country of a number that has no country code, such as UA
     #[arg(long, value_name = "COUNTRY")]
     pub(crate) region: Option<String>,
-    /// Proceed without asking
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TestArgs {
-    /// Campaign file
-    #[arg(id = "campaign", value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Send to this number, in international format or the national format of the campaign's `region`; can be repeated
-    #[arg(long, value_name = "PHONE", required = true)]
-    pub(crate) to: Vec<SecretString>,
-    /// Send the message for this row of the list [default: the first row with a message]
-    #[arg(long, value_name = "N")]
-    pub(crate) row: Option<u32>,
-    #[command(flatten)]
-    pub(crate) list: FetchOption,
-    /// Send through this gateway instead of the campaign's own
-    #[arg(long, value_name = "NAME")]
-    pub(crate) gateway: Option<String>,
-    /// Send even outside the campaign's or gateway's sending window
-    #[arg(long)]
-    pub(crate) outside_window: bool,
     /// Proceed without asking
     #[arg(short, long)]
     pub(crate) yes: bool,

@@ -1,4 +1,4 @@
-//! The arguments of `init`, `check`, `explain`, `preview` and `sandbox`.
+//! The arguments of `init`, `check`, `explain`, `preview`, `sandbox` and `demo`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

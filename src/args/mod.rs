@@ -18,7 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use administration::{
     AddArgs, DoctorArgs, GatewayCommand, GatewayOption, HookArgs, LedgerCommand, LedgerUrl, MessageArgs, SingleArgs,
-    SmsTemplatesCommand, TestArgs, TextArgs, ViberTemplatesCommand,
+    SmsTemplatesCommand, TextArgs, ViberTemplatesCommand,
 };
 pub(super) use automation::{
     ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
@@ -35,7 +35,7 @@ pub(super) use results::{
     LanguageName, OutcomeArgs, ReconcileArgs, RepliesArgs, ReportArgs, ResultsArgs, SelectionArgs, ShowArgs,
     StatusArgs, StopArgs, parse_phone,
 };
-pub(super) use sending::{ApproveArgs, DecisionArg, PlanArgs, ResolveArgs, RetryArgs, RunArgs};
+pub(super) use sending::{ApproveArgs, DecisionArg, PlanArgs, ResolveArgs, RetryArgs, RunArgs, TestArgs};
 pub(super) use suggestions::{hide_environment_options, remove_risky_advice, suggest_command};
 
 /// The colours of help and usage errors.

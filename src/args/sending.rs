@@ -1,9 +1,10 @@
-//! The arguments of `run`, `plan`, `approve`, `resolve` and `retry`.
+//! The arguments of `test`, `run`, `plan`, `approve`, `resolve` and `retry`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
+use secrecy::SecretString;
 
 use super::ProgressForm;
 use super::campaign::FetchOption;
@@ -16,6 +17,30 @@ use campaign_manifest::Seconds;
 const RECIPIENTS: &str = "Recipients";
 const CONFIRMATION: &str = "Confirmation and approval";
 const REHEARSAL: &str = "Rehearsal";
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Campaign file
+    #[arg(id = "campaign", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Send to this number, in international format or the national format of the campaign's `region`; can be repeated
+    #[arg(long, value_name = "PHONE", required = true)]
+    pub(crate) to: Vec<SecretString>,
+    /// Send the message for this row of the list [default: the first row with a message]
+    #[arg(long, value_name = "N")]
+    pub(crate) row: Option<u32>,
+    #[command(flatten)]
+    pub(crate) list: FetchOption,
+    /// Send through this gateway instead of the campaign's own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: Option<String>,
+    /// Send even outside the campaign's or gateway's sending window
+    #[arg(long)]
+    pub(crate) outside_window: bool,
+    /// Proceed without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {

@@ -319,7 +319,7 @@ fn report_profile(
 
 fn balance_span(balance: &Result<Balance, InquiryFailure>) -> Span {
     match balance {
-        Ok(balance) => strong(format!("{} {}", balance.amount, balance.currency).trim_end()),
+        Ok(balance) => strong(balance.to_string()),
         Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
     }
 }

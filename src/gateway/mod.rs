@@ -73,8 +73,7 @@ async fn show_balance(context: &Context, through: &GatewayOption) -> Result<u8, 
         let (amount, currency) = (balance.amount, balance.currency.as_str());
         context.output.print_object(&BalanceObject { gateway, amount, currency, exit: exit::SUCCESS });
     } else {
-        let amount = format!("{} {}", balance.amount, balance.currency);
-        context.output.print_result(StyledLine::new([plain(format!("{gateway}: ")), strong(amount.trim_end())]));
+        context.output.print_result(StyledLine::new([plain(format!("{gateway}: ")), strong(balance.to_string())]));
     }
     Ok(exit::SUCCESS)
 }

@@ -278,10 +278,7 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
             () = tokio::time::sleep(left.min(CLOCK_INTERVAL)) => {}
             signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
                 countdown.finish_and_clear();
-                let signal = match signal.map(|interrupt| *interrupt) {
-                    Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
-                    Ok(Interrupt::None) | Err(_) => 2,
-                };
+                let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(2);
                 return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into());
             }
         }

@@ -319,12 +319,7 @@ impl Session {
 
     /// Waits for a signal, which might already have arrived.
     pub(super) async fn wait_for_signal(&self) -> u8 {
-        let mut interrupt = self.interrupt.clone();
-        let signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|signal| *signal);
-        match signal {
-            Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
-            Ok(Interrupt::None) | Err(_) => std::future::pending().await,
-        }
+        Interrupt::wait_for_signal(&mut self.interrupt.clone()).await
     }
 
     /// Waits for a second signal, and then for the grace period.

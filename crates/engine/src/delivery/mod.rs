@@ -221,6 +221,25 @@ pub enum Interrupt {
     Immediate(u8),
 }
 
+impl Interrupt {
+    /// The number of the signal, if one arrived.
+    pub fn signal(self) -> Option<u8> {
+        match self {
+            Self::None => None,
+            Self::Graceful(signal) | Self::Immediate(signal) => Some(signal),
+        }
+    }
+
+    /// Waits for a signal, which might already have arrived, and returns its number.
+    pub async fn wait_for_signal(interrupt: &mut watch::Receiver<Self>) -> u8 {
+        let state = interrupt.wait_for(|interrupt| *interrupt != Self::None).await.map(|interrupt| *interrupt);
+        match state.ok().and_then(Self::signal) {
+            Some(signal) => signal,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// Outcomes and envelopes for the tests of the engine's pure parts.
 #[cfg(test)]
 mod fixtures {

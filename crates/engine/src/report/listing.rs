@@ -253,11 +253,6 @@ pub struct RowSelection {
 }
 
 impl RowSelection {
-    /// Selects only rows in one of `states`, or all rows if `states` is empty.
-    pub fn for_states(states: Vec<RowState>) -> Self {
-        Self { states, ..Self::default() }
-    }
-
     /// Whether every row is listed.
     pub fn is_unfiltered(&self) -> bool {
         let Self { rows, phone, states, errors, channels } = self;

@@ -1,5 +1,7 @@
 //! Inquiries about the account: balance and sender names (contract 2.5 and 4.3).
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -15,6 +17,13 @@ pub struct Balance {
     pub amount: Amount,
     /// The currency code, or empty if not reported.
     pub currency: String,
+}
+
+/// The amount, followed by the currency if it was reported.
+impl fmt::Display for Balance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(format!("{} {}", self.amount, self.currency).trim_end())
+    }
 }
 
 /// Asks for the balance.
