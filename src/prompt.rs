@@ -1,6 +1,12 @@
 //! Confirmation prompt before an irreversible change: the facts, and the answer that confirms.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::{self, BufRead as _, Write as _};
+
+use console::Term;
+#[cfg(unix)]
+use rustix::process::{Signal, getpid, kill_process};
+#[cfg(unix)]
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
 use super::exit::CommandFailure;
 use super::output::Output;
@@ -190,6 +196,47 @@ async fn read_line(prompt: String) -> Result<String, campaign_runs::Error> {
         let _ = std::io::stdin().lock().read_line(&mut typed);
         progress::set_typing(false);
         typed
+    })
+    .await
+}
+
+/// Prints a prompt, and reads the line that the operator types after it without showing the line.
+///
+/// # Errors
+/// If standard input is not a terminal.
+#[cfg(unix)]
+pub(super) async fn read_hidden_line(prompt: &'static str) -> Result<io::Result<String>, campaign_runs::Error> {
+    run_blocking(move || {
+        let (mut input, terminal) = (io::stdin().lock(), Term::stderr());
+        let shown = tcgetattr(&input)?;
+        let mut hidden = shown.clone();
+        // Ctrl-C only ends the line here. If it ended the process, the terminal would stay without echo.
+        hidden.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
+        let interrupt = shown.special_codes[SpecialCodeIndex::VINTR];
+        hidden.special_codes[SpecialCodeIndex::VEOL] = interrupt;
+        // Hide first: a secret that is pasted as soon as the prompt appears must be neither shown nor lost.
+        tcsetattr(&input, OptionalActions::Flush, &hidden)?;
+        let typed = terminal.write_str(prompt).and_then(|()| input.fill_buf().map(<[u8]>::to_vec));
+        tcsetattr(&input, OptionalActions::Flush, &shown)?;
+        let typed = typed?;
+        input.consume(typed.len());
+        terminal.write_line("")?;
+        if typed.last() == Some(&interrupt) {
+            kill_process(getpid(), Signal::INT)?;
+            return Ok(String::new());
+        }
+        String::from_utf8(typed).map_err(|_| io::Error::other("it is not UTF-8"))
+    })
+    .await
+}
+
+/// Prints a prompt, and reads the line that the operator types after it without showing the line.
+#[cfg(not(unix))]
+pub(super) async fn read_hidden_line(prompt: &'static str) -> Result<io::Result<String>, campaign_runs::Error> {
+    run_blocking(move || {
+        let terminal = Term::stderr();
+        terminal.write_str(prompt)?;
+        terminal.read_secure_line()
     })
     .await
 }

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit;
 use crate::exit::CommandFailure;
 use crate::output::Output;
-use crate::prompt::read_typed_line;
+use crate::prompt::{read_hidden_line, read_typed_line};
 use crate::state_folder::LedgerPurpose;
 use crate::suggested::{shell_path, with_gateway};
 use crate::text::{Span, StyledLine, StyledText, caution, copyable, plain, strong};
@@ -194,19 +194,18 @@ impl ProfilePrompts<'_> {
     /// Reads the API key from the terminal without echo, or from the first line of standard input.
     async fn read_key(&self) -> Result<SecretString, CommandFailure> {
         let can_ask = self.can_ask;
-        let read = run_blocking(move || match can_ask {
-            true => {
-                let terminal = console::Term::stderr();
-                let _ = terminal.write_str("API key (hidden while you type), or press Enter to cancel: ");
-                terminal.read_secure_line()
-            }
+        let read = match can_ask {
+            true => read_hidden_line("API key (hidden while you type), or press Enter to cancel: ").await?,
             false if std::io::stdin().is_terminal() => Ok(String::new()),
             false => {
-                let mut line = String::new();
-                std::io::stdin().lock().take(MAX_KEY_BYTES).read_line(&mut line).map(|_| line)
+                let read_line = || {
+                    let mut line = String::new();
+                    std::io::stdin().lock().take(MAX_KEY_BYTES).read_line(&mut line).map(|_| line)
+                };
+                run_blocking(read_line).await?
             }
-        });
-        let key = read.await?.map_err(|error| CommandFailure::invalid(format!("cannot read the key: {error}")))?;
+        };
+        let key = read.map_err(|error| CommandFailure::invalid(format!("cannot read the key: {error}")))?;
         let key = SecretString::from(key.trim().to_owned());
         if key.expose_secret().is_empty() && can_ask {
             return Err(CommandFailure::invalid("Cancelled. Nothing was written."));

@@ -134,6 +134,23 @@ fn key_prompt_does_not_echo_the_key() {
     assert_eq!(read_text(&folder, "secrets/main.key"), format!("{KEY}\n"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn key_prompt_ends_on_ctrl_c_and_leaves_the_echo_on() {
+    let folder = Folder::new(true);
+    let add =
+        "trap : INT; \"$0\" gateway add main --base-url http://127.0.0.1:9; echo \"code $?\" >after; stty -a >>after";
+    let terminal = Terminal::start(folder.command_after(add, &["--version"]));
+    terminal.shows("or press Enter for sync mode: ").types("");
+    terminal.shows("API key (hidden while you type)").types("half a key\u{3}");
+    terminal.finish().exits(0);
+    let after = read_text(&folder, "after");
+    assert!(after.starts_with("code 130\n"), "{after}");
+    let settings: Vec<&str> = after.split_whitespace().collect();
+    assert!(settings.contains(&"echo") && settings.contains(&"isig"), "{after}");
+    assert!(!folder.path("gateways.yaml").exists(), "nothing is written");
+}
+
 #[test]
 fn new_gateway_is_added_to_the_only_campaign_if_confirmed() {
     let sandbox = SandboxProcess::start();
