@@ -404,6 +404,13 @@ const SPECIAL: &[(&str, &[&str])] = &[
     ("crates/sandbox/src/platform/account.rs", &["Whatsapp"]),
     // Operations that are answered immediately.
     ("crates/sandbox/src/platform/operations.rs", &["Hlr", "CallOtp"]),
+    // The contract has templates for these channels, with a command each.
+    ("crates/gateway/src/json_api/inquiry/templates.rs", &["Sms", "Viber"]),
+    ("crates/server/src/connector/methods.rs", &["Sms"]),
+    ("crates/server/src/connector/tools/account.rs", &["Sms", "Viber"]),
+    ("src/consent.rs", &["Sms", "Viber"]),
+    ("src/gateway/templates.rs", &["Sms", "Viber"]),
+    ("src/suggested.rs", &["Sms", "Viber"]),
     // A webhook reports the result of a call.
     ("crates/sandbox/src/webhooks.rs", &["Voice"]),
 ];

@@ -2,7 +2,6 @@
 
 mod firing;
 mod set_back;
-mod years;
 
 use std::cell::Cell;
 use std::fs;
