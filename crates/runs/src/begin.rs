@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::campaign_tests::refuse_failed_tests;
+use super::check_campaign::refuse_failed_tests;
 use super::fetch::reconcile_past_runs;
 use super::find::{absolute_file_path, refuse_other_file};
 use super::guard::{StartExclusions, suppression_policy};

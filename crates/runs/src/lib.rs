@@ -6,7 +6,6 @@
 
 mod account;
 mod begin;
-mod campaign_tests;
 mod check_campaign;
 pub mod draft;
 mod editing;
@@ -46,8 +45,9 @@ mod worker;
 use begin::refuse_start;
 
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
-pub use campaign_tests::{compose_made_up, run_campaign_tests};
-pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
+pub use check_campaign::{
+    CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, compose_made_up, dry_run, run_campaign_tests,
+};
 pub use editing::{ColumnsKey, DraftCampaign, ListKey, SampledColumn};
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
 pub use error::{

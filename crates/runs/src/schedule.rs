@@ -11,8 +11,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-use super::campaign_tests::run_campaign_tests;
-use super::check_campaign::{check_inputs, check_ledger_for_run};
+use super::check_campaign::{check_inputs, check_ledger_for_run, run_campaign_tests};
 use super::find::absolute_file_path;
 use super::inputs::mentions_today;
 use super::plan::{Digest, check_profile};

@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::begin::{TodaysTexts, freeze_inputs};
-use crate::campaign_tests::refuse_failed_tests;
 use crate::check_campaign::check_inputs;
+use crate::check_campaign::refuse_failed_tests;
 use crate::schedule::format_addresses;
 use crate::send::{refuse_expired, refuse_unsendable_run};
 use crate::{
