@@ -405,7 +405,7 @@ const SPECIAL: &[(&str, &[&str])] = &[
     // Operations that are answered immediately.
     ("crates/sandbox/src/platform/operations.rs", &["Hlr", "CallOtp"]),
     // The contract has templates for these channels, with a command each.
-    ("crates/gateway/src/json_api/inquiry/templates.rs", &["Sms", "Viber"]),
+    ("crates/gateway/src/json_api/inquiry/account.rs", &["Sms", "Viber"]),
     ("crates/server/src/connector/methods.rs", &["Sms"]),
     ("crates/server/src/connector/tools/account.rs", &["Sms", "Viber"]),
     ("src/consent.rs", &["Sms", "Viber"]),

@@ -6,7 +6,6 @@
 
 mod account;
 pub(super) mod status;
-mod templates;
 
 use std::time::Duration;
 
@@ -16,9 +15,11 @@ use serde_json::value::RawValue;
 use super::{HttpExchange, JsonApi, RedactingReader};
 use crate::json_api::members::{AnswerBody, AnswerItem, SuccessFlag, non_null};
 
-pub use account::{AskBalance, AskSenders, Balance, CheckKey, SenderName};
+pub use account::{
+    AskBalance, AskSenders, Balance, CheckKey, CreateTemplate, DeleteTemplate, ListTemplates, MessageTemplate,
+    SenderName, TemplateChannel,
+};
 pub use status::{AskStatus, MessageRecord};
-pub use templates::{CreateTemplate, DeleteTemplate, ListTemplates, MessageTemplate, TemplateChannel};
 
 /// An operation about the account, and the meaning of its answer.
 pub trait Inquiry {
