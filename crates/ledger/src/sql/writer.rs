@@ -15,7 +15,8 @@ use crate::high_water_mark::HighWaterMark;
 use crate::{Intent, LedgerError, NewReceipt, Permit, ReceiptOutcome, Settlement};
 use campaign_core::failpoint;
 
-/// Many, because a commit takes as long for a thousand webhooks as for one.
+/// The most changes in one commit. Large, because most of the time of a commit is the fsync, even if many webhooks share
+/// it.
 const MAX_CHANGES_PER_COMMIT: usize = 1_024;
 /// Longest duration of a change, including the wait for other processes.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
