@@ -443,7 +443,7 @@ impl Context {
 
     /// Opens the ledger for a command that only reads. Returns `None` if the ledger does not exist.
     ///
-    /// If the ledger cannot be trusted, the command warns and exits with 74.
+    /// If the ledger cannot be trusted, the command warns and exits with code 74.
     ///
     /// # Errors
     /// If it is unknown whether the ledger exists: a wrong "nothing was sent" might cause a second message.

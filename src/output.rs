@@ -107,7 +107,7 @@ impl Output {
         self.print_text(&format!("{}\n", escape_json_controls(&document.to_string())));
     }
 
-    /// Warns that the ledger cannot be trusted. The command continues and exits with 74.
+    /// Warns that the ledger cannot be trusted. The command continues and exits with code 74.
     pub(super) fn warn_untrusted_ledger(&self, reason: &str) {
         if self.distrusted.set(reason.to_owned()).is_ok() && !self.json {
             self.print_labelled("warning", SpanMeaning::Caution, &format!("this output might be wrong: {reason}"));

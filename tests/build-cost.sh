@@ -33,4 +33,4 @@ cost() {
 cost cargo run -- run campaigns/welcome.yaml
 cost cargo test --no-run
 cost cargo test
-CARGO_TARGET_DIR=optimised cost cargo install --locked --path . --root ../installed
+CARGO_TARGET_DIR=optimized cost cargo install --locked --path . --root ../installed

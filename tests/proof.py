@@ -5,7 +5,7 @@ tests/proof.py             runs every step; takes many hours
 tests/proof.py STEP...     runs these steps, and keeps the rows of the others
 tests/proof.py --list      lists the steps
 
-A step that fails leaves the page as it is, and the program exits with 1.
+A step that fails leaves the page as it is, and the program exits with code 1.
 """
 
 import datetime

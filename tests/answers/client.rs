@@ -1,4 +1,4 @@
-//! HTTP client behavior, one story per guarantee, so that the HTTP library can be upgraded safely.
+//! HTTP client behaviour, one story per guarantee, so that the HTTP library can be upgraded safely.
 //!
 //! Other guarantees have stories elsewhere: no redirects or proxies in `connections`, `https` except on loopback in
 //! `inputs`.

@@ -190,7 +190,7 @@ static RECIPIENTS: &[KeySpec] = &[
         .with_doc("Sends nothing if more than this share of the rows, and at least five rows, are invalid.")
         .default("10%"),
     KeySpec::new("empty", ValueShape::OneOf(&["refuse", "ok"]), "refuse")
-        .with_doc("What to do if the list is empty: `ok` exits with 0 and sends nothing.")
+        .with_doc("What to do if the list is empty: `ok` exits with code 0 and sends nothing.")
         .default("refuse"),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")
         .with_doc("Additional suppression lists, in the same formats as the list of recipients. They are read again \
