@@ -167,10 +167,10 @@ fn run_command_line(
     add("limit", options.limit.map(|limit| limit.to_string()));
     add("again", options.again.then(|| everybody.to_string()));
     let profile = inputs.destination.profile();
-    let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
-    add("up-to", limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
-    let limit = profile.and_then(|profile| profile.abroad_limit).map(u64::from);
-    add("up-to-abroad", limit.filter(|limit| abroad > *limit).map(|_| abroad.to_string()));
+    let recipients_limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
+    add("up-to", recipients_limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
+    let abroad_limit = profile.and_then(|profile| profile.abroad_limit).map(u64::from);
+    add("up-to-abroad", abroad_limit.filter(|limit| abroad > *limit).map(|_| abroad.to_string()));
     run
 }
 

@@ -225,7 +225,7 @@ pub(super) async fn read_hidden_line(prompt: &'static str) -> Result<io::Result<
             kill_process(getpid(), Signal::INT)?;
             return Ok(String::new());
         }
-        String::from_utf8(typed).map_err(|_| io::Error::other("it is not UTF-8"))
+        String::from_utf8(typed).map_err(|_| io::Error::other("the input is not UTF-8"))
     })
     .await
 }

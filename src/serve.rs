@@ -142,7 +142,7 @@ fn build_daemon(
     Ok(Daemon { adapters, starter, observer, within, refresh: REFRESH_INTERVAL })
 }
 
-/// Serves a router until the shutdown.
+/// Serves a router until shutdown. It never fails, but returns a result like the other services.
 async fn serve_until_shutdown(listener: TcpListener, router: Router, shutdown: Shutdown) -> Result<(), LedgerError> {
     campaign_net::serve_connections(listener, router, ConnectionLimits::default(), shutdown).await;
     Ok(())

@@ -330,7 +330,7 @@ fn describe_change(change: &RowChange) -> String {
 }
 
 fn describe_inquiries(inquiries: &AskedRow, attempts: usize) -> String {
-    // The line starts with the time of the last request.
+    // The line already starts with the time of the last request, so `last_at` is not repeated.
     let AskedRow { row: _, envelope, asked, negatives, first_at: _, last_at: _, negative_at: _, answer } = inquiries;
     // Older ledgers do not record the attempt.
     let about = match (attempts, envelope) {

@@ -1,4 +1,4 @@
-//! `campaign demo`: a rehearsal with a killed process, whose messages an independent reader of the journal counts.
+//! `campaign demo`: a rehearsal in which a process is killed. An independent reader of the journal counts the messages.
 
 use std::collections::BTreeMap;
 use std::fs;

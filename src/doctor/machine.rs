@@ -269,7 +269,7 @@ fn judge_clock(
     let Some(GatewayTime { gateway, offset }) = gateways.iter().min_by_key(|time| time.offset.abs()) else {
         return CheckResult::skipped(CHECK, format!("{shown}; not compared, because no gateway reported its time"));
     };
-    // The gateway's clock is ahead if ours is behind.
+    // A positive offset means that the gateway's clock is ahead, so ours is behind.
     let side = if offset.is_positive() { "behind" } else { "ahead of" };
     let differs = format!("the clock is {} {side} the clock of {gateway}", format_offset(*offset));
     match offset.abs() {

@@ -299,8 +299,7 @@ async fn rehearse_without_sending(
     let dry = campaign_runs::dry_run(&inputs, ledger.as_deref(), files, accept_changes, &context.observer).await?;
     drop(waiting);
     let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
-    let counts = survey.count_by_state();
-    let exit = if counts.get(RowState::Invalid) > 0 { REJECTIONS } else { SUCCESS };
+    let exit = if survey.count_by_state().get(RowState::Invalid) > 0 { REJECTIONS } else { SUCCESS };
     let rows = survey.planned_rows();
     if !context.output.json {
         context.output.print_findings(&dry.survey.warnings(&inputs, RunStart::At(Timestamp::now())));
@@ -312,28 +311,14 @@ async fn rehearse_without_sending(
         notes.push(format!("a run {}", describe_cost(&cost, profile.currency.as_deref())));
     }
     let summary = RunSummary {
-        run: None,
-        campaign: campaign.brief.name.clone(),
-        gateway: campaign.brief.gateway.clone(),
-        endpoint: campaign.brief.endpoint.name(),
-        rows: survey.recipients,
-        counts,
-        in_part: 0,
-        sent: 0,
-        opted_out: 0,
         parts: survey.parts,
-        at_least: false,
         time: began.elapsed(),
         how: "dry run",
         tone: if exit == SUCCESS { Tone::Good } else { Tone::Caution },
-        stopped: None,
-        why: None,
         results: Some(dry.results.display().to_string()),
-        sandbox: serde_json::Value::Null,
-        later: serde_json::Value::Null,
-        rehearsal: false,
         notes,
         next: context.output.command(run_arguments(campaign, args)),
+        ..RunSummary::without_sending(&campaign.brief, survey)
     };
     print_run_summary(&context.output, &summary, exit);
     Ok(exit)

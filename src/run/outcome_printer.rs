@@ -202,28 +202,11 @@ impl OutcomePrinter<'_> {
             _ => "the selected rows were already sent or skipped",
         };
         RunSummary {
-            run: None,
-            campaign: campaign.brief.name.clone(),
-            gateway: campaign.brief.gateway.clone(),
-            endpoint: campaign.brief.endpoint.name(),
-            rows: survey.recipients,
-            counts: survey.count_by_state(),
-            in_part: 0,
-            sent: 0,
-            opted_out: 0,
-            parts: 0,
-            at_least: false,
-            time: Duration::ZERO,
-            how: "sent no messages",
-            tone: Tone::Caution,
-            stopped: None,
             why: Some(why.to_owned()),
-            results: None,
             rehearsal: !self.inputs.destination.is_live(),
-            sandbox: Value::Null,
-            later: Value::Null,
             notes,
             next: next.unwrap_or_else(|| self.output.command(format!("check {}", shell_path(&campaign.file)))),
+            ..RunSummary::without_sending(&campaign.brief, survey)
         }
     }
 

@@ -7,8 +7,10 @@ use serde_json::Value;
 use crate::output::Output;
 use crate::text::{Span, StyledLine, StyledText, bad, caution, dim, good, plain, strong};
 use crate::{exit, status};
+use campaign_engine::check::Survey;
 use campaign_engine::report::{FAILED_STATES, IN_DOUBT_STATES, counts_json, format_count, format_duration};
 use campaign_ledger::{RowState, StateCounts, StopKind};
+use campaign_manifest::CampaignBrief;
 
 /// How well a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,34 @@ pub(super) struct RunSummary {
 }
 
 impl RunSummary {
+    /// The summary of a call that sent nothing, without its notes, reasons and next step.
+    pub(super) fn without_sending(brief: &CampaignBrief, survey: &Survey) -> Self {
+        Self {
+            run: None,
+            campaign: brief.name.clone(),
+            gateway: brief.gateway.clone(),
+            endpoint: brief.endpoint.name(),
+            rows: survey.recipients,
+            counts: survey.count_by_state(),
+            in_part: 0,
+            sent: 0,
+            opted_out: 0,
+            parts: 0,
+            at_least: false,
+            time: Duration::ZERO,
+            how: "sent no messages",
+            tone: Tone::Caution,
+            stopped: None,
+            why: None,
+            results: None,
+            rehearsal: false,
+            sandbox: serde_json::Value::Null,
+            later: serde_json::Value::Null,
+            notes: Vec::new(),
+            next: String::new(),
+        }
+    }
+
     /// The summary as one JSON object.
     pub(super) fn to_json(&self) -> serde_json::Value {
         serde_json::json!({

@@ -1,4 +1,4 @@
-//! A published MCP client (`rmcp`) in both of its lifecycles.
+//! Compatibility with a published MCP client (`rmcp`), in both of its lifecycles.
 
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::transport::StreamableHttpClientTransport;

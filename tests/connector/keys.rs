@@ -1,4 +1,4 @@
-//! Keys that the gateway rejects: calls with one change nothing and slow no other caller.
+//! Keys that the gateway rejects: a call with such a key changes nothing and does not slow other callers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

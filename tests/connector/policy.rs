@@ -178,7 +178,8 @@ fn message_is_refused_if_the_window_closes_before_it_is_sent() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let folder = folder_with_policy(&gateway, "window: 09:00-20:00");
     folder.replace("gateways.yaml", "rate: unlimited", "rate: 1/min");
-    // 17:59:10 UTC is 19:59:10 in Kyiv. The second message is sent one minute after the first.
+    // 17:59:10 UTC is 19:59:10 in Kyiv. The second message would be sent a minute after the
+    // first, outside the window.
     let now: Timestamp = "2026-11-26T17:59:10Z".parse().expect("a moment");
     clock.move_to(now - SignedDuration::from_mins(5));
     let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &["--allow-send"]].concat());

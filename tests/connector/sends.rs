@@ -168,7 +168,7 @@ fn each_sending_tool_sends_the_operation_in_the_contract() {
 }
 
 #[test]
-fn invalid_channel_argument_is_reported_and_not_sent() {
+fn invalid_send_argument_is_reported_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(&gateway);
     let table = [

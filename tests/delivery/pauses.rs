@@ -31,7 +31,7 @@ fn only_selected_spreadsheet_rows_are_sent() {
 }
 
 #[test]
-fn unfinished_run_keeps_its_edition_on_any_day() {
+fn unfinished_run_keeps_its_edition_on_a_later_day() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale =
@@ -98,7 +98,7 @@ fn header_is_not_a_row() {
 }
 
 #[test]
-fn stop_ends_a_run_of_another_process_after_open_requests() {
+fn stop_ends_another_process_after_its_requests_in_flight() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2000).through(&sandbox).delivery("rate: 50/s").batches_of(10).write();
     let run = sale.start(&["--json"]);

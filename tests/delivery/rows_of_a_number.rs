@@ -165,7 +165,7 @@ fn plan_and_test_choose_the_added_row() {
 #[test]
 fn people_export_keeps_every_row_of_a_shared_number() {
     let gateway = Gateway::accepting();
-    // Two rows have the same text, and both were sent.
+    // Two rows have the same text, and both are sent.
     let rows = [(2, "Ann", "x"), (2, "Bob", "x"), (2, "Ann", "y")];
     let sale = draft_with_duplicates(&gateway, &rows).write();
     sale.run(&[]).exits(0);

@@ -58,7 +58,7 @@ fn rows_can_be_selected_by_part_of_the_results_file() {
 }
 
 #[test]
-fn resolve_file_with_shortened_ids_needs_matching_row_and_to() {
+fn resolve_without_usable_ids_needs_matching_rows_and_numbers() {
     let (_gateway, sale) = sale_in_doubt();
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
     let spoilt = "7,83783E+14";

@@ -1,4 +1,5 @@
-//! Test messages from the dashboard: only with `serve --test-to`, only to its numbers, by the rules of `campaign test`.
+//! Test messages from the dashboard: only with `serve --test-to`, only to its numbers, under the rules of
+//! `campaign test`.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Approvals of scheduled occurrences: one that needs an approval waits for it, then is sent without anyone present.
+//! Approvals of scheduled occurrences: an occurrence that needs an approval waits for it, and is then sent without
+//! anyone present.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Deployment samples: all commands and options exist.
+//! Deployment samples: all commands and options that they use exist.
 
 use std::fs;
 use std::path::Path;

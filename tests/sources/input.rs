@@ -1,4 +1,4 @@
-//! Lists piped into standard input.
+//! Lists piped to standard input.
 
 use std::fs::File;
 use std::io::Write as _;

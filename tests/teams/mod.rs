@@ -84,7 +84,7 @@ fn action_annotates_a_pull_request_and_writes_sarif() {
 #[test]
 fn action_treats_warnings_as_errors_by_default() {
     let team = team_repository();
-    // An empty cell is a warning.
+    // An empty cell causes a warning.
     team.write("campaigns/list.csv", "phone,name\n+380500000001,\n");
     team.write("campaigns/good.yaml", &GOOD.replace("Hello", "\"Hello {{ name }}\""));
     let program = env!("CARGO_BIN_EXE_campaign-with-failpoints");

@@ -178,7 +178,7 @@ fn fallback_after_the_window_warns_and_suggests_a_lifetime() {
 }
 
 #[test]
-fn fallback_of_a_variant_respects_the_window() {
+fn check_reports_a_fallback_of_a_variant_outside_the_window() {
     let stages =
         "[{ viber: { signature: OlenaCo, message: Hi, lifetime: 12h } }, { sms: { signature: OlenaCo, message: Hi } }]";
     let variants = format!("variants: {{ a: {{ share: 50% }}, b: {{ share: 50%, channels: {stages} }} }}");

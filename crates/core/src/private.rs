@@ -90,7 +90,7 @@ fn is_shared_folder(folder: &Path) -> bool {
 /// Syncs the directory entry of a file or folder.
 ///
 /// # Errors
-/// If the disk fails.
+/// If the parent folder cannot be opened or synced.
 pub fn sync_entry(path: &Path) -> io::Result<()> {
     sync_folder(folder_of(path))
 }

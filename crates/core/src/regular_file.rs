@@ -36,7 +36,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If the file is not regular; the error names the kind of file.
 pub fn require_regular(file: File) -> io::Result<File> {
-    // The check uses the open file, because a path could be replaced between the check and the opening.
+    // The check uses the open file, because the file at a path could be replaced after the check.
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
         return Ok(file);

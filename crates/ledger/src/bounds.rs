@@ -162,8 +162,8 @@ fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvents) -> bool 
     let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
     let about = envelope.rows.get(index).map_or(&[][..], |sent| events.for_row(sent.row));
     let about = about.iter().filter(|event| event.envelope == envelope.envelope);
-    // An open message may have been sent.
     let chain = envelope.rows.get(index).map_or(Chain::UNKNOWN, |sent| envelope.chain(sent));
+    // A message without an outcome may have been sent.
     about.fold(outcome.is_none_or(may_have_been_sent), |used, event| is_used_after(used, &event.change, chain))
 }
 

@@ -152,12 +152,12 @@ fn interpret_slots(slots: [Option<HighWaterMark>; 2]) -> MarkReading {
 /// Reads both slots. A mark of an earlier version counts as the first slot.
 fn read_slots(mut file: &File) -> io::Result<[Option<HighWaterMark>; 2]> {
     let mut slots = [None; 2];
-    for (slot, place) in slots.iter_mut().zip(SLOT_OFFSETS) {
+    for (slot, offset) in slots.iter_mut().zip(SLOT_OFFSETS) {
         let mut bytes = Vec::with_capacity(SLOT_BYTES);
-        file.seek(SeekFrom::Start(place))?;
+        file.seek(SeekFrom::Start(offset))?;
         file.take(SLOT_BYTES as u64).read_to_end(&mut bytes)?;
         *slot = HighWaterMark::parse_slot(&bytes);
-        if place == 0 && slot.is_none() {
+        if offset == 0 && slot.is_none() {
             // Later writes beyond the text leave zeros in between.
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             *slot = serde_json::from_slice(text).ok();

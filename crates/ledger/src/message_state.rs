@@ -48,7 +48,7 @@ impl MessageState {
     pub(super) fn add_receipt(&mut self, kept: &StoredReceipt) -> bool {
         let arrival = self.effective_delivery_state(&kept.receipt);
         let at_intake = self.is_rejected_at_intake(&kept.receipt.status);
-        // Another report disproves the rejection: the message was tried after all.
+        // A report with another status disproves the rejection: the message was tried after all.
         self.refused_at_intake &= kept.receipt.status == Status::Rejected;
         self.has_receipts = true;
         let next = match arrival {

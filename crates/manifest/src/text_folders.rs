@@ -94,7 +94,7 @@ fn format_folder(folder: &Path) -> String {
     if folder.as_os_str().is_empty() { "./".into() } else { format!("{}/", folder.display()) }
 }
 
-/// Reads the text of an opened file, which messages call `path`.
+/// Reads the text of an opened file. Errors refer to the file as `path`.
 fn read_opened_file(opened: io::Result<impl Read>, path: PathBuf) -> Result<TextFile, TextFileError> {
     let text = match opened {
         Err(error) if is_outside(&error) => {

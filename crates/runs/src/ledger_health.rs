@@ -3,8 +3,8 @@
 //!
 //! After a restore, schedules are paused, people forgotten since the backup are forgotten again, and rows that were
 //! planned at the time of the backup are in doubt. They are reconciled, but never sent again automatically. A campaign
-//! that might have begun since the backup begins only if the operator accepts possible duplicates for its number of
-//! recipients.
+//! that might have begun since the backup begins only if the operator accepts possible duplicates and states its exact
+//! number of recipients.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

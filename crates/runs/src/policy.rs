@@ -20,7 +20,7 @@ use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZon
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
     /// Recipients opted out of messages with this purpose.
-    #[error("{} opted out of {}; nothing was sent", list_held_recipients(.0), describe_purpose(*.1))]
+    #[error("{} opted out of {}; nothing was sent", describe_held_recipients(.0), describe_purpose(*.1))]
     Suppressed(Vec<HeldRecipient>, Purpose),
     /// The profile forbids messages that ignore opt-outs.
     #[error("the profile `{gateway}` forbids `mandatory: true`, but this run sets it; nothing was sent")]
@@ -29,7 +29,7 @@ pub enum PolicyRefusal {
         gateway: String,
     },
     /// Recipients have no consent, and the campaign or the profile requires it.
-    #[error("marketing requires consent, but none is recorded for {}; nothing was sent", list_held_recipients(.0))]
+    #[error("marketing requires consent, but none is recorded for {}; nothing was sent", describe_held_recipients(.0))]
     NoConsent(Vec<HeldRecipient>),
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
@@ -43,7 +43,7 @@ pub enum PolicyRefusal {
     /// The numbers are outside the countries of a campaign or of the profile's policy.
     #[error(
         "not in the allowed countries ({allowed}): {}; nothing was sent",
-        list_held_recipients(.held)
+        describe_held_recipients(.held)
     )]
     OutsideCountries {
         /// The recipients.
@@ -108,7 +108,7 @@ fn describe_purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-fn list_held_recipients(held: &[HeldRecipient]) -> String {
+fn describe_held_recipients(held: &[HeldRecipient]) -> String {
     let named: Vec<String> =
         held.iter().map(|held| format!("recipient {} ({})", held.place, held.phone.format_masked())).collect();
     named.join(", ")

@@ -397,7 +397,7 @@ impl Session {
         Ok((rows, Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?))
     }
 
-    /// Asks the gateway about messages of a run.
+    /// Asks the gateway about messages of a run. Without a profile, the status of every message is unknown.
     async fn ask_before_retry(&self, run: &Run, messages: &[PendingMessage]) -> Result<Vec<ConfirmedStatus>, Error> {
         let Some(profile) = self.inputs().destination.profile() else {
             return Ok(vec![ConfirmedStatus::Unknown; messages.len()]);

@@ -178,7 +178,7 @@ impl TestOrder<'_> {
     /// If an approval is needed and there is none.
     async fn find_approval(&self, adapters: &Adapters) -> Result<Option<Approval>, Error> {
         let Some(profile) = self.inputs.destination.profile() else { return Ok(None) };
-        let before = self.find_recipients_before(adapters).await?;
+        let before = self.find_earlier_recipients(adapters).await?;
         let new = self.phones.iter().filter(|phone| !before.contains(**phone)).count() as u64;
         let (number, most) = (before.len() + new, recipient_limit(profile));
         if new == 0 || number <= most {
@@ -199,7 +199,7 @@ impl TestOrder<'_> {
 
     /// Finds the recipients of earlier tests of the edition. Tests through gateways on this machine are counted
     /// separately.
-    async fn find_recipients_before(&self, adapters: &Adapters) -> Result<NumberSet, Error> {
+    async fn find_earlier_recipients(&self, adapters: &Adapters) -> Result<NumberSet, Error> {
         let Self { inputs, message, .. } = self;
         let edition = test_edition(&inputs.campaign.brief, &message.edition);
         let mut runs = adapters.ledger.list_runs(RunFilter::for_campaign(SingleKind::Test.campaign_name())).await?;

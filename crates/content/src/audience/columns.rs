@@ -203,7 +203,7 @@ pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     Some(title_finding(line, column))
 }
 
-/// Like [`find_title`], but for a list without a phone column: the first row is text, and the other rows contain
+/// Like [`find_title`], but for a list without a phone column: the first row has one cell, and a later row contains
 /// delimiters.
 pub(super) fn find_title_without_phone_column(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));

@@ -1,4 +1,4 @@
-//! Compiling texts, and reporting all their problems.
+//! Compiling texts, and reporting all problems in them.
 
 use std::collections::HashMap;
 

@@ -247,7 +247,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
             let span = slips.original_offset(wrong.span.start)..slips.original_offset(wrong.span.end);
             GrammarError { span, ..wrong }
         };
-        // Tera parsed the text only up to the first mistake, so the size of the rest is not checked yet.
+        // Tera parsed the text only up to the first mistake, so the size of the rest has not been checked yet.
         let corrected = slips.apply_corrections(&text.source);
         let wrong =
             build_bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));

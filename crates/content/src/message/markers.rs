@@ -380,7 +380,7 @@ mod mark_tests {
     }
 
     #[test]
-    fn marks_survive_replaced_characters() {
+    fn marks_survive_the_replacement_of_characters() {
         for (plain, expected) in
             [(PlainMode::Latin, "Pryvit, [Olia] - \"tak\""), (PlainMode::Quotes, "Привіт, [Оля] - \"так\"")]
         {

@@ -236,7 +236,7 @@ impl<'s> SlipFinder<'s> {
         }
         let has_more = !instead.starts_with("end") && instead != "else";
         let example = if has_more { format!("{{% {instead} … %}}") } else { format!("{{% {instead} %}}") };
-        // Unknown tags are reported elsewhere.
+        // An unknown tag that resembles no known tag is reported elsewhere.
         if TAGS.contains(&instead.as_str()) && written != instead {
             let message = format!("unknown tag `{written}`");
             self.push_edit(span, &instead, message, format!("write `{instead}`, as in `{example}`"));

@@ -26,7 +26,7 @@ pub struct Consents {
 
 impl Consents {
     /// Creates consents from `source`, judged by `rules`. `register` holds the entries of the consent file, if the
-    /// consents are in a file.
+    /// consents are in a file. `is_required` says whether a recipient needs consent.
     pub fn new(
         source: ConsentSource,
         rules: ConsentRules,

@@ -287,10 +287,10 @@ fn is_near_match(cell: &str, text: &str) -> bool {
         && (cell.eq_ignore_ascii_case(text) || !cell.is_ascii() && cell.to_lowercase() == text.to_lowercase())
 }
 
-/// Adds the anomalies of a row.
-pub(super) fn add_anomalies(rows: &mut AnomalyRowsByColumn, row: Row, odd: Vec<FoundAnomaly>) {
-    for (column, oddity, example) in odd {
-        let alike = rows.entry((column, oddity)).or_default();
+/// Adds the anomalies of a row to those found so far, and keeps the first example of each.
+pub(super) fn add_anomalies(found: &mut AnomalyRowsByColumn, row: Row, anomalies: Vec<FoundAnomaly>) {
+    for (column, anomaly, example) in anomalies {
+        let alike = found.entry((column, anomaly)).or_default();
         if alike.rows.is_empty() {
             alike.example = example.into();
         }

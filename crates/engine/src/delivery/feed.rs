@@ -26,7 +26,7 @@ use campaign_ledger::RowSpan;
 /// The number of rendered groups that wait for the engine. A group is at most a chunk.
 const READ_AHEAD: usize = 4;
 /// The same for rows drawn in shards: other workers should draw what would wait here for long.
-const SHARE_READ_AHEAD: usize = 1;
+const SHARD_READ_AHEAD: usize = 1;
 
 /// A group of operations. An empty group ends a shard: earlier rows do not wait for later ones.
 type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
@@ -54,11 +54,11 @@ impl Feed {
 #[cfg(test)]
 impl Feed {
     /// A feed of the operations in the drawn shards, one shard after another, as in [`start_shard_feed`].
-    pub(super) fn from_shares(shares: ShardSource, mut operations: Vec<EncodedOperation>) -> Self {
-        let (sender, receiver) = mpsc::channel(SHARE_READ_AHEAD);
+    pub(super) fn from_shards(shards: ShardSource, mut operations: Vec<EncodedOperation>) -> Self {
+        let (sender, receiver) = mpsc::channel(SHARD_READ_AHEAD);
         tokio::spawn(async move {
             loop {
-                let rows = match shares.next_rows().await {
+                let rows = match shards.next_rows().await {
                     Ok(Some(rows)) => rows,
                     Ok(None) => return,
                     Err(error) => {
@@ -156,7 +156,7 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
     shares: ShardSource,
 ) -> Feed {
     let runtime = Handle::current();
-    spawn_feed(SHARE_READ_AHEAD, move |sender| {
+    spawn_feed(SHARD_READ_AHEAD, move |sender| {
         // The next shard is drawn while the current one is rendered, if shards are finished quickly. If rows wait for
         // their window, a pass can end within a shard, so it draws one at a time and the next pass begins with the
         // drawn shards.

@@ -139,7 +139,7 @@ pub(super) fn resolve_target(target: &ResultsTarget) -> Result<(PathBuf, Option<
 /// Replaces a CSV file with a workbook of the same rows, and adds a sheet with `figures` if there are any.
 fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
     let csv = File::open(file)?;
-    // An open file can be read to its end after its name is removed.
+    // An open file can still be read to its end after it is removed.
     fs::remove_file(file)?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     workbook::write_workbook(csv, figures, private::open_file(file, ExistingFile::CreateNew)?, folder)

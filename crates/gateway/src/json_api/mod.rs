@@ -416,7 +416,7 @@ mod client_tests {
     }
 
     #[test]
-    fn connect_timeout_is_shorter_than_the_total() {
+    fn connect_timeout_is_shorter_than_the_total_timeout() {
         for seconds in [1, 3, 30, 600] {
             let total = Duration::from_secs(seconds);
             assert!(connect_timeout(total) < total);

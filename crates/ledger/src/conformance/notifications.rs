@@ -13,8 +13,8 @@ fn new_notification(way: &str, notice: &str) -> NewNotification {
     NewNotification { occasion: NotificationEvent::Finished, target: way.to_owned(), notice: notice.to_owned() }
 }
 
-/// The text and the count of attempts of each taken notification.
-fn texts(taken: &[Notification]) -> Vec<(&str, u32)> {
+/// The text and the number of attempts of each taken notification.
+fn texts_and_attempts(taken: &[Notification]) -> Vec<(&str, u32)> {
     taken.iter().map(|one| (one.content.notice.as_str(), one.attempts)).collect()
 }
 
@@ -35,16 +35,16 @@ pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scen
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
     queue(ledger, vec![new_notification("a", "one"), new_notification("b", "two")]).await;
     let taken = ledger.take_notifications(LONG, LONG).await.unwrap();
-    assert_eq!(texts(&taken), [("one", 1), ("two", 1)]);
+    assert_eq!(texts_and_attempts(&taken), [("one", 1), ("two", 1)]);
     assert_eq!(taken[0].content, new_notification("a", "one"));
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
     attempt(ledger, keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await;
     attempt(ledger, keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await;
     // The notifications are held for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
-    assert_eq!(texts(&again), [("one", 2)]);
+    assert_eq!(texts_and_attempts(&again), [("one", 2)]);
     let again = ledger.take_notifications(LONG, LONG).await.unwrap();
-    assert_eq!(texts(&again), [("one", 3)]);
+    assert_eq!(texts_and_attempts(&again), [("one", 3)]);
     attempt(ledger, keys(&again), NotificationOutcome::GivenUp).await;
     assert!(ledger.take_notifications(NOW, LONG).await.unwrap().is_empty());
 }
@@ -57,7 +57,7 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledge
     queue(ledger, vec![new_notification("a", "two"), new_notification("b", "other")]).await;
     let together = ledger.take_notifications(LONG, LONG).await.unwrap();
     assert_eq!(
-        texts(&together),
+        texts_and_attempts(&together),
         [("one", 2), ("two", 1), ("other", 1)],
         "notifications that wait for a retry are included"
     );
@@ -65,10 +65,10 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledge
     let stopped = NewNotification { occasion: NotificationEvent::Stopped, ..new_notification("a", "stopped") };
     queue(ledger, vec![new_notification("a", "three"), stopped]).await;
     let soon = ledger.take_notifications(LONG, LONG).await.unwrap();
-    assert_eq!(texts(&soon), [("stopped", 1)], "another event does not wait");
+    assert_eq!(texts_and_attempts(&soon), [("stopped", 1)], "another event does not wait");
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
     let last = ledger.take_notifications(NOW, LONG).await.unwrap();
-    assert_eq!(texts(&last), [("three", 1)]);
+    assert_eq!(texts_and_attempts(&last), [("three", 1)]);
 }
 
 pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scene: Scene<L>) {
@@ -78,5 +78,5 @@ pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scen
     assert!(none.is_empty(), "a lost lease queues no notifications");
     scene.ledger.end_run(scene.mine, end).await.unwrap();
     let taken = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
-    assert_eq!(texts(&taken), [("the end", 1)]);
+    assert_eq!(texts_and_attempts(&taken), [("the end", 1)]);
 }

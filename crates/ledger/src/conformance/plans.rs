@@ -1,4 +1,4 @@
-//! Plans and approvals: how long they are kept, and that an approval is used once.
+//! Plans and approvals: how long they are kept, and that an approval can be used only once.
 
 use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};

@@ -36,7 +36,7 @@ impl<L: Ledger> Scene<L> {
     /// Begins an envelope of these rows.
     async fn begin_rows(&self, lease: Lease, rows: &[u32]) -> Permit {
         let intents = rows.iter().flat_map(|row| single_intent(lease, *row).rows);
-        let intent = Intent { rows: intents.collect(), ..single_intent(lease, 2) };
+        let intent = Intent { rows: intents.collect(), ..single_intent(lease, rows[0]) };
         self.ledger.begin_envelope(intent).await.unwrap()
     }
 

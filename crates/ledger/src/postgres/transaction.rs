@@ -191,7 +191,7 @@ fn is_network_error(kind: ErrorKind) -> bool {
                 | ErrorKind::HostUnreachable
                 | ErrorKind::NetworkUnreachable
                 | ErrorKind::NetworkDown
-                // The socket of a server that is not running.
+                // The Unix socket does not exist if the server is not running.
                 | ErrorKind::NotFound
         )
 }
@@ -235,7 +235,7 @@ fn proves_server(error: &sqlx::Error) -> bool {
             code.starts_with("57P") || code == TOO_MANY_CONNECTIONS
         }
         sqlx::Error::Io(error) => is_broken_connection(error.kind()),
-        // The driver reports a connection that is closed before the first answer as an unknown answer.
+        // The driver reports a connection that is closed before the first answer as a protocol error.
         sqlx::Error::Protocol(_) => true,
         _ => false,
     }

@@ -61,11 +61,14 @@ impl PostgresLedger {
         let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         let before = from.load_mark().await?;
         if let Some(there) = find_existing_mark(address).await? {
-            return match there.id == before.after_move().id {
-                true if from.ensure_newest().is_err() => Ok(summarize_copy(&runs, 0)),
-                true => from.begin_handover().await?.end().await.map(|()| summarize_copy(&runs, 0)),
-                false => Err(LedgerError::Occupied { path: address.display_name().to_owned() }),
-            };
+            if there.id != before.after_move().id {
+                return Err(LedgerError::Occupied { path: address.display_name().to_owned() });
+            }
+            // If the file is outdated, the earlier takeover was completed.
+            if from.ensure_newest().is_ok() {
+                from.begin_handover().await?.end().await?;
+            }
+            return Ok(summarize_copy(&runs, 0));
         }
         let mut handover = from.begin_handover().await?;
         let taking = LedgerTakeover { address, place: from.display_path(), replaces: false };

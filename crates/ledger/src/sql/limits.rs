@@ -97,7 +97,7 @@ pub(super) async fn reset_after_merge(
     contacts::refresh_contacts(connection, run, envelope).await
 }
 
-/// Discards derived totals after row events.
+/// Discards the run's derived totals after row events, and refreshes the contacts of their envelopes.
 pub(super) async fn reset_after_events(
     connection: &mut Connection,
     run: RunId,

@@ -576,9 +576,9 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
 /// Removes imported entries that these opt-outs replace.
 pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<(), StatementError> {
     let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
-    for some in own.chunks(ENTRIES_PER_STATEMENT) {
-        let by_key = index_by_key(some.iter().copied());
-        for record in &select_records(connection, some.iter().map(|new| new.who)).await? {
+    for chunk in own.chunks(ENTRIES_PER_STATEMENT) {
+        let by_key = index_by_key(chunk.iter().copied());
+        for record in &select_records(connection, chunk.iter().map(|new| new.who)).await? {
             let known = opt_out_from_row(record)?;
             if let Some(new) = by_key.get(&opt_out_key(&known)).filter(|new| new.replaces(&known)) {
                 mark_removed(connection, Now(new.at.as_microsecond()), record, &new.source, REPLACED_REASON).await?;

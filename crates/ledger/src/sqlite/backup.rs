@@ -81,7 +81,7 @@ impl NewBackup {
         let file = self.ledger_file();
         let marked = async {
             let mut connection = connect_without_log(&file).await?;
-            // A backup of a backup keeps its original time.
+            // A backup of a backup keeps the time of the original backup.
             sqlx::query("DELETE FROM backup WHERE restored_at IS NOT NULL").execute(&mut connection).await?;
             let kept = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
             sqlx::query(kept).bind(made_at).execute(&mut connection).await?;

@@ -93,7 +93,7 @@ impl Resolver<'_> {
         let name = self.resolve_name(root, path);
         let columns = self.resolve_columns(recipients);
         self.columns.clone_from(&columns);
-        // In texts, `phone` is the first of several phone columns.
+        // In texts, `phone` means the first of several phone columns.
         self.columns.dedup_by(|next, before| next.0 == before.0);
         let edition = root.entry("edition").and_then(|entry| self.resolve_text("edition".into(), entry));
         let timezone = self.resolve_timezone(root);

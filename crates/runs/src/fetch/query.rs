@@ -155,7 +155,7 @@ async fn query_sqlite(
     let columns: Vec<(String, String)> = columns.collect();
     answer.write_header(&columns)?;
     let bounded = bound_sqlite_query(&sql, columns.len());
-    // A query that cannot be nested is sent as it is, and SQLite rejects it.
+    // A query that cannot be nested is sent unchanged, so that SQLite's error is about the query as written.
     let fits = connection.prepare(AssertSqlSafe(bounded.clone()).into_sql_str()).await.is_ok();
     let mut query = sqlx::query(AssertSqlSafe(if fits { bounded } else { sql }));
     if dates > 0 {

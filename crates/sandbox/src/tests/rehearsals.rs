@@ -83,7 +83,7 @@ fn unaffordable_operation_reserves_nothing() {
     for (item, id) in [(1, 2), (3, 4), (4, 5)] {
         assert_eq!(answer[item], json!({"success": false, "error": "Not enough money", "data": {"id": id}}));
     }
-    // 1.65 is two SMS for 0.80 each, and a lookup for 0.05.
+    // 1.65 is the price of two SMS at 0.80 each, and of a lookup at 0.05.
     assert_eq!(answer[2]["success"], true);
     assert_eq!(bench.send_one(&json!({"type": "balance"}))["data"]["amount"], 0.0);
     let reported: Vec<_> =

@@ -96,7 +96,7 @@ impl Connector {
             (self.sending.clone(), self.campaigns.as_ref().map(|campaigns| campaigns.wait_for_runs()));
         async move {
             if let Some(sending) = sending {
-                sending.wait_until_sent().await;
+                sending.wait_for_sends().await;
             }
             if let Some(runs) = runs {
                 runs.await;

@@ -51,7 +51,7 @@ impl SendPolicy {
     }
 
     /// Waits until no message is being sent.
-    pub(super) async fn wait_until_sent(&self) {
+    pub(super) async fn wait_for_sends(&self) {
         self.in_progress.close();
         self.in_progress.wait().await;
     }

@@ -229,7 +229,7 @@ impl DaemonState {
         now: Timestamp,
     ) -> Result<(), LedgerError> {
         memory.handled = occurrence.at;
-        // The clock was set back, and the occurrence was already handled.
+        // If the clock was set back, this occurrence might already be in progress.
         if memory.is_in_progress(&occurrence) {
             return Ok(());
         }

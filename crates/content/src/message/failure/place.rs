@@ -93,10 +93,11 @@ impl<'s> FailurePlace<'s> {
         self.source.get(self.span.clone()).unwrap_or("").trim()
     }
 
-    /// The tokens of the place.
+    /// The tokens that start within the span of the place.
     pub(super) fn inner_tokens(&self) -> &[TemplateToken<'s>] {
-        let of = |at: usize| self.tokens.partition_point(|token| token.span.start < at);
-        &self.tokens[of(self.span.start)..of(self.span.end).max(of(self.span.start))]
+        let index_at = |offset: usize| self.tokens.partition_point(|token| token.span.start < offset);
+        let start = index_at(self.span.start);
+        &self.tokens[start..index_at(self.span.end).max(start)]
     }
 
     /// The tokens between the beginning of the tag and the place.

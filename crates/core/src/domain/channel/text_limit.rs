@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn text_outside_the_limits_gets_a_reason() {
+    fn text_outside_the_limits_is_rejected_with_a_reason() {
         let (long, cyrillic) = ("x".repeat(4097), "я".repeat(202));
         let table: [(Stage<()>, &'static str, &str, &str); 31] = [
             (sms(), "message", "", "the SMS text is empty"),

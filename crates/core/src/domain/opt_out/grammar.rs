@@ -164,7 +164,7 @@ impl Grammar {
         }
     }
 
-    /// The one-word opt-outs.
+    /// The one-word opt-outs that contain a letter or a digit.
     #[cfg(test)]
     pub(super) fn commands(&self) -> impl Iterator<Item = &str> {
         self.commands.iter().map(String::as_str).filter(|word| word.contains(char::is_alphanumeric))
@@ -510,7 +510,7 @@ mod tests {
         for (index, phrase) in lists.into_iter().flatten().enumerate() {
             assert!(
                 !phrase.0.is_empty() && phrase.0.iter().all(|words| !words.is_empty()),
-                "phrase {index} names no class"
+                "phrase {index} has no words"
             );
         }
         assert!(grammar.phrases.len() > 100 && grammar.misspelt.iter().all(|word| grammar.commands.contains(word)));

@@ -119,7 +119,7 @@ pub(in crate::check) fn check_schedule(timed: &TimedCampaign<'_>, runs: &[Schedu
     Some(date_finding(timed, date, outlook))
 }
 
-/// An error if a schedule's only date has passed and its run could not have sent any messages anyway.
+/// An error for a schedule's only date, which has already passed, if its run could not have sent any messages.
 pub(in crate::check) fn check_past_run(timed: &TimedCampaign<'_>, date: &Occurrence) -> Option<Finding> {
     let outlook = timed.limits.calculate_outlook(date.at);
     (!outlook.can_send()).then(|| date_finding(timed, date, &outlook))

@@ -402,14 +402,14 @@ pub fn check_night(
     Some(Finding::new(&NIGHT, message).help(help).at(campaign.places.locate_key("schedule")))
 }
 
-/// Groups the recipients by time zone. Recipients whose number does not indicate a time zone count in the campaign's
-/// time zone, if it is set.
+/// Groups the recipients by time zone. Recipients whose number does not indicate a time zone are counted in the
+/// campaign's time zone, if it is set.
 fn group_by_zone(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> Vec<ZoneRecipients> {
-    let mut named = survey.local_zones.count_by_zone(rows);
+    let named = survey.local_zones.count_by_zone(rows);
     let unknown = rows.len().saturating_sub(named.iter().map(|(_, recipients)| recipients).sum());
     let home = campaign.brief.timezone.as_deref().filter(|_| unknown > 0);
     let mut zones: Vec<ZoneRecipients> = Vec::new();
-    for (name, recipients) in named.drain(..) {
+    for (name, recipients) in named {
         let Ok(zone) = TimeZone::get(name) else { continue };
         zones.push(ZoneRecipients { zone, name: name.to_owned(), recipients });
     }

@@ -65,7 +65,7 @@ impl ShardSender for WorkerSender {
         let context = SendContext { ledger, gateway, observer: world.observer(&self.life), interrupt, passes: None };
         world.schedule_opt_out();
         let ending =
-            send_operations(options, context, Feed::from_shares(shares, rendered), snapshot.counts.clone()).await;
+            send_operations(options, context, Feed::from_shards(shares, rendered), snapshot.counts.clone()).await;
         world.record_sighting(Sighting::LeftOut, ending.opted_out);
         Ok(ending)
     }

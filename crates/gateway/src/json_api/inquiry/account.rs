@@ -65,7 +65,8 @@ impl Inquiry for AskBalance {
 
     fn read_answer(&self, payload: Option<&RawValue>, words: &RedactingReader<'_>) -> Result<Balance, &'static str> {
         let record: BalancePayload<'_> = read_record(payload)?;
-        // Parsed from the number's own text, because a float would round it. A string is read the same way.
+        // The amount is parsed from the number's own text, because a float would round it. A string is read the same
+        // way.
         let amount = record.amount.and_then(|raw| raw.get().trim_matches('"').trim().parse().ok());
         let amount = amount.ok_or("has no numeric `amount`")?;
         Ok(Balance { amount, currency: words.read_text(record.currency).unwrap_or_default() })

@@ -75,7 +75,7 @@ pub enum FailureCause {
 }
 
 impl InquiryFailure {
-    /// A failure which proves that nothing was done.
+    /// A failure that proves that nothing was done.
     fn without_effect(cause: FailureCause, reason: impl Into<String>) -> Self {
         Self { cause, reason: reason.into(), gateway_text: None, undone: true }
     }

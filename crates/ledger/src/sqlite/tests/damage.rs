@@ -258,14 +258,14 @@ const FIRST_VERSION: [(&[u8], Option<&[u8]>); 3] = [
 /// The set with row 9 as the first version stored it.
 const ROW_NINE: &[u8] = b"\x3a\x30\0\0\x01\0\0\0\0\0\0\0\x10\0\0\0\x09\0";
 
-/// A ledger of the first version: a run with two settled envelopes and an intent.
-async fn write_first_version(other: &mut sqlx::SqliteConnection) {
+/// Writes a ledger of the first version: a run with two settled envelopes and an intent.
+async fn write_first_version(connection: &mut sqlx::SqliteConnection) {
     let first = sqlx::migrate::Migrator::with_migrations(migrations().into_iter().take(1).collect());
-    first.run(&mut *other).await.unwrap();
+    first.run(&mut *connection).await.unwrap();
     let run = "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
                    first_id, ids, began_at, progress)
                VALUES ('sale', 1, '', 'main', 'account', 'async', 'viber+sms', 1, 1, 10, 1000, 12, 0, 'open')";
-    sqlx::query(run).execute(&mut *other).await.unwrap();
+    sqlx::query(run).execute(&mut *connection).await.unwrap();
     for (envelope, (rows, outcomes)) in (1_u32..).zip(FIRST_VERSION) {
         sqlx::query(
             "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, settled_at, outcomes)
@@ -277,13 +277,13 @@ async fn write_first_version(other: &mut sqlx::SqliteConnection) {
         .bind(rows)
         .bind(outcomes.map(|_| 5))
         .bind(outcomes)
-        .execute(&mut *other)
+        .execute(&mut *connection)
         .await
         .unwrap();
     }
     sqlx::query("INSERT INTO left_out (run, state, reason, rows) VALUES (1, 'invalid', 'too short', ?)")
         .bind(ROW_NINE)
-        .execute(&mut *other)
+        .execute(&mut *connection)
         .await
         .unwrap();
 }

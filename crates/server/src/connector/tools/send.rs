@@ -118,7 +118,7 @@ pub(super) fn action_result_schema(done: Value, required: &[&str]) -> Value {
     schema
 }
 
-/// The schema of the result of a tool that sends.
+/// The schema of the result of a tool that sends a message.
 pub(super) fn send_result_schema() -> Value {
     action_result_schema(
         json!({

@@ -1,8 +1,8 @@
 //! Sign-in links, sessions and signing out.
 //!
-//! They are in a private file in the state folder, not in the ledger: a restored or copied ledger must not bring back
-//! revoked access. Only hashes of the secrets are stored. The file is read for every request, so revoking takes effect
-//! at once.
+//! Links and sessions are in a private file in the state folder, not in the ledger: a restored or copied ledger must
+//! not bring back revoked access. Only hashes of the secrets are stored. The file is read for every request, so
+//! revoking takes effect at once.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};

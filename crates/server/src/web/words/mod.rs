@@ -435,7 +435,7 @@ mod language_tests {
 
     proptest! {
         #[test]
-        fn any_header_selects_a_language(header in any::<String>(), likely in "[a-z*;,q=.0-9 -]{0,60}") {
+        fn any_header_or_locale_selects_a_language(header in any::<String>(), likely in "[a-z*;,q=.0-9 -]{0,60}") {
             for header in [header, likely] {
                 let of = [PageLanguage::from_accept_language(&header), PageLanguage::from_locale(&header)];
                 prop_assert!(of.iter().all(|language| PageLanguage::ALL.contains(language)));
