@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches for inputs that break a property of `fuzz/targets`, with libFuzzer.
 
-fuzz/run.py SECONDS                runs every target for so long
+fuzz/run.py SECONDS                runs every target for so long, as many at once as the machine has cores
 fuzz/run.py SECONDS TARGET...      runs these targets
 fuzz/run.py --keep TARGET...       adds to the corpora some of the inputs that earlier searches found
 
@@ -10,6 +10,7 @@ New inputs of a search are in `fuzz/found`, which is not committed. Needs a C++ 
 that of the product.
 """
 
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -73,12 +74,13 @@ def search(program, target, seconds):
     coverage = re.findall(r" cov: (\d+)", messages)
     executions, coverage = int(executions[1]) if executions else 0, coverage[-1] if coverage else "?"
     broken = set((CRASHES / target).iterdir()) - known
-    print(f"{target:14} {executions:>11,} executions in {time.monotonic() - began:6.0f} s, {coverage} places covered",
-          flush=True)
+    lines = [f"{target:14} {executions:>11,} executions in {time.monotonic() - began:6.0f} s, {coverage} places covered"]
     if code != 0 or broken:
         said = [line for line in messages.splitlines() if line.strip() and not re.match(r"#\d+\s", line)]
-        print("\n".join("    " + line[:400] for line in said[-25:]), flush=True)
-        print("\n".join(f"    {path.relative_to(HOME.parent)}" for path in sorted(broken)), flush=True)
+        lines += ["    " + line[:400] for line in said[-25:]]
+        lines += [f"    {path.relative_to(HOME.parent)}" for path in sorted(broken)]
+    # In one piece, because other targets print too.
+    print("\n".join(lines), flush=True)
     return executions, code != 0 or bool(broken)
 
 
@@ -117,7 +119,8 @@ def main(arguments):
     if not re.fullmatch(r"[1-9][0-9]*", arguments[0]):
         sys.exit(f"run.py: `{arguments[0]}` is not a number of seconds")
     seconds, program = int(arguments[0]), build()
-    searched = [search(program, target, seconds) for target in chosen]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as cores:
+        searched = list(cores.map(lambda target: search(program, target, seconds), chosen))
     executions, broken = sum(count for count, _ in searched), sum(broke for _, broke in searched)
     print(f"fuzzed {len(chosen)} targets for {seconds} s each: {executions:,} executions, {broken} properties broken")
     sys.exit(1 if broken else 0)
