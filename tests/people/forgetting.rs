@@ -240,3 +240,26 @@ fn interrupted_forget_leaves_readable_runs_and_continues_later() {
         assert_eq!(sale.results().rows[1]["to"], "", "{failpoint}");
     }
 }
+
+#[test]
+fn forgotten_recipient_stays_cancelled_and_excluded() {
+    for (people, forgotten) in [(2, &[2][..]), (5, &[2, 4])] {
+        let gateway = Gateway::accepting();
+        let draft = || campaign().top("purpose: service").with_list(&list_of(people)).through(&gateway);
+        let sale = draft().write();
+        sale.run(&["--limit", "1"]).exits(0);
+        sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0);
+        for row in forgotten {
+            forget(&sale, *row).exits(0);
+        }
+        sale.run(&[]).exits(0);
+        assert_eq!(gateway.phones(), [phone(2)], "the others were cancelled");
+        draft().recipients("exclude: { run: sale@1 }").rewrite(&sale);
+        let text = fs::read_to_string(sale.path("sale.yaml")).unwrap();
+        sale.write("other.yaml", &text.replace("name: sale", "name: other"));
+        sale.campaign(&["run", "other.yaml", "--yes", "--no-wait"]).exits(0);
+        let excluded = gateway.phones();
+        assert_eq!(excluded.len(), people, "the recipient in row 2 is excluded: {excluded:?}");
+        assert_eq!(excluded.iter().filter(|number| **number == phone(2)).count(), 1);
+    }
+}

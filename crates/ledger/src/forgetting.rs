@@ -19,6 +19,8 @@ pub struct ForgetOrder {
     pub phone: Phone,
     /// The rows with this number. No process sends them, and none of them is in doubt.
     pub rows: Vec<(RunId, RoaringBitmap)>,
+    /// The runs in which `stop --for-good` cancelled the number. They keep its hash, so that it stays cancelled.
+    pub cancelled_in: Vec<RunId>,
     /// The opt-out that is recorded for the number.
     pub opt_out: OptOut,
 }
@@ -210,8 +212,11 @@ pub enum NumberFilter<'a> {
     /// The numbers that opted out by replies to the run with this name, or because the gateway rejected its messages.
     /// Opt-outs that ended do not count.
     OptedOut(&'a str),
-    /// The numbers of a purged run that `stop --for-good` cancelled, as far as they were kept.
+    /// The numbers that `stop --for-good` cancelled in this run and that its list no longer contains, because they were
+    /// forgotten or the run was purged.
     Cancelled(RunId),
+    /// The numbers of these rows of a run, as its envelopes record them.
+    Rows(RunId, &'a RoaringBitmap),
 }
 
 /// A set of numbers, some of them forgotten.

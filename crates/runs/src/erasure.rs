@@ -72,12 +72,13 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     for RecipientInRun { run, .. } in &person.runs {
         lock_for_run(adapters, &mut held, run).await?;
     }
-    let mut order = Vec::new();
+    let (mut order, mut cancelled_in) = (Vec::new(), Vec::new());
     for RecipientInRun { run, rows, .. } in person.runs {
-        let (doubtful, forgotten) = split_rows(ledger, &run, rows).await?;
+        let (doubtful, forgotten, is_cancelled) = split_rows(ledger, &run, rows).await?;
         if !doubtful.is_empty() {
             result.doubtful.push((run.name(), doubtful));
         }
+        cancelled_in.extend(is_cancelled.then_some(run.key));
         if !forgotten.rows.is_empty() {
             order.push((run.key, forgotten.rows.clone()));
             result.runs.push(forgotten);
@@ -87,7 +88,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     // This comes first, because a ledger that is restored from a backup must forget the number again.
     ForgottenNumbers::add(&adapters.state, phone)
         .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
-    ledger.forget_number(ForgetOrder { phone, rows: order, opt_out }).await?;
+    ledger.forget_number(ForgetOrder { phone, rows: order, cancelled_in, opt_out }).await?;
     failpoint::pass("forget.recorded");
     erase_pending_rows(adapters, &mut held, None, &mut result).await?;
     // Even a number that is in no run can be on the suppression list, so free space is always overwritten.
@@ -106,7 +107,7 @@ async fn split_rows(
     ledger: &dyn Ledger,
     run: &Run,
     rows: RoaringBitmap,
-) -> Result<(RoaringBitmap, ForgottenRows), LedgerError> {
+) -> Result<(RoaringBitmap, ForgottenRows, bool), LedgerError> {
     // The run is held, so its last process is gone. Rows of a shared run can still be in flight.
     let snapshot = Snapshot::load(ledger, &reload_or_keep(ledger, run).await?, false).await?;
     let of = |states: &[RowState]| -> RoaringBitmap {
@@ -115,7 +116,9 @@ async fn split_rows(
     let doubtful = of(&IN_DOUBT_STATES) | of(&[RowState::Sending]);
     let skipped = of(&[RowState::Planned]);
     let rows = rows - &doubtful;
-    Ok((doubtful, ForgottenRows { run: run.name(), rows, skipped }))
+    let is_cancelled =
+        run.progress == RunProgress::Cancelled && rows.iter().any(|row| snapshot.is_cancelled(Row::new(row)));
+    Ok((doubtful, ForgottenRows { run: run.name(), rows, skipped }, is_cancelled))
 }
 
 async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerError> {

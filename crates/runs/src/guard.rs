@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use super::{Error, Inputs, RunEvent, RunObserver, run_blocking};
 use campaign_content::audience::Chunk;
@@ -21,7 +21,7 @@ use campaign_engine::check::{
 use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
 use campaign_ledger::{
-    CapQuery, Copies, Ledger, LedgerError, NumberFilter, NumberSet, RowState, Run, RunFilter, RunId, RunProgress,
+    CapQuery, Copies, Ledger, LedgerError, NumberFilter, NumberSet, Run, RunFilter, RunId, RunProgress,
     SuppressedNumbers, SuppressionPolicy,
 };
 use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipients};
@@ -117,10 +117,10 @@ pub(super) async fn find_cancelled_recipients(
 ) -> Result<CancelledRecipients, Error> {
     let mut before = CancelledRecipients::default();
     for run in runs.into_iter().filter(|run| run.live && run.progress == RunProgress::Cancelled) {
-        let numbers = match run.purged_at {
-            Some(_) => ledger.load_numbers(NumberFilter::Cancelled(run.key)).await?,
-            None => NumberSet::new(load_cancelled_numbers(ledger, run).await?, None),
-        };
+        let mut numbers = ledger.load_numbers(NumberFilter::Cancelled(run.key)).await?;
+        if run.purged_at.is_none() {
+            numbers |= NumberSet::new(load_cancelled_numbers(ledger, run).await?, None);
+        }
         if !numbers.is_empty() {
             before.numbers |= numbers;
             before.runs.push(run.name());
@@ -427,9 +427,8 @@ impl RowOutcomes {
         let mut cancelled = RoaringBitmap::new();
         if run.live && run.progress == RunProgress::Cancelled {
             let snapshot = Snapshot::load(ledger, run, false).await?;
-            let is_cancelled =
-                |row| snapshot.row_state(row) == RowState::Skipped && snapshot.left_out.find_reason(row).is_none();
-            cancelled.extend((Row::FIRST.get()..=run.last_row().get()).filter(|row| is_cancelled(Row::new(*row))));
+            let rows = Row::FIRST.get()..=run.last_row().get();
+            cancelled.extend(rows.filter(|row| snapshot.is_cancelled(Row::new(*row))));
         }
         Ok(Self { sent, cancelled })
     }
@@ -484,8 +483,8 @@ pub(super) async fn find_excluded(
     ledger: Option<&dyn Ledger>,
     inputs: &Inputs,
     observer: &RunObserver,
-) -> Result<RoaringTreemap, Error> {
-    let mut numbers = RoaringTreemap::new();
+) -> Result<NumberSet, Error> {
+    let mut numbers = NumberSet::default();
     let Some(past) = &inputs.campaign.brief.exclude else { return Ok(numbers) };
     let refused =
         |finding: Finding| Error::Findings(vec![finding.at(inputs.campaign.places.locate_key("recipients.exclude"))]);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use campaign_core::domain::{ConsentVerdict, CountrySet, Phone, Region, Row};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, NumberSet, OPTED_OUT};
@@ -37,7 +37,7 @@ pub struct SurveyExclusions {
     /// Recipients who reached the cap of recent messages.
     pub capped: NumberSet,
     /// Recipients whom an earlier message excludes.
-    pub excluded: RoaringTreemap,
+    pub excluded: NumberSet,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
 }
@@ -66,7 +66,7 @@ impl SurveyExclusions {
             None if self.opted_out.contains(phone) => Some(OPTED_OUT),
             None if consent != ConsentVerdict::Given => consent.skip_reason(),
             None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
-            None if self.excluded.contains(phone.to_u64()) => Some(EXCLUDED),
+            None if self.excluded.contains(phone) => Some(EXCLUDED),
             None if self.capped.contains(phone) => Some(CAPPED),
             None if !self.allows_country(country) => Some(COUNTRY),
             None => None,

@@ -90,6 +90,11 @@ impl Snapshot {
     pub fn row_state(&self, row: Row) -> RowState {
         self.states.row_state(row, &self.left_out)
     }
+
+    /// Whether `stop --for-good` cancelled a row.
+    pub fn is_cancelled(&self, row: Row) -> bool {
+        self.row_state(row) == RowState::Skipped && self.left_out.find_reason(row).is_none()
+    }
 }
 
 /// The rows whose message identifiers are not in the run's own range. Removes the digests of rows that get a new

@@ -20,7 +20,8 @@ use crate::delivery::{FrozenInputs, SingleKind, Snapshot};
 use campaign_content::audience::{Chunk, RecipientReader, RecordRef};
 use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
 use campaign_ledger::{
-    Approval, ConsentEvidence, Copies, EnvelopeReader, Ledger, LedgerError, RowSpan, RowState, Run, RunFilter,
+    Approval, ConsentEvidence, Copies, EnvelopeReader, Ledger, LedgerError, NumberFilter, NumberSet, RowSpan, RowState,
+    Run, RunFilter,
 };
 
 /// The key to look up recipients by.
@@ -195,7 +196,8 @@ pub async fn write_run_recipients(
     Ok(RecipientsWritten { recipients: people, undecided })
 }
 
-/// The phone numbers of recipients in one of these states, and how many of the run's messages are undecided.
+/// The phone numbers of recipients in one of these states, and how many of the run's messages are undecided. Forgotten
+/// numbers with a message of the run are included.
 ///
 /// # Errors
 /// If the ledger or the list cannot be read.
@@ -203,40 +205,52 @@ pub async fn load_run_numbers(
     ledger: &dyn Ledger,
     run: &Run,
     states: &[RowState],
-) -> Result<(RoaringTreemap, u64), ResultsError> {
-    let mut numbers = RoaringTreemap::new();
-    let undecided = for_each_matching_recipient(ledger, run, states, |_, person| {
-        numbers.extend(person.map(|(_, phone)| phone.to_u64()));
-        Ok(())
-    })
+) -> Result<(NumberSet, u64), ResultsError> {
+    let snapshot = Snapshot::load(ledger, run, is_owned(ledger, run).await?).await?;
+    let (mut numbers, mut listed) = (RoaringTreemap::new(), RoaringBitmap::new());
+    for_each_recipient(
+        ledger,
+        run,
+        |row| is_recipient_in(&snapshot, row, states),
+        |_, person| {
+            if let Some((record, phone)) = person {
+                numbers.insert(phone.to_u64());
+                listed.insert(record.row.get());
+            }
+            Ok(())
+        },
+    )
     .await?;
-    Ok((numbers, undecided))
+    let mut numbers = NumberSet::new(numbers, None);
+    // Forgetting a recipient excludes the row.
+    let rows = snapshot.left_out.rows() - listed;
+    let forgotten = rows.into_iter().filter(|row| is_recipient_in(&snapshot, Row::new(*row), states)).collect();
+    numbers |= ledger.load_numbers(NumberFilter::Rows(run.key, &forgotten)).await?;
+    Ok((numbers, count_undecided(&snapshot)))
 }
 
-/// Loads the phone numbers of the recipients that `stop --for-good` cancelled.
+/// Loads the phone numbers of the recipients that `stop --for-good` cancelled, as far as the list still contains them.
 ///
 /// # Errors
 /// If the ledger or the list cannot be read.
 pub async fn load_cancelled_numbers(ledger: &dyn Ledger, run: &Run) -> Result<RoaringTreemap, ResultsError> {
     let snapshot = Snapshot::load(ledger, run, false).await?;
-    let is_cancelled =
-        |row| snapshot.row_state(row) == RowState::Skipped && snapshot.left_out.find_reason(row).is_none();
     let mut numbers = RoaringTreemap::new();
-    if snapshot.counts.get(RowState::Skipped) == snapshot.left_out.count_rows(RowState::Skipped) {
-        return Ok(numbers);
-    }
-    for_each_recipient(ledger, run, is_cancelled, |_, person| {
-        numbers.extend(person.map(|(_, phone)| phone.to_u64()));
-        Ok(())
-    })
+    for_each_recipient(
+        ledger,
+        run,
+        |row| snapshot.is_cancelled(row),
+        |_, person| {
+            numbers.extend(person.map(|(_, phone)| phone.to_u64()));
+            Ok(())
+        },
+    )
     .await?;
     Ok(numbers)
 }
 
 /// Visits the recipients of a run in one of these states, in list order: first the header, then each recipient. Returns
 /// how many messages of the run are undecided.
-///
-/// A row that was skipped as a duplicate is not a recipient.
 async fn for_each_matching_recipient(
     ledger: &dyn Ledger,
     run: &Run,
@@ -244,10 +258,20 @@ async fn for_each_matching_recipient(
     take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
 ) -> Result<u64, ResultsError> {
     let snapshot = Snapshot::load(ledger, run, is_owned(ledger, run).await?).await?;
-    let is_repeated = |row| snapshot.left_out.find_reason(row).is_some_and(|(_, reason)| reason == DUPLICATE);
-    for_each_recipient(ledger, run, |row| states.contains(&snapshot.row_state(row)) && !is_repeated(row), take).await?;
+    for_each_recipient(ledger, run, |row| is_recipient_in(&snapshot, row, states), take).await?;
+    Ok(count_undecided(&snapshot))
+}
+
+/// Whether a row is a recipient in one of these states. A row that was skipped as a duplicate is not a recipient.
+fn is_recipient_in(snapshot: &Snapshot, row: Row, states: &[RowState]) -> bool {
+    let is_repeated = || snapshot.left_out.find_reason(row).is_some_and(|(_, reason)| reason == DUPLICATE);
+    states.contains(&snapshot.row_state(row)) && !is_repeated()
+}
+
+/// The number of messages whose outcome can still change.
+fn count_undecided(snapshot: &Snapshot) -> u64 {
     let open = [RowState::Sending, RowState::InDoubt, RowState::Unresolved, RowState::Accepted, RowState::Queued];
-    Ok(open.into_iter().map(|state| snapshot.counts.get(state)).sum())
+    open.into_iter().map(|state| snapshot.counts.get(state)).sum()
 }
 
 /// Visits the wanted rows of a run's list that have a valid phone number: first the header, then each row.

@@ -31,7 +31,7 @@ fn opt_out(phone: Phone) -> OptOut {
 }
 
 fn forget_order(row: u32, rows: Vec<(RunId, RoaringBitmap)>) -> ForgetOrder {
-    ForgetOrder { phone: phone(row), rows, opt_out: opt_out(phone(row)) }
+    ForgetOrder { phone: phone(row), rows, cancelled_in: Vec::new(), opt_out: opt_out(phone(row)) }
 }
 
 /// Forgets the number of a row of the scene's run.
@@ -349,4 +349,30 @@ pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene:
         purge_run(&scene, RoaringTreemap::new()).await;
         assert_eq!(list_consent_sources(&scene, 2, 9).await, []);
     }
+}
+
+pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    let key = scene.run.key;
+    forget_row(&scene, 3).await;
+    let rows = RoaringBitmap::from([2, 3, 8]);
+    let numbers = scene.ledger.load_numbers(NumberFilter::Rows(key, &rows)).await.unwrap();
+    assert_eq!([2, 3, 4, 8].map(|row| numbers.contains(phone(row))), [true, true, false, false]);
+    let order = ForgetOrder { cancelled_in: vec![key], ..forget_order(8, vec![(key, RoaringBitmap::from([8]))]) };
+    scene.ledger.forget_number(order.clone()).await.unwrap();
+    scene.ledger.forget_number(order).await.unwrap();
+    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
+    assert_eq!((kept.len(), kept.contains(phone(8)), kept.contains(phone(3))), (1, true, false));
+    assert_eq!(scene.guarded_rows().await, [2], "a cancelled number has no message");
+    // The purge keeps the hash, although the list no longer contains the number.
+    scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
+    let mut counts = StateCounts::default();
+    counts.add(RowState::Accepted, 1);
+    counts.add(RowState::Rejected, 1);
+    let cancelled = [phone(9).to_u64()].into_iter().collect();
+    let order = PurgeOrder { cancelled, ..purge_order(scene.reload_run().await, counts, 1) };
+    assert_eq!(scene.ledger.purge_run(order).await.unwrap(), Ownership::Held);
+    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
+    assert_eq!([3, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
 }

@@ -211,6 +211,7 @@ promises! {
         purged_run_keeps_its_counts_but_no_rows,
         numbers_of_a_purged_run_stay_guarded_and_capped,
         cancelled_numbers_of_a_purged_run_are_kept_as_hashes,
+        forgotten_number_stays_cancelled_and_known_by_its_row,
         claimed_or_changed_run_is_not_purged,
         purged_run_cannot_be_claimed_or_drawn_from;
 }

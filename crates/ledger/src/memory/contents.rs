@@ -176,6 +176,11 @@ impl LedgerContents {
                 let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
                 NumberSet::new(kept, self.opt_outs.key())
             }
+            NumberFilter::Rows(run, rows) => {
+                let envelopes = self.stored_run(run).into_iter().flat_map(|stored| stored.envelopes.values());
+                let sent = envelopes.flat_map(|envelope| &envelope.rows).filter(|sent| rows.contains(sent.row.get()));
+                NumberSet::new(sent.map(|sent| sent.to.to_u64()).collect(), self.opt_outs.key())
+            }
         }
     }
 

@@ -38,7 +38,7 @@ pub struct StoredRun {
     /// The rows of forgotten numbers, and those of them that copies and results still contain.
     pub(super) forgotten: RoaringBitmap,
     pub(super) rows_to_forget: RoaringBitmap,
-    /// The hashes of cancelled numbers.
+    /// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
     pub(super) cancelled: RoaringTreemap,
     /// The records before the purge, with hashed numbers. Used for guards and counts.
     remains: Option<Box<StoredRun>>,

@@ -224,7 +224,7 @@ const NUMBER_KEY: [u8; NumberKey::LENGTH] = *b"numbers that are kept in memory."
 
 impl LedgerContents {
     fn forget_number(&mut self, order: ForgetOrder) -> Result<(), LedgerError> {
-        let ForgetOrder { phone, rows, opt_out } = order;
+        let ForgetOrder { phone, rows, cancelled_in, opt_out } = order;
         let key = NumberKey::new(NUMBER_KEY);
         let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
         self.opt_outs.forget_number(forgotten, key, opt_out);
@@ -246,6 +246,9 @@ impl LedgerContents {
             stored.forgotten |= &rows;
             stored.rows_to_forget |= rows;
         }
+        for run in cancelled_in {
+            self.stored_run_mut(run)?.cancelled.insert(forgotten.addressee().to_u64());
+        }
         let stored_runs: Vec<RunId> = self.stored_runs().map(|stored| stored.run.key).collect();
         for run in stored_runs {
             let stopped = &mut self.stored_run_mut(run)?.run.stop_reason;
@@ -263,7 +266,7 @@ impl LedgerContents {
         }
         let key = NumberKey::new(NUMBER_KEY);
         let stays = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
-        stored.cancelled = cancelled.iter().filter_map(stays).collect();
+        stored.cancelled.extend(cancelled.iter().filter_map(stays));
         stored.purge_records(&key);
         self.opt_outs.set_key(key);
         Ok(Ownership::Held)

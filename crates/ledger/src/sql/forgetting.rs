@@ -74,7 +74,7 @@ async fn forget_recipient(
     order: ForgetOrder,
     with_consents: bool,
 ) -> Result<(), StatementError> {
-    let ForgetOrder { phone, rows, opt_out } = order;
+    let ForgetOrder { phone, rows, cancelled_in, opt_out } = order;
     let key = load_or_create_key(connection).await?;
     let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
     suppression::hash_opt_out_number(connection, forgotten, opt_out).await?;
@@ -100,6 +100,11 @@ async fn forget_recipient(
             .execute(&mut *connection)
             .await?;
         }
+    }
+    for run in cancelled_in {
+        let mut members = load_members(&mut *connection, run).await?;
+        members.push(forgotten.addressee().to_u64() | CANCELLED_BIT);
+        write_members(connection, run, members).await?;
     }
     redact_stop_reasons(connection, forgotten).await?;
     notifications::redact_notifications(connection, forgotten).await?;
@@ -220,7 +225,7 @@ async fn purge_run(
     Ok(Ownership::Held)
 }
 
-/// Marks a cancelled number in the record of a purged run; numbers never use this bit.
+/// Marks a cancelled number among the hashes of a run; numbers never use this bit.
 const CANCELLED_BIT: u64 = 1 << 63;
 
 /// Stores the hashes of the numbers that have a message of the run, and of the cancelled numbers.
@@ -232,7 +237,10 @@ async fn store_guarded_numbers(
 ) -> Result<(), StatementError> {
     let numbers = guards::load_numbers_of_run(connection, run).await?;
     let cancelled = hash_numbers(cancelled, key).map(|member| member | CANCELLED_BIT);
-    write_members(connection, run, hash_numbers(&numbers, key).chain(cancelled).collect()).await
+    // The hashes of cancelled numbers that were forgotten before.
+    let mut members = load_members(&mut *connection, run).await?;
+    members.extend(hash_numbers(&numbers, key).chain(cancelled));
+    write_members(connection, run, members).await
 }
 
 /// Replaces numbers with their hashes.
@@ -244,6 +252,7 @@ fn hash_numbers(numbers: &RoaringTreemap, key: &NumberKey) -> impl Iterator<Item
 
 async fn write_members(connection: &mut Connection, run: RunId, mut stay: Vec<u64>) -> Result<(), StatementError> {
     stay.sort_unstable();
+    stay.dedup();
     let numbers = pack_list(&stay)?;
     query(
         "INSERT INTO guarded (run, numbers, sum) VALUES ($1, $2, $3)
@@ -265,7 +274,7 @@ pub(crate) async fn load_guarded_numbers(
     Ok(load_members(reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT == 0).collect())
 }
 
-/// The numbers that were cancelled in the run when it was purged.
+/// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
 pub(super) async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) -> Result<NumberSet, StatementError> {
     let kept = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
     Ok(NumberSet::new(kept.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))

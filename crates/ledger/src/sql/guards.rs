@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::dialect::{Adapter, Connection};
-use super::envelopes::{SELECT_ENVELOPES, envelope_from_row};
+use super::envelopes::{SELECT_ENVELOPES, SELECT_ENVELOPES_WITHIN, envelope_from_row};
 use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use super::{events, forgetting, receipts};
 use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
@@ -25,6 +25,24 @@ pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]
 /// The numbers with an operation in a run, from its envelopes and receipts.
 pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, StatementError> {
     Ok(load_guard(reader, run).await?.into_numbers())
+}
+
+/// The numbers of these rows, as the envelopes of the run record them.
+pub(super) async fn load_numbers_of_rows(
+    reader: &mut Connection,
+    run: RunId,
+    rows: &RoaringBitmap,
+) -> Result<NumberSet, StatementError> {
+    let (Some(first), Some(last)) = (rows.min(), rows.max()) else { return Ok(NumberSet::default()) };
+    let mut numbers = RoaringTreemap::new();
+    let within = query(SELECT_ENVELOPES_WITHIN).bind(run.0).bind(i64::from(last)).bind(i64::from(first));
+    let mut found = within.fetch(&mut *reader);
+    while let Some(row) = found.try_next().await? {
+        let of_rows = envelope_from_row(&row)?.rows.into_iter().filter(|sent| rows.contains(sent.row.get()));
+        numbers.extend(of_rows.map(|sent| sent.to.to_u64()));
+    }
+    drop(found);
+    Ok(NumberSet::new(numbers, forgetting::load_number_key(reader).await?))
 }
 
 /// The rows that have or might have a message of a run, from its envelopes and receipts.

@@ -136,7 +136,7 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
         "it is there as it is looked for"
     );
     let rows = vec![(scene.run.key, RoaringBitmap::from([3]))];
-    scene.ledger.forget_number(ForgetOrder { phone: phone(3), rows, opt_out }).await.unwrap();
+    scene.ledger.forget_number(ForgetOrder { phone: phone(3), rows, cancelled_in: Vec::new(), opt_out }).await.unwrap();
     scene.ledger.overwrite_remains(&[]).await.unwrap();
     assert!(!is_in_any_file(&scene, &encode_number(3)));
     assert!(is_in_any_file(&scene, &encode_number(4)), "the other rows exist");
@@ -199,7 +199,10 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
         source: "olena".into(),
         at: Timestamp::now(),
     };
-    ledger.forget_number(ForgetOrder { phone: phone(2), rows: Vec::new(), opt_out }).await.unwrap();
+    ledger
+        .forget_number(ForgetOrder { phone: phone(2), rows: Vec::new(), cancelled_in: Vec::new(), opt_out })
+        .await
+        .unwrap();
     ledger.overwrite_remains(&[]).await.unwrap();
     assert!(!is_in_any_file(&scene, &left));
     ledger.close().await;
