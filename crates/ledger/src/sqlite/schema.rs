@@ -70,8 +70,20 @@ pub(super) async fn load_version(connection: &mut SqliteConnection) -> sqlx::Res
     Ok(last.unwrap_or(0))
 }
 
+/// Refuses a damaged definition of a table: the driver panics if the name of a column is not UTF-8.
+async fn check_definitions(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    let texts: Vec<Vec<u8>> = sqlx::query_scalar("SELECT CAST(sql AS BLOB) FROM sqlite_schema WHERE sql IS NOT NULL")
+        .fetch_all(connection)
+        .await?;
+    match texts.iter().all(|text| str::from_utf8(text).is_ok()) {
+        true => Ok(()),
+        false => Err(sqlx::Error::Protocol("the definition of a table is damaged".to_owned())),
+    }
+}
+
 /// Compares the schema of a database with the newest one. Does not need the write lock.
 pub(super) async fn load_schema_age(connection: &mut SqliteConnection) -> sqlx::Result<SchemaAge> {
+    check_definitions(connection).await?;
     let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
     Ok(match load_version(connection).await?.cmp(&newest) {
         Ordering::Less => SchemaAge::Older,

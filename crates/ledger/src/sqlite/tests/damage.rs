@@ -40,6 +40,20 @@ fn assert_damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
 }
 
 #[tokio::test]
+async fn damaged_name_of_a_column_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    SqliteLedger::open(&path, Timestamp::now).await.unwrap().close().await;
+    let mut bytes = std::fs::read(&path).unwrap();
+    let name = b"account TEXT";
+    let at = bytes.windows(name.len()).position(|window| window == name).expect("a column");
+    bytes[at] = 0xd7;
+    std::fs::write(&path, bytes).unwrap();
+    let error = SqliteLedger::open(&path, Timestamp::now).await.err().expect("an error");
+    assert!(error.to_string().contains("the definition of a table is damaged"), "{error}");
+}
+
+#[tokio::test]
 async fn row_with_damaged_outcome_is_in_doubt() {
     let scene = SqliteScene::new().await;
     scene.begin_envelope(1, scene.mine).await;
