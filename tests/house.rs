@@ -317,6 +317,30 @@ fn files_named_in_architecture_and_contributing_exist() {
     assert!(named > 50, "only {named}");
 }
 
+/// A command that matches no test passes, and proves nothing.
+#[test]
+fn commands_in_documents_run_at_least_one_story() {
+    let mut commands = 0;
+    for document in ["CONTRIBUTING.md", "AGENTS.md", "justfile", "tests/proof.py", ".ci/run"] {
+        let text = fs::read_to_string(repository().join(document)).expect("a document");
+        for line in text.lines() {
+            let Some((_, rest)) = line.split_once("--test stories ") else { continue };
+            let rest = rest.split(['`', '"']).next().unwrap_or_default();
+            let (before, after) = rest.split_once("-- ").unwrap_or((rest, ""));
+            let ignored = after.contains("--ignored");
+            let names = before.split_whitespace().chain(after.split_whitespace());
+            for name in names.filter(|name| !name.starts_with('-') && *name != "NAME" && name.parse::<u8>().is_err()) {
+                let mut list = Command::new(std::env::current_exe().expect("this program"));
+                list.args([name, "--list"]).args(ignored.then_some("--ignored"));
+                let listed = String::from_utf8(list.output().expect("the list of tests").stdout).expect("text");
+                commands += 1;
+                assert!(listed.contains(": test\n"), "{document}: no story matches `{name}`");
+            }
+        }
+    }
+    assert!(commands > 20, "only {commands}");
+}
+
 #[test]
 fn functions_named_in_architecture_and_contributing_exist() {
     let repository = repository();

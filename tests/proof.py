@@ -33,7 +33,7 @@ STEPS = [
     ("flips", "3,000 flipped bits without a fault", "cargo test --test stories flips -- --ignored"),
     ("traced", "no request before the fsync of its intent", "cargo test --test stories traced -- --ignored"),
     ("cut", "no false conclusion from a response that is cut off after any byte",
-     "cargo test --test stories cut_at_any_byte -- --ignored"),
+     "cargo test --test stories truncated_at_any_byte -- --ignored"),
     ("receipts", "100,000 webhooks per case agree with the journal",
      "cargo test --test stories a_hundred_thousand -- --ignored --test-threads 1"),
     ("crash", "a scheduled run is sent once despite a crash",
