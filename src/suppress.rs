@@ -161,6 +161,15 @@ fn name_scope(scope: &OptOutScope) -> String {
     scope.campaign().map_or_else(|| describe_scope(scope), |name| format!("campaign {name}"))
 }
 
+/// Describes the messages that a number can get again after the removal of an opt-out.
+fn describe_allowed_messages(scope: &OptOutScope) -> String {
+    match scope {
+        // Mandatory messages were never blocked.
+        OptOutScope::All => "marketing and service messages from any campaign".to_owned(),
+        OptOutScope::Marketing | OptOutScope::Campaign(_) => describe_messages(scope),
+    }
+}
+
 /// Describes the messages in the scope of an opt-out.
 fn describe_messages(scope: &OptOutScope) -> String {
     match scope {
@@ -192,7 +201,13 @@ async fn describe_unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> R
     let Some(name) = name else { return Ok(None) };
     let Some(others) = campaign_runs::list_other_campaigns(ledger, name).await? else { return Ok(None) };
     let near = did_you_mean(name, others.iter().map(String::as_str)).map(|near| format!("; did you mean `{near}`?"));
-    let names = || join_names(others.iter().map(String::as_str).take(MAX_NAMED_CAMPAIGNS));
+    let names = || {
+        let named = join_names(others.iter().map(String::as_str).take(MAX_NAMED_CAMPAIGNS));
+        match others.len().saturating_sub(MAX_NAMED_CAMPAIGNS) {
+            0 => named,
+            more => format!("{named} and {more} more"),
+        }
+    };
     let near = near.unwrap_or_else(|| match others.is_empty() {
         true => String::new(),
         false => format!("; campaigns in the ledger: {}", names()),
@@ -385,12 +400,13 @@ async fn remove_number(
     terms: &OptOutTerms,
 ) -> Result<(), CommandFailure> {
     let phone = parse_number_of_campaigns(context, phone, args.terms.region.as_deref(), terms.campaign()).await?;
-    let (mut removed, mut general, mut warnings) = (Vec::new(), None, Vec::new());
+    let (mut removed, mut warnings) = (Vec::new(), Vec::new());
+    let mut remaining = RemainingOptOuts::default();
     if context.has_ledger().await? {
         let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
         warnings = warn_about_campaign(context, ledger.as_ref(), terms.campaign()).await?;
         let listed = campaign_runs::list_opt_outs(ledger.as_ref(), phone, terms).await?;
-        general = find_general_opt_out(ledger.as_ref(), phone, terms).await?;
+        remaining = find_remaining_opt_outs(ledger.as_ref(), phone, terms).await?;
         if !args.yes && !listed.is_empty() {
             let what = format_count(listed.len() as u64, "opt-out");
             let title = format!("Remove {what} for +{phone}?");
@@ -398,8 +414,11 @@ async fn remove_number(
             for (index, entry) in listed.iter().enumerate() {
                 prompt.add_fact(if index == 0 { "opt-outs" } else { "" }, [describe_opt_out(entry).trim().into()]);
             }
-            prompt.add_note(match &general {
+            prompt.add_note(match &remaining.general {
                 Some(general) => describe_general_opt_out(general),
+                None if listed.iter().any(|entry| entry.scope == OptOutScope::All) => {
+                    "After the removal, this recipient can get marketing and service messages again.".to_owned()
+                }
                 None => "After the removal, this recipient can get marketing messages again.".to_owned(),
             });
             require_confirmation(
@@ -412,6 +431,7 @@ async fn remove_number(
         }
         removed = campaign_runs::remove_opt_outs(ledger.as_ref(), phone, terms).await?;
     }
+    let RemainingOptOuts { general, campaigns } = remaining;
     if context.output.json {
         let objects: Vec<_> = removed.iter().map(opt_out_json).collect();
         context.output.print_object(&json!({
@@ -424,7 +444,7 @@ async fn remove_number(
     for OptOut { scope, at, .. } in &removed {
         text += &match general {
             Some(_) => format!("removed the opt-out of +{phone} from {}", describe_scope(scope)),
-            None => format!("+{phone} can get {} again", describe_messages(scope)),
+            None => format!("+{phone} can get {} again", describe_allowed_messages(scope)),
         };
         text += &format!("; it had been on the list since {}\n", format_local_minute(*at));
     }
@@ -436,24 +456,35 @@ async fn remove_number(
         };
         text = format!("+{phone} {why}; nothing was changed\n");
     }
-    text += &general.as_ref().map(|general| format!("  {}\n", describe_general_opt_out(general))).unwrap_or_default();
+    if let Some(general) = &general {
+        text += &format!("  {}\n", describe_general_opt_out(general));
+    } else if !campaigns.is_empty() {
+        text += &format!("  The number is still opted out of {}.\n", join_names(campaigns.iter().map(String::as_str)));
+    }
     context.output.print_done(&text, exit::SUCCESS);
     Ok(())
 }
 
-/// Finds an opt-out from all campaigns that remains after the opt-outs with the given scope are removed. If several
-/// remain, this is the opt-out that covers the most messages.
-async fn find_general_opt_out(
+/// The opt-outs of a number that remain after those with the given scope are removed.
+#[derive(Default)]
+struct RemainingOptOuts {
+    /// The opt-out from all campaigns that covers the most messages.
+    general: Option<OptOut>,
+    /// The names of the campaigns that the number opted out of.
+    campaigns: Vec<String>,
+}
+
+async fn find_remaining_opt_outs(
     ledger: &dyn Ledger,
     phone: Phone,
     terms: &OptOutTerms,
-) -> Result<Option<OptOut>, CommandFailure> {
-    let Some(scope) = &terms.scope else { return Ok(None) };
-    let entries = campaign_runs::list_opt_outs(ledger, phone, &OptOutTerms::default()).await?;
-    let general = |entry: &OptOut| {
-        entry.scope != *scope && entry.scope.campaign().is_none() && entry.reach == OptOutReach::AllGateways
-    };
-    Ok(entries.into_iter().filter(general).max_by_key(|entry| entry.scope == OptOutScope::All))
+) -> Result<RemainingOptOuts, CommandFailure> {
+    let Some(scope) = &terms.scope else { return Ok(RemainingOptOuts::default()) };
+    let mut entries = campaign_runs::list_opt_outs(ledger, phone, &OptOutTerms::default()).await?;
+    entries.retain(|entry| entry.scope != *scope && entry.reach == OptOutReach::AllGateways);
+    let campaigns = entries.iter().filter_map(|entry| entry.scope.campaign()).map(str::to_owned).collect();
+    let general = entries.into_iter().filter(|entry| entry.scope.campaign().is_none());
+    Ok(RemainingOptOuts { general: general.max_by_key(|entry| entry.scope == OptOutScope::All), campaigns })
 }
 
 fn describe_general_opt_out(general: &OptOut) -> String {

@@ -44,6 +44,20 @@ fn number_is_removed_only_after_yes_is_typed() {
 }
 
 #[test]
+fn removal_names_the_campaigns_that_a_number_is_still_opted_out_of() {
+    let sale = campaign().write();
+    let number = format!("+{}", phone(2));
+    opt_out(&sale, 2, &[]);
+    opt_out(&sale, 2, &["--campaign", "autumn"]);
+    let removed = sale.campaign(&["suppress", "remove", &number, "--scope", "marketing", "--yes"]).exits(0);
+    removed.says("again; it had been on the list").says("The number is still opted out of `autumn`.");
+    opt_out(&sale, 3, &["--scope", "all"]);
+    let number = format!("+{}", phone(3));
+    let removed = sale.campaign(&["suppress", "remove", &number, "--yes"]).exits(0);
+    removed.says("can get marketing and service messages from any campaign again");
+}
+
+#[test]
 fn undoing_an_import_removes_only_what_it_added() {
     let sale = campaign().write();
     opt_out(&sale, 2, &[]);
