@@ -12,7 +12,7 @@ use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, SelectionNo
 use super::plan::check_profile;
 use super::ports::{Consent, ConsentInAdvance, confirm};
 use super::resume::{RunChanges, compare_inputs};
-use super::send::{refuse_expired, refuse_unsendable_run};
+use super::send::{refuse_expired, refuse_unsendable_start};
 use super::{
     CampaignList, CancelledRecipients, ChangedInputs, EarlierEdition, Error, Inputs, ListSurvey, Proposal, Round,
     RunEvent, ScheduleRefusal, SentRecipients, fetch_list, find_sent_recipients, list_campaign_runs, occurrence_key,
@@ -134,7 +134,7 @@ impl Session {
         let survey = survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await?;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
         if live {
-            refuse_unsendable_run(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
+            refuse_unsendable_start(inputs, &survey.survey, (self.adapters.clock)())?;
         }
         if self.launch.request.occurrence.is_none() {
             refuse_failed_tests(listed, &self.adapters.observer).await?;

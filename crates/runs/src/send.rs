@@ -21,7 +21,7 @@ use campaign_core::failpoint;
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::MessagePrices;
 use campaign_engine::check::{
-    CompiledCampaign, Recipe, RunStart, Survey, check_timing, check_until_over, missing_zone_column,
+    CompiledCampaign, Recipe, RunStart, Survey, check_beginning, check_timing, check_until_over, missing_zone_column,
 };
 use campaign_engine::delivery::{
     BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, RunOptOuts, SendContext, SendEnding, SendOptions,
@@ -410,7 +410,7 @@ impl Session {
         if is_over && ledger.load_excluded_rows(run.key).await?.sets().any(|(.., reason, _)| reason == EXPIRED) {
             ending.stopped = Some(Stop::new(
                 StopKind::DeadlineReached,
-                "the time in `delivery.until` has passed, so the remaining recipients were skipped",
+                "the remaining recipients were skipped, because they could not be sent to before `delivery.until`",
             ));
         }
         Ok(())
@@ -472,13 +472,22 @@ pub(super) fn refuse_expired(inputs: &Inputs, now: Timestamp) -> Result<(), Erro
 
 /// Refuses a run that can never send to these recipients and would only skip them.
 pub(super) fn refuse_unsendable_run(inputs: &Inputs, survey: &Survey, start: RunStart) -> Result<(), Error> {
-    if survey.count_planned() == 0 {
-        return Ok(());
-    }
-    let mut findings =
-        check_timing(&inputs.campaign, inputs.destination.profile(), Some((survey, survey.count_planned())), start);
+    let Some(list) = planned_list(survey) else { return Ok(()) };
+    let mut findings = check_timing(&inputs.campaign, inputs.destination.profile(), Some(list), start);
     findings.retain(Finding::is_error);
     if findings.is_empty() { Ok(()) } else { Err(Error::Findings(findings)) }
+}
+
+/// Refuses a run that begins now, cannot send to any of these recipients in time, and would only skip them.
+pub(super) fn refuse_unsendable_start(inputs: &Inputs, survey: &Survey, now: Timestamp) -> Result<(), Error> {
+    let Some(list) = planned_list(survey) else { return Ok(()) };
+    let finding = check_beginning(&inputs.campaign, inputs.destination.profile(), Some(list), now);
+    finding.map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
+}
+
+/// The survey with the number of planned rows, if there are any.
+fn planned_list(survey: &Survey) -> Option<(&Survey, u64)> {
+    Some((survey, survey.count_planned())).filter(|(_, planned)| *planned > 0)
 }
 
 /// The source of further passes over a run's list.

@@ -106,6 +106,18 @@ pub fn check_timing(
     }
 }
 
+/// An error about a run that begins now and can send no messages in time. `list` is as in [`check_timing`].
+pub fn check_beginning(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    list: Option<(&Survey, u64)>,
+    now: Timestamp,
+) -> Option<Finding> {
+    let timed = TimedCampaign::new(campaign, profile, list);
+    rules::check_until_over(campaign, now)
+        .or_else(|| rules::check_beginning(&timed, &timed.limits.calculate_outlook(now)))
+}
+
 fn check_run(timed: &TimedCampaign<'_>, now: Timestamp) -> Vec<Finding> {
     if let Some(over) = rules::check_until_over(timed.campaign, now) {
         return vec![over];

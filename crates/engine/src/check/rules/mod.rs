@@ -55,7 +55,8 @@ pub use recipients::{
 pub(super) use recipients::{check_duplicate_number, missing_consent_column};
 pub use schedule::NEVER_SENDS;
 pub(super) use schedule::{
-    check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences, schedule_over_finding,
+    check_beginning, check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences,
+    schedule_over_finding,
 };
 pub(super) use skipped_rows::{check_empty_selection, check_failing_texts, check_invalid_share, check_no_text_chosen};
 pub use skipped_rows::{check_invalid_rows, check_no_messages};

@@ -125,13 +125,16 @@ pub(in crate::check) fn check_past_run(timed: &TimedCampaign<'_>, date: &Occurre
     (!outlook.can_send()).then(|| date_finding(timed, date, &outlook))
 }
 
-/// An error for a run that begins now and cannot send any messages, unless a later start could help.
+/// An error for a run that can send no messages, unless a later start could help.
 pub(in crate::check) fn check_run(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
     let is_fixed = outlook.opens.is_none() || matches!(timed.limits.end, Some(RunDeadline::At(_)));
-    if outlook.can_send() || !is_fixed {
-        return None;
-    }
-    Some(never_sends_finding(timed, format!("no messages can be sent: {}", describe_obstacle(timed, outlook))))
+    check_beginning(timed, outlook).filter(|_| is_fixed)
+}
+
+/// An error for a run that begins now and can send no messages.
+pub(in crate::check) fn check_beginning(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
+    let message = || format!("no messages can be sent: {}", describe_obstacle(timed, outlook));
+    (!outlook.can_send()).then(|| never_sends_finding(timed, message()))
 }
 
 fn date_finding(timed: &TimedCampaign<'_>, date: &Occurrence, outlook: &Outlook) -> Finding {
@@ -152,16 +155,20 @@ const SCHEDULE_OVER_HELP: &str = "set a future date, and check it with `campaign
 
 /// A warning about a schedule without future dates.
 pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Finding {
-    let once = timed.campaign.schedule.as_ref().and_then(|schedule| schedule.timing.single_time());
-    let (message, place) = match once {
-        Some(once) => {
+    let schedule = timed.campaign.schedule.as_ref();
+    let (once, ends) = (schedule.and_then(|schedule| schedule.timing.single_time()), schedule.and_then(|of| of.ends));
+    let (message, place) = match (once, ends) {
+        (Some(once), Some(ends)) if once.date() > ends => {
+            (format!("`ends` is before `at`: {ends}"), find_key_place(timed, &["schedule.ends"]))
+        }
+        (Some(once), _) => {
             let message = format!("`at` has passed: {}", once.strftime("%a %Y-%m-%d %H:%M"));
             (message, find_times_place(timed))
         }
-        None => (
-            "`ends` has passed: the schedule has no future dates".to_owned(),
-            find_key_place(timed, &["schedule.ends"]),
-        ),
+        (None, ends) => {
+            let ends = ends.map(|ends| format!(": `ends` is {ends}")).unwrap_or_default();
+            (format!("the schedule has no future dates{ends}"), find_key_place(timed, &["schedule.ends"]))
+        }
     };
     Finding::new(&SCHEDULE_OVER, message).help(SCHEDULE_OVER_HELP).at(place)
 }
