@@ -54,6 +54,16 @@ fn check_at_night_gives_a_note_that_strict_ignores() {
 }
 
 #[test]
+fn check_reports_messages_that_a_daily_limit_delays_until_midnight() {
+    let (sale, clock) = (live(), Clock::new());
+    sale.replace("sale.yaml", "delivery:\n", "timezone: Europe/Kyiv\ndelivery:\n  per_day: 2\n");
+    let (_, message) = night_finding(&sale, &clock, DAY).expect("a finding");
+    assert!(message.contains("3 recipients") && message.contains("at 00:00"), "{message}");
+    sale.replace("sale.yaml", "per_day: 2", "per_day: 3");
+    assert_eq!(night_finding(&sale, &clock, DAY), None);
+}
+
+#[test]
 fn prompt_at_night_shows_a_warning() {
     let (sale, clock) = (live(), Clock::new());
     let at = |moment: &str| clock.set_to(moment.parse().expect("a moment"));

@@ -173,11 +173,15 @@ fn until_near_finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) 
     let (unsent, ends) = (outlook.unsent, outlook.ends.filter(|_| outlook.unsent > 0)?);
     let time = ends.to_zoned(timed.campaign.home_zone()).strftime("%Y-%m-%d %H:%M");
     let leaving = messages.saturating_sub(unsent);
-    let message = format!(
-        "about {leaving} of {}{date} can be sent before {time}; {} skipped",
-        format_count(messages, "message"),
-        choose_plural(unsent, "the other one is", &format!("the other {unsent} are"))
-    );
+    let all = format_count(messages, "message");
+    let message = match leaving {
+        0 => format!("none of the {all}{date} can be sent before {time}; all are skipped"),
+        leaving => format!(
+            "about {} of {all}{date} can be sent before {time}; {} skipped",
+            format_thousands(leaving),
+            choose_plural(unsent, "the other one is", &format!("the other {} are", format_thousands(unsent)))
+        ),
+    };
     Some(Finding::new(&UNTIL_NEAR, message).at(find_key_place(timed, &["delivery.until"])))
 }
 
@@ -370,10 +374,20 @@ pub fn check_night(
     let per_second = campaign.effective_rate(Some(profile)).and_then(|rate| rate.per_second());
     let lasts = per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows.len() as f64 / rate));
     let zones = group_by_zone(campaign, survey, rows);
+    // The messages of later days leave from midnight on.
+    let is_split = campaign.per_day.as_ref().is_some_and(|per_day| per_day.count_days(rows.len()) > 1);
+    let find_night = |begins: Timestamp| {
+        let night = find_night_recipients(&zones, begins, lasts);
+        let midnight = begins.to_zoned(campaign.home_zone()).tomorrow().and_then(|day| day.start_of_day());
+        match midnight.ok().filter(|_| is_split && night.is_empty()) {
+            Some(midnight) => find_night_recipients(&zones, midnight.timestamp(), Duration::ZERO),
+            None => night,
+        }
+    };
     let (night, when, more) = match (start, &campaign.schedule) {
         (RunStart::Scheduled(now), Some(schedule)) => {
             let dates = schedule.occurrences_after(now).take(MAX_DATES);
-            let mut nights = dates.map(|date| (find_night_recipients(&zones, date.at, lasts), date.at));
+            let mut nights = dates.map(|date| (find_night(date.at), date.at));
             let (night, at) = nights.find(|(night, _)| !night.is_empty())?;
             let others = nights.filter(|(night, _)| !night.is_empty()).count();
             let at = at.to_zoned(campaign.home_zone()).strftime("%a %Y-%m-%d %H:%M").to_string();
@@ -387,7 +401,8 @@ pub fn check_night(
         // A gateway on this machine has no real recipients.
         (RunStart::At(_) | RunStart::Scheduled(_), _) if profile.is_loopback() => return None,
         (RunStart::At(now) | RunStart::Scheduled(now), _) => {
-            (find_night_recipients(&zones, now, lasts), "messages sent now".to_owned(), String::new())
+            let when = if is_split { "the messages of a run that begins now" } else { "messages sent now" };
+            (find_night(now), when.to_owned(), String::new())
         }
     };
     let number = Some(night.iter().map(|zone| zone.recipients).sum()).filter(|number| *number > 0)?;
