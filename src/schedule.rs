@@ -19,6 +19,7 @@ use super::{consent, exit};
 use campaign_core::calendar::{InvertedZone, Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Severity, escape_to_one_line, findings_json};
 use campaign_engine::report::format_counts_with_partial;
+use campaign_ledger::{Ledger, RunFilter};
 use campaign_manifest::{CampaignDay, load_campaign};
 use campaign_net::metrics::{Metrics, OccurrenceResult};
 use campaign_runs::{
@@ -73,7 +74,8 @@ fn explain_missing_gateway(error: Error) -> CommandFailure {
 }
 
 async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<u8, CommandFailure> {
-    let adapters = context.adapters(context.open_ledger(LedgerPurpose::Sending).await?)?;
+    let ledger = context.open_ledger(LedgerPurpose::Sending).await?;
+    let adapters = context.adapters(Arc::clone(&ledger))?;
     let activation = ScheduleActivation::review(&adapters, &args.file).await.map_err(explain_missing_gateway)?;
     let (findings, repeats_itself) = (activation.findings.clone(), activation.repeats_itself);
     if !context.output.json {
@@ -99,7 +101,8 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
         return Ok(exit::SUCCESS);
     }
     let is_active = if was_active { " is active again" } else { " is active" };
-    let mut text = StyledText::from(StyledLine::new([good("✓ "), strong(schedule.name), is_active.into()]));
+    let name = schedule.name;
+    let mut text = StyledText::from(StyledLine::new([good("✓ "), strong(name.as_str()), is_active.into()]));
     for (index, next) in next.iter().enumerate() {
         let label = if index == 0 { "next runs" } else { "" };
         text.add_line(2, [dim(format!("{label:<11}")), format_occurrence(next).into()]);
@@ -110,6 +113,7 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
     if repeats_itself {
         text.add_line(2, [caution("warning:"), format!(" {SAME_MESSAGE_NOTE}").into()]);
     }
+    text.extend(describe_unfinished_runs(&context.output, ledger.as_ref(), &name).await?);
     text.add_line(2, ["The schedule sends messages while `campaign serve` is running.".into()]);
     text.push(StyledLine::next_step(context.output.command("serve")));
     context.output.print_done(text, exit::SUCCESS);
@@ -183,9 +187,11 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
         let unknown = ScheduleRefusal::Unknown { name: name.to_owned(), near: None, any: false };
         return Err(Error::Schedule(unknown).into());
     };
-    apply_schedule_order(context.open_ledger(LedgerPurpose::SharedRecords).await?.as_ref(), name, order).await?;
+    let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
+    apply_schedule_order(ledger.as_ref(), name, order).await?;
+    let unfinished = describe_unfinished_runs(&context.output, ledger.as_ref(), name).await?;
     let (state, words) = match order {
-        ScheduleOrder::Pause => ("paused", "is paused and sends nothing until it is resumed"),
+        ScheduleOrder::Pause => ("paused", "is paused; no run starts until it is resumed"),
         ScheduleOrder::Resume { .. } => {
             ("armed", "is active again, starting with its next run; missed runs are not sent")
         }
@@ -196,10 +202,27 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
     } else {
         let list = context.output.command("schedule list");
         let mut text = StyledText::from(StyledLine::success([strong(name), plain(format!(" {words}"))]));
+        text.extend(unfinished);
         text.push(StyledLine::next_step(list));
         context.output.print_done(text, exit::SUCCESS);
     }
     Ok(exit::SUCCESS)
+}
+
+/// Describes the unfinished runs of a campaign, which a change of its schedule does not stop.
+async fn describe_unfinished_runs(
+    output: &Output,
+    ledger: &dyn Ledger,
+    campaign: &str,
+) -> Result<StyledText, CommandFailure> {
+    let filter = RunFilter { open: true, live: true, ..RunFilter::for_campaign(campaign) };
+    let mut text = StyledText::new();
+    for run in ledger.list_runs(filter).await? {
+        let stop = output.command(format!("stop {}", run.name()));
+        let words = format!("{} is unfinished and can still send; to stop it: {stop}", run.name());
+        text.add_line(2, [caution(words)]);
+    }
+    Ok(text)
 }
 
 fn resume_order() -> ScheduleOrder {
