@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use campaign_core::finding::{KEPT_BLANK, PROSE_WIDTH, escape_to_one_line, is_kept_whole};
+use campaign_core::finding::{KEPT_BLANK, PROSE_WIDTH, escape_to_one_line, is_kept_whole, keep_digit_groups};
 
 /// The additional indent of the rest of a wrapped line.
 const HANGING_INDENT: usize = 2;
@@ -285,7 +285,7 @@ impl StyledLine {
                     .word_separator(WordSeparator::AsciiSpace)
                     .word_splitter(WordSplitter::NoHyphenation)
                     .wrap_algorithm(WrapAlgorithm::FirstFit);
-                textwrap::fill(&text, options).replace(KEPT_BLANK, " ")
+                textwrap::fill(&keep_digit_groups(&text), options).replace(KEPT_BLANK, " ")
             }
             None => {
                 let text: String = self.spans.iter().map(|span| span.render(color)).collect();
@@ -580,6 +580,15 @@ mod tests {
             prop_assert!(text.lines().all(|line| textwrap::core::display_width(line) <= columns.min(PROSE_WIDTH)), "{}", text);
             let bare = console::strip_ansi_codes(&text).into_owned();
             prop_assert_eq!(bare.split_whitespace().collect::<Vec<_>>(), words);
+        }
+    }
+
+    #[test]
+    fn number_is_not_wrapped_between_its_digits() {
+        let line = StyledLine::from_prose("the gateway has 526 of 1 000 messages, and 12 345 678 parts");
+        for columns in 20..60 {
+            let text = line.render(Some(columns), false);
+            assert!(text.contains("1 000") && text.contains("12 345 678"), "{text}");
         }
     }
 

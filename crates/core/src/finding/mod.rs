@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub use fix::{Fix, FixEdit, apply_fixes};
 pub use render::{
-    KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, render_findings, render_findings_in_columns,
-    render_github_commands, render_sarif, severity_word,
+    KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, keep_digit_groups, render_findings,
+    render_findings_in_columns, render_github_commands, render_sarif, severity_word,
 };
 #[cfg(test)]
 pub(crate) use tests::RULE_TEXT;

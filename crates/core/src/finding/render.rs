@@ -90,6 +90,19 @@ pub fn is_kept_whole(quoted: &str) -> bool {
     quoted.starts_with("campaign ") || quoted.chars().count() <= MAX_UNBROKEN_QUOTE
 }
 
+/// Replaces the spaces between groups of digits, so that a number is not wrapped.
+pub fn keep_digit_groups(text: &str) -> String {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    let is_within_number = |at: usize| {
+        is_digit(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            && (1..=3).all(|after| is_digit(bytes.get(at + after)))
+            && !is_digit(bytes.get(at + 4))
+    };
+    let keep = |(at, c): (usize, char)| if c == ' ' && is_within_number(at) { KEPT_BLANK } else { c };
+    text.char_indices().map(keep).collect()
+}
+
 /// Wraps a text to fit beside a label of this width.
 fn wrap_text(text: &str, label: usize, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
@@ -105,7 +118,7 @@ fn wrap_text(text: &str, label: usize, columns: Option<usize>) -> String {
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::fill(&kept, options).replace(KEPT_BLANK, " ")
+    textwrap::fill(&keep_digit_groups(&kept), options).replace(KEPT_BLANK, " ")
 }
 
 fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>) -> String {
