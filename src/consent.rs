@@ -23,7 +23,7 @@ use campaign_engine::report::{
     describe_sms_size, format_count, format_counts, format_duration, format_local_minute, format_thousands,
 };
 use campaign_gateway::{Balance, BoxFuture, CreateTemplate, DeleteTemplate, TemplateChannel};
-use campaign_ledger::RowState;
+use campaign_ledger::{COUNTRY, RowState};
 use campaign_manifest::{Campaign, InDoubtPolicy, NOTIFY_COMMAND, Profile, Rate, RecipientSource, Resource};
 use campaign_runs::{
     Consent, ConsentRefusal, Inputs, ListSurvey, PlanOptions, PlanReview, Proposal, Sample, ScheduleActivation,
@@ -311,9 +311,10 @@ impl SendingFacts<'_> {
         let skipped = survey.left_out.sets().filter(|(state, _, rows)| *state == RowState::Skipped && !rows.is_empty());
         let mut reasons: Vec<(u64, &str)> = skipped.map(|(_, reason, rows)| (rows.len(), reason)).collect();
         reasons.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
+        let describe = |reason| if reason == COUNTRY { "in other countries" } else { reason };
         let (listed, others) = reasons.split_at(reasons.len().min(MAX_SKIP_REASONS));
         let mut listed: Vec<String> =
-            listed.iter().map(|(rows, reason)| format!("{} {reason}", format_thousands(*rows))).collect();
+            listed.iter().map(|(rows, reason)| format!("{} {}", format_thousands(*rows), describe(reason))).collect();
         if !others.is_empty() {
             listed.push(format!("{} for other reasons", format_thousands(others.iter().map(|(rows, _)| rows).sum())));
         }

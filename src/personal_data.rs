@@ -126,7 +126,8 @@ fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     let state = RowState::from_name(cell("state")).map(status::state_span);
     let channel = match cell("delivered_by") {
         "" => cell("operation").to_owned(),
-        channel => format!("{} by {channel}", cell("operation")),
+        channel if channel == cell("operation") => channel.to_owned(),
+        channel => format!("{}, delivered by {channel}", cell("operation")),
     };
     let mut parts = vec![
         vec![strong(cell("run")), plain(format!(" row {}", row["row"]))],

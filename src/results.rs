@@ -313,8 +313,8 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
     text.extend(TerminalTable::new(header, rows));
     match holdout {
         None => text.push(StyledLine::from_prose(
-            "there was no holdout group, so the effect of the messages cannot be measured; to add one, set `holdout: \
-             10%`",
+            "no recipient was in a holdout group, so the effect of the messages cannot be measured; to have one, set \
+             `holdout: 10%` and send to a larger list",
         )),
         Some(holdout) => sent.for_each(|(name, arm)| text.push(verdict_line(name, arm, holdout))),
     }

@@ -124,7 +124,8 @@ fn print_assumptions(context: &Context) {
     let mut text = StyledText::new();
     for Assumption { what, choice, reason, change, .. } in rows {
         text.add_line(0, [strong(*what)]);
-        for (label, words) in [("the sandbox", choice), ("because", reason), ("in a scenario", change)] {
+        let details = [("the sandbox", choice), ("because", reason), ("in a scenario", change)];
+        for (label, words) in details.into_iter().filter(|(_, words)| !words.is_empty()) {
             text.push(StyledLine::new([dim(format!("{label}: ")), plain(*words)]).with_indent(2));
         }
     }

@@ -68,7 +68,10 @@ pub(crate) struct LinkArgs {
     /// The person's name, which is recorded with each of their decisions
     #[arg(long = "for", value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
-    /// Allow stopping and retrying runs, resolving rows in doubt, and changing opt-outs [default: view only]
+    /// Allow decisions on the dashboard [default: view only]
+    ///
+    /// With this link, a person can stop and retry runs, resolve rows in doubt, change opt-outs, pause schedules, send test
+    /// messages, and see and download phone numbers.
     #[arg(long)]
     pub(crate) decide: bool,
 }
@@ -97,7 +100,7 @@ pub(crate) enum ScheduleCommand {
     ///
     /// From then on, `campaign serve` runs the campaign without asking, whenever it is due.
     Add(ScheduleAddArgs),
-    /// List the active schedules and their next runs
+    /// List schedules and their next runs
     List,
     /// Show when a campaign's schedule fires next
     Next(NextArgs),

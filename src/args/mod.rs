@@ -125,7 +125,7 @@ pub(super) struct GlobalOptions {
         hide_env_values = true
     )]
     pub(super) gateways: Option<PathBuf>,
-    /// Print one JSON object for scripts instead of text
+    /// Print JSON for scripts instead of text
     #[arg(long, global = true, help_heading = GLOBAL_HEADING)]
     pub(super) json: bool,
     /// Suppress normal output; errors are still printed
@@ -277,7 +277,8 @@ pub(super) enum Command {
     /// Check this machine, the ledger and the gateways
     ///
     /// Checks the state folder, disk space, ledger, clock, time zone and file permissions, and whether each gateway can be
-    /// reached, accepts its key and can reach your webhook address. Sends no messages, and changes no ledger tables.
+    /// reached and accepts its key. Also checks whether this machine can reach your webhook address. Sends no messages, and
+    /// changes no ledger tables.
     Doctor(DoctorArgs),
     /// Start an emulated gateway to rehearse against
     Sandbox(SandboxArgs),

@@ -158,6 +158,8 @@ pub(crate) struct TermsArgs {
     #[arg(long, value_enum, conflicts_with = "campaign")]
     pub(crate) scope: Option<ScopeName>,
     /// Limit the opt-out to marketing messages from this campaign [default: all campaigns]
+    ///
+    /// With `remove`, only opt-outs from this campaign are removed.
     #[arg(long, value_name = "NAME")]
     pub(crate) campaign: Option<String>,
     /// Record this reason

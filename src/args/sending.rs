@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     /// Send through this gateway instead of the campaign's own
     #[arg(long, value_name = "NAME")]
     pub(crate) gateway: Option<String>,
-    /// Send a scheduled campaign now
+    /// Send a scheduled campaign now, in addition to its scheduled runs
     #[arg(long, conflicts_with = "when_due")]
     pub(crate) now: bool,
     /// Wait until a scheduled campaign is due, then send it
@@ -59,7 +59,10 @@ pub(crate) struct RunArgs {
     /// Continue even if many messages are rejected
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// After sending, ask the gateway just once about rows in doubt, then exit
+    /// Do not wait for a sending window or the next day
+    ///
+    /// If the window is closed, the command stops with exit code 5. After sending, it asks the gateway just once about rows
+    /// in doubt.
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Share the run with other processes that run `campaign worker`
@@ -114,7 +117,7 @@ pub(crate) struct RunArgs {
         "limit", "rows", "again", "keep_going", "real_time", "scenario",
     ], help_heading = REHEARSAL)]
     pub(crate) dry_run: bool,
-    /// Rehearse at the rate of a live run
+    /// Rehearse at the rate of a live run, and wait for its sending windows and daily limits
     #[arg(long, help_heading = REHEARSAL)]
     pub(crate) real_time: bool,
     /// Rehearse with the prices, delays and faults in this scenario
@@ -291,7 +294,10 @@ pub(crate) struct RetryArgs {
     /// Continue even if many messages are rejected
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// After sending, ask the gateway just once about rows in doubt, then exit
+    /// Do not wait for a sending window or the next day
+    ///
+    /// If the window is closed, the command stops with exit code 5. After sending, it asks the gateway just once about rows
+    /// in doubt.
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Choose how progress is shown on standard error

@@ -286,7 +286,7 @@ fn report_profile(
         let senders = senders.map(|senders| senders.iter().map(|sender| &sender.name).collect::<Vec<_>>());
         return output.print_object(&json!({
             "gateway": name, "file": place, "asked": account.is_some(), "senders": senders,
-            "balance": balance.map(|balance| balance.amount.to_string()),
+            "balance": balance.map(|balance| balance.amount),
             "currency": balance.map(|balance| &balance.currency), "next": next, "exit": exit::SUCCESS,
         }));
     }

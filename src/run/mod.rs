@@ -18,6 +18,7 @@ use super::exit::{CommandFailure, REJECTIONS, SUCCESS};
 use super::state_folder::LedgerPurpose;
 use super::{consent, sandbox, schedule, suggested};
 use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_core::finding::Finding;
 use campaign_engine::check::{RunStart, Survey};
 use campaign_engine::delivery::{Interrupt, SingleKind};
 use campaign_engine::report::{describe_cost, format_duration, format_thousands};
@@ -301,8 +302,13 @@ async fn rehearse_without_sending(
     let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
     let exit = if survey.count_by_state().get(RowState::Invalid) > 0 { REJECTIONS } else { SUCCESS };
     let rows = survey.planned_rows();
+    let findings = dry.survey.warnings(&inputs, RunStart::At(Timestamp::now()));
+    // A rehearsal ignores windows and deadlines.
+    if inputs.destination.is_live() && findings.iter().any(Finding::is_error) {
+        return Err(Error::Findings(findings).into());
+    }
     if !context.output.json {
-        context.output.print_findings(&dry.survey.warnings(&inputs, RunStart::At(Timestamp::now())));
+        context.output.print_findings(&findings);
     }
     let mut notes = vec!["A dry run sends no messages.".to_owned()];
     notes.extend(describe_left_out(&survey.left_out));

@@ -340,7 +340,7 @@ impl RowFormatter {
         };
         let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);
         let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
-        let decided = amendment.filter(|_| left_out.is_none() && !lacks_fallback);
+        let decided = amendment.filter(|_| state != RowState::Skipped && !lacks_fallback);
         let (parts, gateway_status) = match (outcome, last_event) {
             (_, Some((_, RowChange::Found { status, .. }))) => (None, status.as_str()),
             (Some(OperationOutcome::Accepted { parts, .. }), _) => (*parts, ""),

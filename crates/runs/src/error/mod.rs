@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use super::{BackupRefusal, ConsentRefusal, PolicyRefusal, ProposalKind, WeakerRule};
 use campaign_core::domain::{LOOPBACK, Row, format_count};
-use campaign_core::finding::{Finding, join_alternatives};
+use campaign_core::finding::{Finding, join_names};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{LossSign, ResultsError, format_local_minute, format_local_second};
 use campaign_gateway::{FailureCause, InquiryFailure, JsonApiError, TemplateChannel};
@@ -462,9 +462,9 @@ fn describe_unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> St
     }
 }
 
-/// Joins names as alternatives in a sentence.
+/// Joins names in a sentence.
 fn list_names(names: &[String]) -> String {
-    join_alternatives(names.iter().map(String::as_str))
+    join_names(names.iter().map(String::as_str))
 }
 
 /// Describes a campaign that another process holds. For lookups and verification calls, the wording is different,

@@ -8,7 +8,7 @@ use crate::check::{DistinctValues, MIGHT_BE_SENT, OptedOutCells, Survey};
 use campaign_content::audience::ListHeader;
 use campaign_core::define_rules;
 use campaign_core::domain::variable::is_variable;
-use campaign_core::domain::{NamedTemplate, Phone, Row};
+use campaign_core::domain::{NamedTemplate, Phone, Row, format_count, format_thousands};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 use campaign_ledger::RowState;
 use campaign_manifest::{Campaign, CampaignBrief, DuplicatePolicy, Profile};
@@ -255,10 +255,10 @@ pub fn check_limits(
     let limits = &campaign.limits;
     let at = |finding: Finding, key| finding.at(campaign.places.locate_key(key));
     let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
-        let people = rows.len();
-        let message = format!(
-            "{people} recipients would get a message, but `limits.recipients` is {limit}: the run stops at the limit"
-        );
+        let people = format_count(rows.len(), "recipient");
+        let limit = format_thousands(limit);
+        let message =
+            format!("{people} would get a message, but `limits.recipients` is {limit}: the run stops at the limit");
         at(Finding::new(&OVER_LIMITS, message), "limits.recipients")
     });
     let cost = profile.and_then(|profile| {
