@@ -1,13 +1,15 @@
 //! The schedule daemon: rounds over all active schedules, which start each due occurrence exactly once.
 //!
 //! - `due`: which occurrences are due or missed, as pure functions;
-//! - `firing`: starting, skipping and resuming occurrences.
+//! - `firing`: starting, skipping and resuming occurrences;
+//! - `locked`: waiting while another process has the campaign.
 //!
 //! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
 //! [`campaign_runs`]. It reports [`ScheduleEvent`]s, and must not print anything or handle signals.
 
 mod due;
 mod firing;
+mod locked;
 #[cfg(test)]
 mod tests;
 
@@ -107,7 +109,7 @@ pub enum ScheduleEvent {
 /// Why an occurrence was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its time passed while no daemon was running.
+    /// Its time passed while no daemon was running, or while another process had the campaign without sending it.
     Missed,
     /// The previous occurrence or another run of the campaign was still being sent.
     Busy,
