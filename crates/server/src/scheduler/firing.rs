@@ -51,6 +51,9 @@ impl DaemonState {
         };
         // The schedule was activated again or resumed, or the clock was set back. The ledger shows which occurrences
         // have started.
+        if memory.since != active.since {
+            self.skip_withdrawn(&mut memory, &active).await?;
+        }
         if memory.since != active.since || now < self.last_round {
             (memory.handled, memory.since) = (read_handled_until(ledger.as_ref(), &active, now).await?, active.since);
             memory.checked_at = None;
@@ -76,7 +79,7 @@ impl DaemonState {
         now: Timestamp,
     ) -> Result<Duration, LedgerError> {
         if active.paused {
-            (memory.waiting, memory.unapproved, memory.locked) = (None, None, None);
+            self.skip_withdrawn(memory, active).await?;
             return Ok(self.daemon.refresh);
         }
         if self.needs_check(memory, now) {
@@ -159,14 +162,27 @@ impl DaemonState {
         }
     }
 
-    /// Resumes a run that an earlier daemon did not finish. A stopped run stays stopped.
+    /// Skips the occurrences that wait to be started, because the schedule was paused or activated again.
+    async fn skip_withdrawn(&self, memory: &mut ScheduleMemory, active: &ActiveSchedule) -> Result<(), LedgerError> {
+        let waiting = memory.waiting.take().map(|waiting| waiting.occurrence);
+        let unapproved = memory.unapproved.take().map(|unapproved| unapproved.occurrence);
+        let locked = memory.locked.take().map(|locked| locked.occurrence);
+        for occurrence in [waiting, unapproved, locked].into_iter().flatten() {
+            self.skip_occurrence(active, &occurrence, 0, SkipReason::Withdrawn).await?;
+        }
+        Ok(())
+    }
+
+    /// Resumes a run that an earlier daemon did not finish. A run that was stopped, or that began before the schedule was
+    /// last activated or resumed, is not continued.
     async fn resume_interrupted_run(
         &mut self,
         memory: &mut ScheduleMemory,
         active: &ActiveSchedule,
         now: Timestamp,
     ) -> Result<(), LedgerError> {
-        let Some((record, run)) = find_last_fired(self.ledger().as_ref(), active, now).await? else { return Ok(()) };
+        let last = find_last_fired(self.ledger().as_ref(), active, now).await?;
+        let Some((record, run)) = last.filter(|(record, _)| record.at >= active.since) else { return Ok(()) };
         let should_resume = match self.ledger().list_runs(RunFilter::with_key(run)).await?.pop() {
             // The run was never opened, so no messages were sent. It starts again unless it is too late.
             None => match &memory.schedule {

@@ -119,6 +119,8 @@ pub enum SkipReason {
     Overtaken,
     /// The occurrence was not approved within a day, or before the next occurrence.
     Unapproved,
+    /// The schedule was paused or activated again while the occurrence waited.
+    Withdrawn,
     /// The campaign, the gateway or the account changed after the activation. The findings are about the campaign file,
     /// if it cannot be read or has errors.
     Changed(ScheduleChange, Vec<BriefFinding>),
@@ -139,6 +141,7 @@ impl SkipReason {
             Self::NoList(list) => &format!("the list did not arrive in time: {}", list.display()),
             Self::Overtaken => "the next run became due while this run was waiting for its list",
             Self::Unapproved => "the run was not approved in time",
+            Self::Withdrawn => "the schedule was paused or activated again while this run was waiting",
             Self::Changed(_, findings) => {
                 return SkipRecord {
                     why: "the campaign has changed since its schedule was activated".to_owned(),
