@@ -336,6 +336,7 @@ fn count_event(event: &ScheduleEvent, metrics: &Metrics) {
                 SkipReason::Changed(..) => OccurrenceResult::Changed,
                 SkipReason::NoList(_)
                 | SkipReason::Unapproved
+                | SkipReason::Withdrawn
                 | SkipReason::NobodyLeft
                 | SkipReason::Damaged(_)
                 | SkipReason::Refused(_) => OccurrenceResult::Refused,

@@ -55,6 +55,15 @@ pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }
 
+/// The latest time at which an occurrence may start: until the grace period since it was due or its list arrived ends,
+/// or the maximum delay is reached.
+pub(super) fn start_deadline(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>) -> Timestamp {
+    let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
+    let since = arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at));
+    let after = |time: Timestamp, delay| time.checked_add(delay).unwrap_or(Timestamp::MAX);
+    after(since, schedule.grace).min(after(occurrence.at, schedule.max_delay()))
+}
+
 /// The daemon's memory of one schedule. Everything that must survive a restart is in the ledger.
 #[derive(Debug)]
 pub(super) struct ScheduleMemory {
@@ -78,6 +87,18 @@ pub(super) struct ScheduleMemory {
     pub(super) waiting: Option<AwaitingList>,
     /// The occurrence that waits for an approval.
     pub(super) unapproved: Option<AwaitingApproval>,
+    /// The occurrence that waits until no other process has the campaign.
+    pub(super) locked: Option<AwaitingLock>,
+}
+
+/// An occurrence that waits for the campaign lock.
+#[derive(Debug)]
+pub(super) struct AwaitingLock {
+    pub(super) occurrence: Occurrence,
+    /// The deadline.
+    pub(super) until: Timestamp,
+    /// The time of the last attempt.
+    pub(super) tried_at: Timestamp,
 }
 
 /// An occurrence that waits for an approval.
@@ -120,6 +141,7 @@ impl ScheduleMemory {
             running: None,
             waiting: None,
             unapproved: None,
+            locked: None,
         })
     }
 
@@ -127,7 +149,8 @@ impl ScheduleMemory {
     pub(super) fn is_in_progress(&self, occurrence: &Occurrence) -> bool {
         let waiting = self.waiting.as_ref().map(|waiting| &waiting.occurrence);
         let unapproved = self.unapproved.as_ref().map(|unapproved| &unapproved.occurrence);
-        [self.running.as_ref(), waiting, unapproved].into_iter().flatten().any(|own| own == occurrence)
+        let locked = self.locked.as_ref().map(|locked| &locked.occurrence);
+        [self.running.as_ref(), waiting, unapproved, locked].into_iter().flatten().any(|own| own == occurrence)
     }
 
     /// Forgets waiting occurrences that are in the future again after the clock was set back. These occurrences become
@@ -135,6 +158,7 @@ impl ScheduleMemory {
     pub(super) fn handle_clock_set_back(&mut self, now: Timestamp) {
         self.waiting.take_if(|waiting| waiting.occurrence.at > now);
         self.unapproved.take_if(|unapproved| unapproved.occurrence.at > now);
+        self.locked.take_if(|locked| locked.occurrence.at > now);
     }
 }
 

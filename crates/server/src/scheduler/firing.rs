@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::due::{
     AwaitingApproval, AwaitingList, FileStat, ListWatch, ScheduleMemory, find_due, lateness, read_handled_until,
+    start_deadline,
 };
 use super::{DaemonState, ScheduleEvent, SkipReason, StartResult, notify_about};
 use campaign_core::calendar::{Occurrence, Schedule};
@@ -14,8 +15,8 @@ use campaign_core::domain::NotificationEvent;
 use campaign_core::finding::BriefFinding;
 use campaign_engine::report::format_local_minute;
 use campaign_ledger::{
-    ActiveSchedule, Ledger, LedgerError, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId, RunProgress,
-    ScheduleUpdate, ScheduledOccurrence, SkipCondition, StopKind,
+    ActiveSchedule, Ledger, LedgerError, OccurrenceFilter, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId,
+    RunProgress, ScheduleUpdate, ScheduledOccurrence, SkipCondition, StopKind, find_occurrence,
 };
 use campaign_runs::{
     EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, check_schedule,
@@ -23,8 +24,8 @@ use campaign_runs::{
     occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
 };
 
-/// The interval at which an awaited list is looked for.
-const LIST_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The interval at which an awaited list, approval or campaign lock is looked for.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of records that are searched for the last run. Few schedules skip more occurrences between two runs.
 const MAX_RECORDS_BACK: u32 = 50;
 
@@ -50,6 +51,9 @@ impl DaemonState {
         };
         // The schedule was activated again or resumed, or the clock was set back. The ledger shows which occurrences
         // have started.
+        if memory.since != active.since {
+            self.skip_withdrawn(&mut memory, &active).await?;
+        }
         if memory.since != active.since || now < self.last_round {
             (memory.handled, memory.since) = (read_handled_until(ledger.as_ref(), &active, now).await?, active.since);
             memory.checked_at = None;
@@ -75,7 +79,7 @@ impl DaemonState {
         now: Timestamp,
     ) -> Result<Duration, LedgerError> {
         if active.paused {
-            (memory.waiting, memory.unapproved) = (None, None);
+            self.skip_withdrawn(memory, active).await?;
             return Ok(self.daemon.refresh);
         }
         if self.needs_check(memory, now) {
@@ -103,9 +107,11 @@ impl DaemonState {
         if let Some(occurrence) = due.begins {
             self.begin_occurrence(memory, active, &schedule, occurrence, now).await?;
         }
-        let waits = self.poll_list(memory, active, now).await? | self.poll_approval(memory, active, now).await?;
+        let waits = self.poll_list(memory, active, now).await?
+            | self.poll_approval(memory, active, now).await?
+            | self.poll_lock(memory, active, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
-        Ok(if waits { next.min(LIST_CHECK_INTERVAL) } else { next })
+        Ok(if waits { next.min(CHECK_INTERVAL) } else { next })
     }
 
     /// Whether the schedule must be checked for changes: regularly, and before each occurrence.
@@ -156,14 +162,27 @@ impl DaemonState {
         }
     }
 
-    /// Resumes a run that an earlier daemon did not finish. A stopped run stays stopped.
+    /// Skips the occurrences that wait to be started, because the schedule was paused or activated again.
+    async fn skip_withdrawn(&self, memory: &mut ScheduleMemory, active: &ActiveSchedule) -> Result<(), LedgerError> {
+        let waiting = memory.waiting.take().map(|waiting| waiting.occurrence);
+        let unapproved = memory.unapproved.take().map(|unapproved| unapproved.occurrence);
+        let locked = memory.locked.take().map(|locked| locked.occurrence);
+        for occurrence in [waiting, unapproved, locked].into_iter().flatten() {
+            self.skip_occurrence(active, &occurrence, 0, SkipReason::Withdrawn).await?;
+        }
+        Ok(())
+    }
+
+    /// Resumes a run that an earlier daemon did not finish. A run that was stopped, or that began before the schedule was
+    /// last activated or resumed, is not continued.
     async fn resume_interrupted_run(
         &mut self,
         memory: &mut ScheduleMemory,
         active: &ActiveSchedule,
         now: Timestamp,
     ) -> Result<(), LedgerError> {
-        let Some((record, run)) = find_last_fired(self.ledger().as_ref(), active, now).await? else { return Ok(()) };
+        let last = find_last_fired(self.ledger().as_ref(), active, now).await?;
+        let Some((record, run)) = last.filter(|(record, _)| record.at >= active.since) else { return Ok(()) };
         let should_resume = match self.ledger().list_runs(RunFilter::with_key(run)).await?.pop() {
             // The run was never opened, so no messages were sent. It starts again unless it is too late.
             None => match &memory.schedule {
@@ -238,6 +257,7 @@ impl DaemonState {
         }
         if memory.running.is_none() {
             self.skip_unapproved(memory, active).await?;
+            self.skip_locked(memory, active).await?;
         }
         if let Some(problem) = memory.damage.clone() {
             self.skip_occurrence(active, &occurrence, 0, SkipReason::Damaged(problem)).await?;
@@ -352,6 +372,14 @@ impl DaemonState {
         if let Some(memory) = self.memories.get_mut(&active.name) {
             memory.running = None;
         }
+        // Another process has the campaign. It also sends the run that this daemon wanted to resume.
+        if matches!(outcome, Err(Error::Busy { .. })) && !resumed {
+            self.await_lock(&active, occurrence);
+            return Ok(());
+        }
+        if let Some(memory) = self.memories.get_mut(&active.name) {
+            memory.locked = None;
+        }
         if let Err(Error::Plan(PlanRefusal::Unapproved { digest: Some(digest), .. })) = outcome {
             return self.await_approval(&active, occurrence, digest).await;
         }
@@ -363,9 +391,9 @@ impl DaemonState {
             Ok(RunOutcome::NothingLeft(_)) => SkipReason::NobodyLeft,
             // After an interruption, the next daemon resumes the run, or starts it unless it is too late. If the
             // occurrence is already recorded, another daemon started it.
-            Err(Error::Interrupted { .. } | Error::Schedule(ScheduleRefusal::Recorded { .. })) => return Ok(()),
-            Err(Error::Busy { .. }) if resumed => return Ok(()),
-            Err(Error::Busy { .. }) => SkipReason::Busy,
+            Err(Error::Interrupted { .. } | Error::Busy { .. } | Error::Schedule(ScheduleRefusal::Recorded { .. })) => {
+                return Ok(());
+            }
             Err(Error::Schedule(ScheduleRefusal::Changed(change))) => SkipReason::Changed(change, Vec::new()),
             Err(Error::Ledger(LedgerError::Busy { .. })) => {
                 self.memories.remove(&active.name);
@@ -377,6 +405,12 @@ impl DaemonState {
         };
         let (why, is_damage) = (reason.to_record().to_string(), matches!(reason, SkipReason::Damaged(_)));
         if !self.skip_occurrence(&active, &occurrence, 0, reason).await? {
+            let key = occurrence_key(&active.name, &occurrence);
+            let recorded = find_occurrence(self.ledger().as_ref(), OccurrenceFilter::Key(&key)).await?;
+            if recorded.is_some_and(|record| matches!(record.outcome, OccurrenceOutcome::Skipped(_))) {
+                // Another daemon skipped it, and reported that.
+                return Ok(());
+            }
             if is_damage {
                 let what = format!("the run scheduled for {} ended early: {why}", occurrence.format_nominal());
                 notify_about(&self.daemon.adapters, &active, NotificationEvent::Stopped, &what).await?;
@@ -410,12 +444,9 @@ impl DaemonState {
     }
 }
 
-/// Whether the grace period has passed since an occurrence was due or its list arrived, or the maximum delay was
-/// exceeded.
+/// Whether it is too late to start an occurrence.
 fn is_too_late(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>, now: Timestamp) -> bool {
-    let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
-    let late = lateness(arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at)), now);
-    late > schedule.grace || lateness(occurrence.at, now) > schedule.max_delay()
+    now > start_deadline(schedule, occurrence, list)
 }
 
 /// Finds the last occurrence that fired up to a time, with the run that the occurrence started.

@@ -1,13 +1,15 @@
 //! The schedule daemon: rounds over all active schedules, which start each due occurrence exactly once.
 //!
 //! - `due`: which occurrences are due or missed, as pure functions;
-//! - `firing`: starting, skipping and resuming occurrences.
+//! - `firing`: starting, skipping and resuming occurrences;
+//! - `locked`: waiting while another process has the campaign.
 //!
 //! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
 //! [`campaign_runs`]. It reports [`ScheduleEvent`]s, and must not print anything or handle signals.
 
 mod due;
 mod firing;
+mod locked;
 #[cfg(test)]
 mod tests;
 
@@ -107,7 +109,7 @@ pub enum ScheduleEvent {
 /// Why an occurrence was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its time passed while no daemon was running.
+    /// Its time passed while no daemon was running, or while another process had the campaign without sending it.
     Missed,
     /// The previous occurrence or another run of the campaign was still being sent.
     Busy,
@@ -117,6 +119,8 @@ pub enum SkipReason {
     Overtaken,
     /// The occurrence was not approved within a day, or before the next occurrence.
     Unapproved,
+    /// The schedule was paused or activated again while the occurrence waited.
+    Withdrawn,
     /// The campaign, the gateway or the account changed after the activation. The findings are about the campaign file,
     /// if it cannot be read or has errors.
     Changed(ScheduleChange, Vec<BriefFinding>),
@@ -137,6 +141,7 @@ impl SkipReason {
             Self::NoList(list) => &format!("the list did not arrive in time: {}", list.display()),
             Self::Overtaken => "the next run became due while this run was waiting for its list",
             Self::Unapproved => "the run was not approved in time",
+            Self::Withdrawn => "the schedule was paused or activated again while this run was waiting",
             Self::Changed(_, findings) => {
                 return SkipRecord {
                     why: "the campaign has changed since its schedule was activated".to_owned(),

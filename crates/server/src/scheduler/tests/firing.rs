@@ -82,6 +82,54 @@ async fn recorded_but_unopened_run_fires_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn run_that_began_before_the_activation_is_not_resumed() {
+    for activates_again in [false, true] {
+        set_clock("2026-12-01T09:59:00Z");
+        let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
+        let active = setup.activate().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
+        let occurrence = ScheduledOccurrence { key: occurrence_key(&active.name, &due), at: due.at };
+        setup.adapters.ledger.create_run(&new_run(), Some(&occurrence)).await.unwrap().unwrap();
+        if activates_again {
+            setup.activate().await.unwrap();
+        }
+        setup.run_for(Duration::from_secs(600)).await;
+        assert_eq!(setup.fired_occurrences().is_empty(), activates_again);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_occurrence_is_skipped_if_its_schedule_starts_anew() {
+    for pauses in [false, true] {
+        set_clock("2026-12-01T09:59:00Z");
+        let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
+        let list = fs::read_to_string(setup.folder.path().join("sale.csv")).unwrap();
+        fs::remove_file(setup.folder.path().join("sale.csv")).unwrap();
+        setup.activate().await.unwrap();
+        let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
+        let start_anew = async {
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            if pauses {
+                let ledger = &setup.adapters.ledger;
+                assert!(ledger.update_schedules(order_sale(ScheduleOrder::Pause)).await.unwrap());
+                assert!(ledger.update_schedules(order_sale(ScheduleOrder::Resume { since: now() })).await.unwrap());
+            } else {
+                setup.activate().await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            setup.write_file("sale.csv", &list);
+            tokio::time::sleep(Duration::from_secs(3_600)).await;
+        };
+        daemon.run_until_shutdown(start_anew).await.unwrap();
+        assert_eq!(setup.fired_occurrences(), Vec::<String>::new());
+        let why = "the schedule was paused or activated again while this run was waiting";
+        let skipped = format!("2026-12-01 10:00 skipped after 0: {why}");
+        assert_eq!(setup.reported_events(), ["2026-12-01 10:00 waits".to_owned(), skipped]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn clock_jump_fires_no_occurrence_twice() {
     set_clock("2026-12-01T00:10:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m }");

@@ -1,6 +1,7 @@
 //! Tests of the daemon in virtual time: it fires each occurrence once.
 
 mod firing;
+mod locked;
 mod set_back;
 
 use std::cell::Cell;
