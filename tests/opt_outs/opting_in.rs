@@ -75,6 +75,59 @@ fn later_opt_out_wins_over_a_repeated_start() {
 }
 
 #[test]
+fn late_start_keeps_every_later_opt_out() {
+    let sent = RepliedCampaign::send(campaign().to(3));
+    let sale = &sent.hooked.sale;
+    let marketing = |row: usize| (phone(row).to_string(), "marketing".to_owned());
+    for (row, second) in [(2, 1), (2, 3), (3, 1)] {
+        sent.reply(row, second, "STOP");
+    }
+    sale.write("crm.csv", &format!("phone,gateways\n+{},loopback\n", phone(3)));
+    sale.campaign(&["suppress", "import", "crm.csv", "--yes"]).exits(0).says("0 new");
+    // One file names the number twice.
+    let twice = ["01", "03"].map(|second| format!("+{},2026-05-04T09:12:{second}Z,loopback\n", phone(4))).concat();
+    sale.write("twice.csv", &format!("phone,at,gateways\n{twice}"));
+    let report = sale.campaign(&["suppress", "import", "twice.csv", "--yes", "--json"]).exits(0).json();
+    assert_eq!((&report["rows"], &report["added"], &report["repeated"]), (&json!(2), &json!(1), &json!(1)));
+    (2..5).for_each(|row| sent.reply(row, 2, "START"));
+    let mut scopes = sent.scopes();
+    scopes.sort();
+    assert_eq!(scopes, [2, 3, 4].map(marketing));
+    assert_eq!(entries(sale).iter().filter(|entry| entry["at"] == "2026-05-04T09:12:03.000Z").count(), 2);
+    sent.end();
+}
+
+#[test]
+fn repeated_stop_does_not_opt_out_again_after_start() {
+    let sent = RepliedCampaign::send(campaign().to(2));
+    for (second, text) in [(1, "STOP"), (2, "START"), (1, "STOP")] {
+        sent.reply(2, second, text);
+    }
+    assert_eq!(sent.scopes(), []);
+    sent.reply(2, 3, "STOP");
+    assert_eq!(sent.scopes().len(), 1);
+    sent.end();
+}
+
+#[test]
+fn replies_from_a_clock_that_is_ahead_count_in_order() {
+    let sent = RepliedCampaign::send(campaign().to(2));
+    let reply = |text: &str, minute: u32| {
+        let replies = json!([{ "message": text, "datetime": format!("2126-05-04T09:{minute:02}:00Z") }]);
+        let receipt = json!({ "status": "REPLIED", "replies": replies });
+        assert_eq!(sent.hooked.tell(&operations(&sent.gateway)[0], &receipt.to_string()), 200);
+        entries(&sent.hooked.sale)
+    };
+    let listed = reply("STOP", 1);
+    assert!(listed[0]["at"].as_str().expect("a time") < "2100", "{listed:?}");
+    assert_eq!(reply("START", 2).len(), 0);
+    assert_eq!(reply("STOP", 1).len(), 0, "a repeated reply");
+    assert_eq!(reply("STOP", 3).len(), 1);
+    assert_eq!(reply("START", 2).len(), 1, "a repeated reply");
+    sent.end();
+}
+
+#[test]
 fn replies_change_the_scope_of_the_message_that_they_answer() {
     let service = RepliedCampaign::send(campaign().to(2).top("purpose: service"));
     let sale = &service.hooked.sale;

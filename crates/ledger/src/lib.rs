@@ -52,6 +52,7 @@ mod rules {
     pub(super) use super::shared_runs::{
         DrawReadiness, HOUR, check_draw, list_refusals, next_draw_time, next_rows, owns_rows,
     };
+    pub(super) use super::suppression::REPLACED_REASON;
 }
 
 pub use approvals::{
@@ -98,7 +99,7 @@ pub use stop_kind::StopKind;
 pub use suppression::{
     AdditionMode, Additions, EndedOptOut, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutFilter, OptOutPage, OptOutReach,
     OptOutRecord, OptOutRemoval, OptOutScope, RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy,
-    import_source, rejection_source, reply_source,
+    import_source, opt_in_source, rejection_source, reply_source,
 };
 
 use std::future::Future;

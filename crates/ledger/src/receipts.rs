@@ -24,6 +24,28 @@ pub struct NewReceipt {
     pub opt_in: Option<OptIn>,
 }
 
+impl NewReceipt {
+    /// Limits the times of the wishes in a repeated receipt to its first arrival. Without this, a repetition could look
+    /// like a new wish, because the gateway's clock can be ahead, or a reply can lack a time.
+    ///
+    /// An opt-out without a time of its own stays new: the recipient may have sent the same words again.
+    pub(super) fn limit_wishes(&mut self, kept: &[StoredReceipt]) {
+        let Self { order, receipt, opt_out, opt_in, .. } = self;
+        let Some(first) = kept.iter().find(|known| known.order == *order && known.receipt == *receipt) else { return };
+        // Without its texts, the receipt of a forgotten recipient equals others.
+        if receipt.replies.is_empty() && receipt.error.is_none() {
+            return;
+        }
+        let is_timed = receipt.replies.iter().all(|reply| reply.at.is_some());
+        if let Some(opt_out) = opt_out.as_mut().filter(|_| is_timed) {
+            opt_out.at = opt_out.at.min(first.at);
+        }
+        if let Some(opt_in) = opt_in {
+            opt_in.at = opt_in.at.min(first.at);
+        }
+    }
+}
+
 /// A stored receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReceipt {
@@ -51,8 +73,8 @@ pub enum ReceiptOutcome {
 /// The receipts of a ledger.
 pub trait ReceiptStore {
     /// Stores receipts, whichever process owns the runs, because receipts are evidence. The same commit records all
-    /// opt-outs and then ends the opt-outs that precede an opt-in, even for receipts that are not stored. Returns one
-    /// outcome per receipt, in order.
+    /// opt-outs and then ends the opt-outs that precede an opt-in, even for receipts that are not stored. An opt-out is
+    /// not recorded if a later opt-in has already ended one of the same kind. Returns one outcome per receipt, in order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
     /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those that

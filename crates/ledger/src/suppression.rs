@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{LedgerFuture, NumberSet};
-use campaign_core::domain::{Addressee, OperationKind, Phone, Purpose};
+use campaign_core::domain::{Addressee, OperationKind, Phone, Purpose, Row};
 
 /// The skip reason for suppressed numbers.
 pub const OPTED_OUT: &str = "opted out";
@@ -131,9 +131,22 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
+/// Starts the source of a reply.
+const REPLY_PREFIX: &str = "reply to ";
+/// Separates the run from the row in the source of an opt-in.
+const ROW_SEPARATOR: &str = ", row ";
+
+/// Why an imported entry is no longer on the list: an opt-out of the recipient or an operator replaced it.
+pub(super) const REPLACED_REASON: &str = "replaced by an opt-out of their own";
+
 /// The source of opt-outs by replies to a run.
 pub fn reply_source(run: &str) -> String {
-    format!("reply to {run}")
+    format!("{REPLY_PREFIX}{run}")
+}
+
+/// The source of an opt-in by a reply to the message of a row.
+pub fn opt_in_source(run: &str, row: Row) -> String {
+    format!("{REPLY_PREFIX}{run}{ROW_SEPARATOR}{row}")
 }
 
 /// The source of opt-outs that the gateway reported by rejecting messages of a run.
@@ -203,6 +216,11 @@ impl OptIn {
             && opt_out.at < self.at
             && opt_out.scope.covers_campaign(&self.campaign, self.purpose)
     }
+
+    /// The latest of these opt-ins that ends an opt-out.
+    pub(crate) fn find_latest<'i>(opted_in: &'i [Self], opt_out: &OptOut) -> Option<&'i Self> {
+        opted_in.iter().filter(|opt_in| opt_in.ends(opt_out)).max_by_key(|opt_in| opt_in.at)
+    }
 }
 
 /// The end of an opt-out that is no longer on the list.
@@ -214,6 +232,14 @@ pub struct OptOutEnd {
     pub by: String,
     /// The reason, as text. Empty if unknown.
     pub why: String,
+}
+
+impl OptOutEnd {
+    /// Whether this end of `known` is an opt-in that is later than another opt-out of the same kind.
+    pub(crate) fn revokes(&self, known: &OptOut, other: &OptOut) -> bool {
+        let is_opt_in = self.by.starts_with(REPLY_PREFIX) && self.by.contains(ROW_SEPARATOR);
+        is_opt_in && other.covers(known) && other.at < self.at
+    }
 }
 
 /// An opt-out that is no longer on the list.
@@ -363,7 +389,9 @@ impl OptOutPage {
 
 /// The suppression list of a ledger.
 pub trait SuppressionList: Send + Sync {
-    /// Adds all of these opt-outs or none, or says what that would change. A change raises the version of the list.
+    /// Adds all of these opt-outs or none, or says what that would change. A change raises the version of the list. An
+    /// opt-out that repeats an entry leaves the entry unchanged; the latest repetition is kept in case an opt-in ends
+    /// the entry.
     fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, mode: AdditionMode) -> LedgerFuture<'_, Additions>;
 
     /// Removes opt-outs from the list, and returns them. A change raises the version of the list.

@@ -2,7 +2,7 @@
 //!
 //! The regions of the campaigns determine how national numbers are read.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -150,13 +150,27 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
         return Err(Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")]));
     }
     let (undated, source) = (intake.undated, Arc::clone(&intake.source));
-    let mut opt_outs = intake.finish(file)?;
-    let rows = opt_outs.len() as u64;
-    let mut seen = HashSet::new();
-    opt_outs.retain(|OptOut { who, scope, reach, .. }| seen.insert((who.to_u64(), scope.clone(), *reach)));
+    let listed = intake.finish(file)?;
+    let rows = listed.len() as u64;
+    let opt_outs = keep_latest(listed);
     let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
     let dates = date.map(|header| (header.to_owned(), undated));
     Ok(OptOutFile { rows, opt_outs: opt_outs.into(), mixed, dates, source })
+}
+
+/// Keeps the latest of the opt-outs that repeat each other, at the place of the first.
+fn keep_latest(listed: Vec<OptOut>) -> Vec<OptOut> {
+    let (mut opt_outs, mut places): (Vec<OptOut>, _) = (Vec::new(), HashMap::new());
+    for opt_out in listed {
+        let place =
+            *places.entry((opt_out.who.to_u64(), opt_out.scope.clone(), opt_out.reach)).or_insert(opt_outs.len());
+        match opt_outs.get_mut(place) {
+            Some(known) if known.at < opt_out.at => *known = opt_out,
+            Some(_) => {}
+            None => opt_outs.push(opt_out),
+        }
+    }
+    opt_outs
 }
 
 /// Finds the columns that mark some recipients as not opted out.

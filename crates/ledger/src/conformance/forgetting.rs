@@ -4,19 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
     AdditionMode, BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, EnvelopeFilter, ForgetOrder,
-    Intent, Ledger, LedgerError, NewNotification, NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutFilter,
+    Intent, Ledger, LedgerError, NewNotification, NewReceipt, NumberFilter, OPTED_OUT, OptIn, OptOut, OptOutFilter,
     OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, PurgeOrder, ReceiptOutcome, RemovalTarget, RowSpan,
     RowState, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts, SuppressionPolicy,
 };
 use campaign_core::domain::{
     Addressee, Budget, ConsentCells, FrequencyCap, GatewayMessageId, NotificationEvent, OperationOutcome, Phone,
-    Receipt, ReceiptSource, RecipientReply, Row, Status,
+    Purpose, Receipt, ReceiptSource, RecipientReply, Row, Status,
 };
 
 fn opt_out(phone: Phone) -> OptOut {
@@ -157,6 +158,21 @@ pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene
     for text in [why, queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
         assert!(!text.contains(&digits(2)) && text.contains(&digits(3)), "{text}");
     }
+}
+
+pub(super) async fn number_is_erased_from_a_repeated_opt_out<L: Ledger>(scene: Scene<L>) {
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let repeated = OptOut { at: at(1_900_000_000), reason: format!("{} called", phone(2)).into(), ..opt_out(phone(2)) };
+    for opt_out in [OptOut { at: at(10), ..repeated.clone() }, repeated.clone()] {
+        scene.ledger.add_opt_outs([opt_out].into(), AdditionMode::Add).await.unwrap();
+    }
+    scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
+    let OptOut { who, reach, source, .. } = scene.port().find_opt_outs(phone(2)).await.unwrap().remove(0);
+    let (campaign, purpose, reason) = ("sale".into(), Purpose::Marketing, "START".into());
+    let opt_in = Some(OptIn { who, campaign, purpose, reach, reason, source, at: at(20) });
+    scene.ledger.store_receipts(vec![NewReceipt { opt_in, ..reply_receipt(2, scene.run.key) }]).await.unwrap();
+    let listed = scene.port().find_opt_outs(phone(2)).await.unwrap();
+    assert!(listed.len() == 1 && !format!("{listed:?}").contains(&digits(2)), "{listed:?}");
 }
 
 pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once<L: Ledger>(scene: Scene<L>) {

@@ -197,6 +197,10 @@ promises! {
         scope_of_an_opt_out_decides_which_purpose_it_covers,
         reply_opts_out_of_all_messages_once_all_processes_know,
         reply_ends_earlier_opt_outs_from_the_message_it_answers,
+        late_opt_in_keeps_the_latest_opt_out,
+        removed_opt_out_takes_its_repetitions_along,
+        reply_repeated_after_an_opt_in_is_not_recorded,
+        repeated_receipt_is_no_new_wish,
         run_with_the_current_list_version_is_not_checked_again,
         opt_out_between_attempts_skips_the_row_and_keeps_doubt;
     forgetting:
@@ -204,6 +208,7 @@ promises! {
         forgotten_number_is_guarded_and_suppressed_by_its_hash,
         forgotten_number_stays_on_the_list_by_its_hash,
         number_is_erased_from_texts_that_mention_it,
+        number_is_erased_from_a_repeated_opt_out,
         planned_rows_of_a_forgotten_number_are_skipped_once,
         forgotten_rows_wait_until_removal_from_copies_is_recorded,
         evidence_of_consent_is_kept_by_row_until_forgotten,

@@ -9,9 +9,9 @@ use super::scene::*;
 use crate::{
     AdditionMode, Additions, EXPIRED, EndedOptOut, Ledger, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptIn, OptOut,
     OptOutEnd, OptOutFilter, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, RemovalTarget, RowState,
-    RowUpdate, StateCounts, SuppressionPolicy, import_source,
+    RowUpdate, StateCounts, SuppressionPolicy, import_source, opt_in_source,
 };
-use campaign_core::domain::{Purpose, Receipt, ReceiptSource, Row, Status};
+use campaign_core::domain::{Purpose, Receipt, ReceiptSource, RecipientReply, Row, Status};
 
 /// An opt-out from marketing messages.
 pub(super) fn opt_out(row: u32) -> OptOut {
@@ -243,32 +243,58 @@ pub(super) async fn reply_opts_out_of_all_messages_once_all_processes_know<L: Le
     assert!(listed == [for_all_messages(2)] || listed == [super::suppression::opt_out(2)], "{listed:?}");
 }
 
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn opt_out_at(row: u32, seconds: i64) -> OptOut {
+    OptOut { at: second(seconds), ..opt_out(row) }
+}
+
+/// An opt-in by the recipient in row 2.
+fn opt_in(seconds: i64) -> OptIn {
+    OptIn {
+        who: phone(2).into(),
+        campaign: "sale".into(),
+        purpose: Purpose::Marketing,
+        reach: OptOutReach::AllGateways,
+        reason: "answered START".into(),
+        source: opt_in_source("sale@1", Row::new(2)).into(),
+        at: second(seconds),
+    }
+}
+
+/// A receipt of the message in row 2.
+fn new_receipt<L: Ledger>(scene: &Scene<L>) -> NewReceipt {
+    let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
+    NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out: None, opt_in: None }
+}
+
+async fn store_opt_in<L: Ledger>(scene: &Scene<L>, opt_in: OptIn) {
+    let new = NewReceipt { opt_in: Some(opt_in), ..new_receipt(scene) };
+    scene.ledger.store_receipts(vec![new]).await.unwrap();
+}
+
+async fn store_opt_out<L: Ledger>(scene: &Scene<L>, opt_out: OptOut) {
+    let new = NewReceipt { opt_out: Some(opt_out), ..new_receipt(scene) };
+    scene.ledger.store_receipts(vec![new]).await.unwrap();
+}
+
+async fn add<L: Ledger>(scene: &Scene<L>, opt_out: OptOut) -> Additions {
+    scene.ledger.add_opt_outs([opt_out].into(), AdditionMode::Add).await.unwrap()
+}
+
 pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: Ledger>(scene: Scene<L>) {
-    let second = |second| Timestamp::from_second(second).unwrap();
     scene.begin_envelope(1, scene.mine).await;
-    let at = |row, seconds| OptOut { at: second(seconds), ..opt_out(row) };
-    let others = [at(3, 10), OptOut { at: second(10), ..for_campaign(2, "other") }, on_loopback(2), at(2, 30)];
+    let other = OptOut { at: second(10), ..for_campaign(2, "other") };
+    let others = [opt_out_at(3, 10), other, on_loopback(2), opt_out_at(2, 30)];
     let imported = OptOut { source: imported(2, "a.csv").source, at: second(10), ..for_campaign(2, "sale") };
     let listed = [others.to_vec(), vec![imported.clone()]].concat();
     scene.ledger.add_opt_outs(listed.into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
-    let start = |seconds, purpose| OptIn {
-        who: phone(2).into(),
-        campaign: "sale".into(),
-        purpose,
-        reach: OptOutReach::AllGateways,
-        reason: "answered START".into(),
-        source: "reply to sale@1, row 2".into(),
-        at: second(seconds),
-    };
-    let store = async |opt_out, opt_in| {
-        let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
-        let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in };
-        scene.ledger.store_receipts(vec![new]).await.unwrap();
-    };
-    store(None, Some(start(20, Purpose::Service))).await;
+    store_opt_in(&scene, OptIn { purpose: Purpose::Service, ..opt_in(20) }).await;
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version, "marketing is no service");
-    store(None, Some(start(20, Purpose::Marketing))).await;
+    store_opt_in(&scene, opt_in(20)).await;
     assert_eq!(list_entries(&scene).await, others, "a later opt-out, another campaign and another number stay");
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
     let (by, why) = ("reply to sale@1, row 2".to_owned(), "answered START".to_owned());
@@ -276,9 +302,93 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     let ended = scene.port().find_ended_opt_outs(phone(2)).await.unwrap();
     assert_eq!(ended, [EndedOptOut { opt_out: imported, end }]);
     // A repeated webhook does not end a later opt-out.
-    store(None, Some(start(20, Purpose::Marketing))).await;
+    store_opt_in(&scene, opt_in(20)).await;
     assert_eq!(list_entries(&scene).await, others);
     assert_eq!(scene.port().find_ended_opt_outs(phone(3)).await.unwrap(), []);
+}
+
+pub(super) async fn late_opt_in_keeps_the_latest_opt_out<L: Ledger>(scene: Scene<L>) {
+    let complaint = OptOut { reason: "a complaint".into(), source: "olena".into(), ..opt_out_at(2, 30) };
+    let import = OptOut { at: second(40), ..imported(2, "a.csv") };
+    for (later, others) in [
+        (complaint.clone(), vec![opt_out_at(2, 25)]),
+        (import.clone(), vec![complaint.clone(), opt_out_at(2, 5)]),
+        (opt_out_at(2, 20), vec![]),
+    ] {
+        add(&scene, opt_out_at(2, 10)).await;
+        for repeated in others.into_iter().chain([later.clone()]) {
+            assert_eq!(add(&scene, repeated).await.known, [opt_out_at(2, 10)]);
+        }
+        assert_eq!(list_entries(&scene).await, [opt_out_at(2, 10)], "the first entry is unchanged");
+        let version = suppressed_rows(&scene, "sale", false).await.1;
+        store_opt_in(&scene, opt_in(20)).await;
+        assert_eq!(list_entries(&scene).await, [later]);
+        assert!(suppressed_rows(&scene, "sale", false).await.1 > version);
+        scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
+    }
+    // One import names the number twice.
+    let twice = [imported(2, "a.csv"), import.clone()];
+    scene.ledger.add_opt_outs(twice.into(), AdditionMode::Add).await.unwrap();
+    store_opt_in(&scene, opt_in(20)).await;
+    assert_eq!(list_entries(&scene).await, std::slice::from_ref(&import));
+    // A reply replaces the import although it is older.
+    add(&scene, opt_out_at(2, 21)).await;
+    assert_eq!(list_entries(&scene).await, [opt_out_at(2, 21)]);
+    store_opt_in(&scene, opt_in(22)).await;
+    assert_eq!(list_entries(&scene).await, [import]);
+    store_opt_in(&scene, opt_in(50)).await;
+    assert_eq!(list_entries(&scene).await, []);
+}
+
+pub(super) async fn removed_opt_out_takes_its_repetitions_along<L: Ledger>(scene: Scene<L>) {
+    add(&scene, opt_out_at(2, 10)).await;
+    add(&scene, opt_out_at(2, 30)).await;
+    scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
+    add(&scene, opt_out_at(2, 15)).await;
+    store_opt_in(&scene, opt_in(20)).await;
+    assert_eq!(list_entries(&scene).await, []);
+}
+
+pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded<L: Ledger>(scene: Scene<L>) {
+    store_opt_out(&scene, opt_out_at(2, 10)).await;
+    store_opt_in(&scene, opt_in(20)).await;
+    store_opt_out(&scene, opt_out_at(2, 10)).await;
+    assert_eq!(list_entries(&scene).await, []);
+    for other in [opt_out_at(2, 20), opt_out_at(3, 10), OptOut { at: second(10), ..on_loopback(2) }] {
+        store_opt_out(&scene, other.clone()).await;
+        assert_eq!(list_entries(&scene).await, [other.clone()]);
+        let target = RemovalTarget::Entries(vec![other]);
+        scene.ledger.remove_opt_outs(OptOutRemoval { target, by: "ivan".into(), why: None }).await.unwrap();
+    }
+    // An operator may list the number again, with an earlier date, too.
+    assert_eq!(add(&scene, imported(2, "a.csv")).await.added, 1);
+    // A removal by an operator is not an opt-in.
+    scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
+    store_opt_out(&scene, opt_out_at(2, 21)).await;
+    assert_eq!(list_entries(&scene).await, [opt_out_at(2, 21)]);
+}
+
+pub(super) async fn repeated_receipt_is_no_new_wish<L: Ledger>(scene: Scene<L>) {
+    let now = Timestamp::now().as_second();
+    let store = async |at: Option<i64>, text: &str, opt_out, opt_in| {
+        let mut new = NewReceipt { opt_out, opt_in, ..new_receipt(&scene) };
+        new.receipt.replies = vec![RecipientReply { at: at.map(second), text: text.into(), media: None }];
+        scene.ledger.store_receipts(vec![new]).await.unwrap();
+    };
+    // The times are limited to the arrival of the first receipt, so the gateway's clock does not matter.
+    store(Some(now + 9_000), "STOP", Some(opt_out_at(2, now)), None).await;
+    store(None, "START", None, Some(opt_in(now + 100))).await;
+    assert_eq!(list_entries(&scene).await, []);
+    store(Some(now + 9_000), "STOP", Some(opt_out_at(2, now + 200)), None).await;
+    assert_eq!(list_entries(&scene).await, [], "a repeated STOP");
+    store(Some(now + 9_500), "STOP", Some(opt_out_at(2, now + 300)), None).await;
+    store(None, "START", None, Some(opt_in(now + 400))).await;
+    assert_eq!(list_entries(&scene).await, [opt_out_at(2, now + 300)], "a repeated START");
+    // A STOP without a time might be a new one.
+    store(None, "STOP", Some(opt_out_at(3, now + 100)), None).await;
+    scene.ledger.remove_opt_outs(removal(3, None)).await.unwrap();
+    store(None, "STOP", Some(opt_out_at(3, now + 600)), None).await;
+    assert_eq!(list_entries(&scene).await[1..], [opt_out_at(3, now + 600)]);
 }
 
 pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Ledger>(scene: Scene<L>) {

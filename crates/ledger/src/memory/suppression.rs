@@ -9,7 +9,8 @@ use super::contents::timestamp_from_micros;
 use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{
-    NumberErasure, PlaceRelease, check_repeat, erase_text_from_change, erase_texts_from_receipt, look_for_repeat,
+    NumberErasure, PlaceRelease, REPLACED_REASON, check_repeat, erase_text_from_change, erase_texts_from_receipt,
+    look_for_repeat,
 };
 use crate::{
     AdditionMode, Additions, ConsentBlock, ConsentEvidence, ConsentStore, ForgetOrder, Forgetting, LedgerError,
@@ -19,14 +20,44 @@ use crate::{
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
-/// The reason for removing imported entries that a recipient's own opt-out replaces.
-const REPLACED_REASON: &str = "replaced by an opt-out of their own";
+/// An opt-out with its history.
+#[derive(Clone, Debug)]
+struct ListedOptOut {
+    opt_out: OptOut,
+    /// The latest repetition while the opt-out is active.
+    repetition: Option<OptOut>,
+    /// `None` for an active opt-out.
+    end: Option<OptOutEnd>,
+}
+
+impl ListedOptOut {
+    fn new(opt_out: OptOut) -> Self {
+        Self { opt_out, repetition: None, end: None }
+    }
+
+    fn is_active(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// Keeps the latest of these opt-outs that repeats this one.
+    fn keep_repetition(&mut self, opt_outs: impl IntoIterator<Item = OptOut>) {
+        for new in opt_outs {
+            if new.at > self.repetition.as_ref().unwrap_or(&self.opt_out).at {
+                self.repetition = Some(new);
+            }
+        }
+    }
+
+    fn end(&mut self, at: Timestamp, by: &str, why: &str) {
+        self.end = Some(OptOutEnd { at, by: by.to_owned(), why: why.to_owned() });
+    }
+}
 
 /// The list with its version.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutList {
-    /// All opt-outs. Active ones have no end.
-    records: Vec<(OptOut, Option<OptOutEnd>)>,
+    /// All opt-outs, active or ended.
+    records: Vec<ListedOptOut>,
     version: u64,
     /// The key for hashes of forgotten numbers.
     key: Option<NumberKey>,
@@ -46,15 +77,16 @@ impl OptOutList {
     }
 
     /// Replaces a number with its hash, and adds an opt-out for the hash if there is none.
-    pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, opt_out: OptOut) {
+    pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, mut opt_out: OptOut) {
         self.key = Some(key);
-        for (known, end) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
-            forgotten.erase_from_opt_out(known);
-            if let Some(end) = end {
-                forgotten.erase_from_opt_out_end(end);
-            }
+        for known in self.records.iter_mut().filter(|known| known.opt_out.who == forgotten.phone.into()) {
+            let ListedOptOut { opt_out, repetition, end } = known;
+            forgotten.erase_from_opt_out(opt_out);
+            repetition.iter_mut().for_each(|repetition| forgotten.erase_from_opt_out(repetition));
+            end.iter_mut().for_each(|end| forgotten.erase_from_opt_out_end(end));
         }
-        self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
+        forgotten.erase_from_opt_out(&mut opt_out);
+        self.add_opt_outs(vec![opt_out]);
     }
 
     /// The hash that stands for a number once the number is forgotten. `None` if there is no hash key, or `who` is
@@ -66,13 +98,13 @@ impl OptOutList {
     /// The hash of the addressee's number if the list contains this hash, otherwise the addressee unchanged.
     fn as_listed(&self, who: Addressee) -> Addressee {
         self.forgotten_form(who)
-            .filter(|stays| self.records.iter().any(|(known, _)| known.who == *stays))
+            .filter(|stays| self.records.iter().any(|known| known.opt_out.who == *stays))
             .unwrap_or(who)
     }
 
     /// The active opt-outs.
     fn iter_active(&self) -> impl Iterator<Item = &OptOut> {
-        self.records.iter().filter(|(_, end)| end.is_none()).map(|(opt_out, _)| opt_out)
+        self.records.iter().filter(|known| known.is_active()).map(|known| &known.opt_out)
     }
 
     /// Adds opt-outs.
@@ -80,19 +112,24 @@ impl OptOutList {
         let (few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
         for mut opt_out in opt_outs {
             opt_out.who = self.as_listed(opt_out.who);
-            for (_, end) in self.records.iter_mut().filter(|(known, end)| end.is_none() && opt_out.replaces(known)) {
-                let (by, why) = (opt_out.source.to_string(), REPLACED_REASON.to_owned());
-                *end = Some(OptOutEnd { at: opt_out.at, by, why });
+            let mut replaced = Vec::new();
+            for known in self.records.iter_mut().filter(|known| known.is_active() && opt_out.replaces(&known.opt_out)) {
+                known.end(opt_out.at, &opt_out.source, REPLACED_REASON);
+                replaced.extend(known.repetition.take());
+                replaced.push(known.opt_out.clone());
             }
-            let known = self.iter_active().find(|known| known.covers(&opt_out)).cloned();
+            let known = self.records.iter_mut().find(|known| known.is_active() && known.opt_out.covers(&opt_out));
             match known {
                 Some(known) => {
                     additions.already += 1;
-                    additions.known.extend(Some(known).filter(|_| few));
+                    additions.known.extend(Some(known.opt_out.clone()).filter(|_| few));
+                    known.keep_repetition([opt_out]);
                 }
                 None => {
                     additions.added += 1;
-                    self.records.push((opt_out, None));
+                    let mut new = ListedOptOut::new(opt_out);
+                    new.keep_repetition(replaced);
+                    self.records.push(new);
                 }
             }
         }
@@ -112,27 +149,35 @@ impl OptOutList {
             RemovalTarget::Entries(entries) => entries.contains(opt_out),
         };
         let mut removed = Vec::new();
-        let (by, why) = (removal.by.to_string(), removal.why.as_deref().unwrap_or_default().to_owned());
-        for (opt_out, end) in self.records.iter_mut().filter(|(opt_out, end)| end.is_none() && is_meant(opt_out)) {
-            *end = Some(OptOutEnd { at, by: by.clone(), why: why.clone() });
-            removed.push(opt_out.clone());
+        for known in self.records.iter_mut().filter(|known| known.is_active() && is_meant(&known.opt_out)) {
+            known.end(at, &removal.by, removal.why.as_deref().unwrap_or_default());
+            removed.push(known.opt_out.clone());
         }
         self.version += u64::from(!removed.is_empty());
         removed
     }
 
-    /// Ends the opt-outs that precede these opt-ins.
-    pub(super) fn end_opt_outs(&mut self, opted_in: Vec<OptIn>) {
-        let mut ended = false;
-        for mut opt_in in opted_in {
-            opt_in.who = self.as_listed(opt_in.who);
-            for (_, end) in self.records.iter_mut().filter(|(known, end)| end.is_none() && opt_in.ends(known)) {
-                let (by, why) = (opt_in.source.to_string(), opt_in.reason.to_string());
-                *end = Some(OptOutEnd { at: opt_in.at, by, why });
-                ended = true;
-            }
+    /// Ends the opt-outs that precede these opt-ins. If an opt-out was repeated after the opt-in, its latest repetition
+    /// is put on the list.
+    pub(super) fn end_opt_outs(&mut self, mut opted_in: Vec<OptIn>) {
+        opted_in.iter_mut().for_each(|opt_in| opt_in.who = self.as_listed(opt_in.who));
+        let (mut ended, mut stay) = (false, Vec::new());
+        for known in self.records.iter_mut().filter(|known| known.is_active()) {
+            let Some(opt_in) = OptIn::find_latest(&opted_in, &known.opt_out) else { continue };
+            stay.extend(known.repetition.take().filter(|repetition| !opt_in.ends(repetition)));
+            known.end(opt_in.at, &opt_in.source, &opt_in.reason);
+            ended = true;
         }
+        self.add_opt_outs(stay);
         self.version += u64::from(ended);
+    }
+
+    /// Drops opt-outs in replies that a later opt-in has already ended.
+    pub(super) fn drop_ended(&self, opt_outs: &mut Vec<OptOut>) {
+        opt_outs.iter_mut().for_each(|new| new.who = self.as_listed(new.who));
+        opt_outs.retain(|new| {
+            !self.records.iter().any(|known| known.end.as_ref().is_some_and(|end| end.revokes(&known.opt_out, new)))
+        });
     }
 
     /// The rows of an envelope whose recipients opted out of this run's messages.
@@ -194,8 +239,8 @@ impl OptOutList {
         let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
         let records = (1..).zip(&self.records).skip(behind);
         let part: Vec<(i64, &OptOut)> = records
-            .filter(|(_, (_, end))| end.is_none())
-            .map(|(key, (opt_out, _))| (key, opt_out))
+            .filter(|(_, known)| known.is_active())
+            .map(|(key, known)| (key, &known.opt_out))
             .take(at_most as usize)
             .collect();
         let next = part.last().filter(|_| part.len() >= at_most as usize).map(|(key, _)| *key);
@@ -205,9 +250,8 @@ impl OptOutList {
 
     fn list_of_number(&self, phone: Phone, is_wanted: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
         let who = self.as_listed(phone.into());
-        let found = self.records.iter().filter(|(opt_out, end)| opt_out.who == who && is_wanted(end));
-        let record =
-            |(opt_out, end): &(OptOut, Option<OptOutEnd>)| OptOutRecord { opt_out: opt_out.clone(), end: end.clone() };
+        let found = self.records.iter().filter(|known| known.opt_out.who == who && is_wanted(&known.end));
+        let record = |known: &ListedOptOut| OptOutRecord { opt_out: known.opt_out.clone(), end: known.end.clone() };
         OptOutPage { entries: found.map(record).collect(), next: None }
     }
 

@@ -16,6 +16,7 @@ mod guards;
 mod limits;
 mod maintenance;
 mod notifications;
+mod opt_out_records;
 mod rate_limits;
 mod receipts;
 mod runs;

@@ -94,9 +94,9 @@ async fn store_receipts(
     let (mut opted_out, mut opted_in) = (Vec::new(), Vec::new());
     for (index, mut new) in receipts.into_iter().enumerate() {
         // An opt-out is recorded even if its receipt is not stored.
-        opted_out.extend(new.opt_out.take());
-        opted_in.extend(new.opt_in.take());
         if purged.contains(&new.run) {
+            opted_out.extend(new.opt_out.take());
+            opted_in.extend(new.opt_in.take());
             continue;
         }
         if forgotten.contains(&(new.run, new.row)) {
@@ -109,7 +109,11 @@ async fn store_receipts(
     let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
     for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
         let before = chunk.kept;
-        for (index, NewReceipt { run, row, order, receipt, opt_out: _, opt_in: _ }) in new {
+        for (index, mut new) in new {
+            new.limit_wishes(chunk.rows.get(&new.row).map_or(&[], Vec::as_slice));
+            let NewReceipt { run, row, order, receipt, opt_out, opt_in } = new;
+            opted_out.extend(opt_out);
+            opted_in.extend(opt_in);
             receptions[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
             if receptions[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
@@ -121,6 +125,7 @@ async fn store_receipts(
         ReceiptChunk::write_chunks(&mut *connection, chunks).await?;
     }
     if !opted_out.is_empty() {
+        let opted_out = suppression::drop_ended(connection, opted_out).await?;
         suppression::insert_opt_outs(connection, &opted_out).await?;
     }
     if !opted_in.is_empty() {

@@ -11,13 +11,13 @@ use sqlx::{Connection as _, Row as _};
 
 use super::dialect::{Adapter, Connection, Record, json_elements};
 use super::forgetting;
-use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
+use super::opt_out_records::{OptOutColumns, end_from_row, opt_out_from_row, opt_out_to_json, repetition_from_row};
+use super::runs::{to_signed, to_unsigned};
 use super::statement::{Now, StatementError, query, read_ledger, scalar};
-use crate::encoding::Checksum;
-use crate::rules::NumberErasure;
+use crate::rules::{NumberErasure, REPLACED_REASON};
 use crate::{
-    AdditionMode, Additions, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut, OptOutEnd, OptOutFilter,
-    OptOutPage, OptOutReach, OptOutRecord, OptOutRemoval, OptOutScope, RemovalTarget, Run, SentRow, SuppressedNumbers,
+    AdditionMode, Additions, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut, OptOutFilter, OptOutPage,
+    OptOutReach, OptOutRecord, OptOutRemoval, OptOutScope, RemovalTarget, Run, SentRow, SuppressedNumbers,
     SuppressionList, SuppressionPolicy, rejection_source, reply_source,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
@@ -83,7 +83,7 @@ impl Adapter {
 pub(super) async fn hash_opt_out_number(
     connection: &mut Connection,
     forgotten: NumberErasure,
-    opt_out: OptOut,
+    mut opt_out: OptOut,
 ) -> Result<(), StatementError> {
     let rows = query("SELECT * FROM opt_outs WHERE phone = $1")
         .bind(to_signed(forgotten.phone.to_u64()))
@@ -91,27 +91,33 @@ pub(super) async fn hash_opt_out_number(
         .await?;
     for row in &rows {
         let (mut known, mut end) = (OptOutColumns::from_row(row)?.to_opt_out()?, end_from_row(row)?);
-        forgotten.erase_from_opt_out(&mut known);
+        let mut repetition = repetition_from_row(row)?;
+        [Some(&mut known), repetition.as_mut()]
+            .into_iter()
+            .flatten()
+            .for_each(|known| forgotten.erase_from_opt_out(known));
         if let Some(end) = &mut end {
             forgotten.erase_from_opt_out_end(end);
         }
+        let repetition = repetition.map(|repetition| opt_out_to_json(&repetition).to_string());
         let columns = OptOutColumns::from_opt_out(&known);
         let sum = match &end {
             None => columns.checksum(),
             Some(end) => columns.checksum_with_end(end.at.as_microsecond(), &end.by, &end.why),
         };
-        let OptOutColumns { phone, campaign: _, loopback: _, reason, source, at: _ } = columns;
+        let OptOutColumns { phone, reason, source, .. } = columns;
         query("UPDATE opt_outs SET phone = $1, reason = $2, source = $3, removed_why = $4, sum = $5 WHERE key = $6")
             .bind(phone)
             .bind(reason)
             .bind(source)
-            .bind(end.map(|end| end.why))
+            .bind(end.map(|end| end.why).or(repetition))
             .bind(sum.finish())
             .bind(row.try_get::<i64, _>("key")?)
             .execute(&mut *connection)
             .await?;
     }
-    insert_opt_outs(connection, &[OptOut { who: forgotten.addressee(), ..opt_out }]).await?;
+    forgotten.erase_from_opt_out(&mut opt_out);
+    insert_opt_outs(connection, &[opt_out]).await?;
     Ok(())
 }
 
@@ -151,14 +157,15 @@ pub(super) async fn resolve_opt_outs<'o>(
     Ok(listed)
 }
 
-/// Adds opt-outs to the list. If any opt-out is new, the version of the list increases.
+/// Adds opt-outs to the list. If any opt-out is new, the version of the list increases. The latest repetition of an
+/// entry is kept with the entry.
 pub(super) async fn insert_opt_outs(
     connection: &mut Connection,
     opt_outs: &[OptOut],
 ) -> Result<Additions, StatementError> {
     let listed = resolve_opt_outs(connection, opt_outs).await?;
     let opt_outs = &*listed;
-    replace_imported(connection, opt_outs).await?;
+    let replaced = replace_imported(connection, opt_outs).await?;
     let known =
         if opt_outs.len() <= Additions::MAX_LISTED { find_covered(connection, opt_outs).await? } else { Vec::new() };
     let mut additions = Additions { known, ..Additions::default() };
@@ -180,18 +187,74 @@ pub(super) async fn insert_opt_outs(
         additions.added += added;
     }
     additions.already = opt_outs.len() as u64 - additions.added;
+    if additions.already > 0 || !replaced.is_empty() {
+        keep_repetitions(connection, opt_outs.iter().chain(&replaced)).await?;
+    }
     if additions.added > 0 {
         bump_version(connection).await?;
     }
     Ok(additions)
 }
 
-/// A list entry as a JSON parameter.
-fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
-    let columns = OptOutColumns::from_opt_out(opt_out);
-    let sum = columns.checksum().finish();
-    let OptOutColumns { phone, campaign, loopback, reason, source, at } = columns;
-    json!([phone, campaign, loopback, reason, source, at, sum])
+/// Keeps the latest of these opt-outs with the active entry that it repeats.
+async fn keep_repetitions<'o>(
+    connection: &mut Connection,
+    opt_outs: impl Iterator<Item = &'o OptOut>,
+) -> Result<(), StatementError> {
+    let mut latest: HashMap<OptOutKey<'o>, &'o OptOut> = HashMap::new();
+    for opt_out in opt_outs {
+        let kept = latest.entry(opt_out_key(opt_out)).or_insert(opt_out);
+        if opt_out.at > kept.at {
+            *kept = opt_out;
+        }
+    }
+    let repeated: Vec<&OptOut> = latest.values().copied().collect();
+    for some in repeated.chunks(ENTRIES_PER_STATEMENT) {
+        let mut changes = Vec::new();
+        for record in &select_records(connection, some.iter().map(|opt_out| opt_out.who)).await? {
+            let known = repetition_from_row(record)?.map_or_else(|| opt_out_from_row(record), Ok)?;
+            // The list stores whole microseconds.
+            let is_later = |new: &&&OptOut| new.at.as_microsecond() > known.at.as_microsecond();
+            if let Some(later) = latest.get(&opt_out_key(&known)).filter(is_later) {
+                changes.push(json!([record.try_get::<i64, _>("key")?, opt_out_to_json(later).to_string()]));
+            }
+        }
+        if changes.is_empty() {
+            continue;
+        }
+        query(concat!(
+            "UPDATE opt_outs SET removed_why = value ->> 1 FROM ",
+            json_elements!("$1"),
+            " WHERE opt_outs.key = CAST(value ->> 0 AS BIGINT)",
+        ))
+        .bind(json!(changes).to_string())
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Drops opt-outs in replies that a later opt-in has already ended.
+pub(super) async fn drop_ended(
+    connection: &mut Connection,
+    opt_outs: Vec<OptOut>,
+) -> Result<Vec<OptOut>, StatementError> {
+    let mut opt_outs = resolve_opt_outs(connection, &opt_outs).await?.into_owned();
+    let phones: BTreeSet<u64> = opt_outs.iter().map(|opt_out| opt_out.who.to_u64()).collect();
+    // No index covers ended entries, so one scan looks for all numbers.
+    let rows = query(concat!(
+        "SELECT * FROM opt_outs WHERE removed_at IS NOT NULL AND phone IN (SELECT CAST(value AS BIGINT) FROM ",
+        json_elements!("$1"),
+        ")",
+    ))
+    .bind(json!(phones).to_string())
+    .fetch_all(connection)
+    .await?;
+    for row in &rows {
+        let (known, end) = (opt_out_from_row(row)?, end_from_row(row)?);
+        opt_outs.retain(|new| !end.as_ref().is_some_and(|end| end.revokes(&known, new)));
+    }
+    Ok(opt_outs)
 }
 
 /// The existing entries that these opt-outs would cover.
@@ -224,17 +287,23 @@ async fn remove_opt_outs(
 }
 
 /// Ends the opt-outs that these opt-ins revoke. The records stay and name the messages that the recipients answered.
+/// If an opt-out was repeated after the opt-in, its latest repetition is put on the list.
 pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<OptIn>) -> Result<(), StatementError> {
     if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
         opted_in.iter_mut().for_each(|opt_in| opt_in.who = forgotten.resolve_addressee(opt_in.who));
     }
-    let mut ended = false;
+    let (mut ended, mut stay) = (false, Vec::new());
     for record in &select_records(connection, opted_in.iter().map(|opt_in| opt_in.who)).await? {
         let known = opt_out_from_row(record)?;
-        if let Some(OptIn { reason, source, at, .. }) = opted_in.iter().find(|opt_in| opt_in.ends(&known)) {
+        if let Some(opt_in) = OptIn::find_latest(&opted_in, &known) {
+            stay.extend(repetition_from_row(record)?.filter(|repetition| !opt_in.ends(repetition)));
+            let OptIn { reason, source, at, .. } = opt_in;
             mark_removed(connection, Now(at.as_microsecond()), record, source, reason).await?;
             ended = true;
         }
+    }
+    if !stay.is_empty() {
+        insert_opt_outs(connection, &stay).await?;
     }
     if ended {
         bump_version(connection).await?;
@@ -426,123 +495,6 @@ async fn list_page(reader: &mut Connection, behind: Option<i64>, at_most: u32) -
     Ok(OptOutPage { entries: entries.collect::<Result<_, _>>()?, next })
 }
 
-/// The scope of all messages in the column `campaign`. No campaign has this name.
-const ALL_MESSAGES: &str = "*";
-
-/// The value of the column `campaign` for a scope: empty for all marketing, as in earlier versions.
-fn stored_scope(scope: &OptOutScope) -> &str {
-    match scope {
-        OptOutScope::Marketing => "",
-        OptOutScope::All => ALL_MESSAGES,
-        OptOutScope::Campaign(name) => name,
-    }
-}
-
-/// Parses a scope from the value of the column `campaign`.
-fn parse_stored_scope(campaign: &str) -> OptOutScope {
-    match campaign {
-        "" => OptOutScope::Marketing,
-        ALL_MESSAGES => OptOutScope::All,
-        name => OptOutScope::Campaign(name.into()),
-    }
-}
-
-/// The columns of an entry that never change.
-struct OptOutColumns<'a> {
-    phone: i64,
-    campaign: &'a str,
-    loopback: i64,
-    reason: &'a str,
-    source: &'a str,
-    at: i64,
-}
-
-impl<'a> OptOutColumns<'a> {
-    fn from_row(row: &'a Record) -> Result<Self, StatementError> {
-        Ok(Self {
-            phone: row.try_get("phone")?,
-            campaign: row.try_get("campaign")?,
-            loopback: row.try_get("loopback")?,
-            reason: row.try_get("reason")?,
-            source: row.try_get("source")?,
-            at: row.try_get("at")?,
-        })
-    }
-
-    fn from_opt_out(opt_out: &'a OptOut) -> Self {
-        let OptOut { who, scope, reach, reason, source, at } = opt_out;
-        Self {
-            phone: to_signed(who.to_u64()),
-            campaign: stored_scope(scope),
-            loopback: i64::from(*reach == OptOutReach::LoopbackGateways),
-            reason,
-            source,
-            at: at.as_microsecond(),
-        }
-    }
-
-    fn to_opt_out(&self) -> Result<OptOut, StatementError> {
-        let Self { phone, campaign, loopback, reason, source, at } = *self;
-        Ok(OptOut {
-            who: Addressee::try_from(to_unsigned(phone)).map_err(|_| damaged_entry())?,
-            scope: parse_stored_scope(campaign),
-            reach: if loopback == 0 { OptOutReach::AllGateways } else { OptOutReach::LoopbackGateways },
-            reason: Arc::from(reason),
-            source: Arc::from(source),
-            at: timestamp_from_micros(at)?,
-        })
-    }
-
-    fn checksum(&self) -> Checksum {
-        let Self { phone, campaign, loopback, reason, source, at } = *self;
-        let sum = Checksum::for_table("opt_outs")
-            .with_number(phone)
-            .with_text(campaign)
-            .with_number(loopback)
-            .with_text(reason)
-            .with_text(source)
-            .with_number(at);
-        // A running process of an earlier version would mistake an opt-out from all messages for an opt-out from one
-        // campaign. The different checksum makes it stop instead.
-        if campaign == ALL_MESSAGES { sum.with_text("all messages") } else { sum }
-    }
-
-    /// The checksum of an entry that was removed.
-    fn checksum_with_end(&self, at: i64, by: &str, why: &str) -> Checksum {
-        self.checksum().with_number(at).with_text(by).with_text(why)
-    }
-}
-
-/// When, by whom and why an entry was removed. `None` for an active entry.
-fn end_from_row(row: &Record) -> Result<Option<OptOutEnd>, StatementError> {
-    let Some(at) = row.try_get::<Option<i64>, _>("removed_at")? else { return Ok(None) };
-    Ok(Some(OptOutEnd {
-        at: timestamp_from_micros(at)?,
-        by: row.try_get("removed_by")?,
-        why: row.try_get("removed_why")?,
-    }))
-}
-
-fn damaged_entry() -> LedgerError {
-    LedgerError::Damaged { what: "an entry in the suppression list".to_owned() }
-}
-
-/// Converts a record to an opt-out, after verifying the checksum.
-pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
-    let columns = OptOutColumns::from_row(row)?;
-    let sum = match row.try_get::<Option<i64>, _>("removed_at")? {
-        None => columns.checksum(),
-        Some(at) => columns.checksum_with_end(at, row.try_get("removed_by")?, row.try_get("removed_why")?),
-    };
-    if !sum.matches(Some(row.try_get("sum")?)) {
-        return Err(damaged_entry().into());
-    }
-    columns.to_opt_out()
-}
-
-/// Reason of the removal of imported entries that a recipient's own opt-out replaces.
-const REPLACED_REASON: &str = "replaced by an opt-out of their own";
-
 /// What an opt-out applies to. Entries with the same key cover each other.
 type OptOutKey<'a> = (u64, &'a OptOutScope, OptOutReach);
 
@@ -573,8 +525,9 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
     Ok(additions)
 }
 
-/// Removes imported entries that these opt-outs replace.
-pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<(), StatementError> {
+/// Removes imported entries that these opt-outs replace. Returns the entries and their repetitions.
+async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
+    let mut replaced = Vec::new();
     let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
     for chunk in own.chunks(ENTRIES_PER_STATEMENT) {
         let by_key = index_by_key(chunk.iter().copied());
@@ -582,8 +535,10 @@ pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[Op
             let known = opt_out_from_row(record)?;
             if let Some(new) = by_key.get(&opt_out_key(&known)).filter(|new| new.replaces(&known)) {
                 mark_removed(connection, Now(new.at.as_microsecond()), record, &new.source, REPLACED_REASON).await?;
+                replaced.extend(repetition_from_row(record)?);
+                replaced.push(known);
             }
         }
     }
-    Ok(())
+    Ok(replaced)
 }
