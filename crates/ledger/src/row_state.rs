@@ -450,6 +450,20 @@ impl ExcludedRows {
         }
     }
 
+    /// Removes these rows, and the sets that become empty. Returns whether any of the rows was excluded.
+    pub(super) fn remove_rows(&mut self, rows: &RoaringBitmap) -> bool {
+        let is_affected = self.sets.iter().any(|(_, _, set)| !set.is_disjoint(rows));
+        if is_affected {
+            for (state, reason, set) in std::mem::take(self).sets {
+                let left = set - rows;
+                if !left.is_empty() {
+                    self.insert_set(state, reason, left);
+                }
+            }
+        }
+        is_affected
+    }
+
     /// Excluded rows that are all skipped for the same reason.
     pub(super) fn from_skipped(rows: &[Row], reason: &str) -> Self {
         let mut excluded = Self::default();

@@ -208,6 +208,8 @@ pub(super) struct SentRun {
     pub(super) run: Run,
     pub(super) lease: Lease,
     pub(super) ending: SendEnding,
+    /// Whether rows with an earlier attempt were planned. If they are skipped, they keep the state of that attempt.
+    pub(super) has_resends: bool,
     pub(super) notes: SelectionNotes,
     /// The billed parts before this call.
     pub(super) parts_before: BilledParts,
@@ -220,7 +222,7 @@ pub(super) struct SentRun {
 impl Session {
     /// Writes the results and records the end of the run.
     pub(super) async fn end_run(&self, sent_run: SentRun) -> Result<EndedRun, Error> {
-        let SentRun { run, lease, ending, notes, parts_before, began, played } = sent_run;
+        let SentRun { run, lease, ending, has_resends, notes, parts_before, began, played } = sent_run;
         let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
@@ -230,10 +232,10 @@ impl Session {
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
-        let counts = match now.receipts == run.receipts && run.orders.is_empty() {
+        let counts = match now.receipts == run.receipts && !has_resends {
             true => counts,
-            // The counts from sending lack receipts that arrived in the meantime, and the earlier states of rows that a
-            // retry skipped.
+            // The counts from sending lack receipts that arrived in the meantime, and the earlier states of skipped
+            // rows.
             false => Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?.counts,
         };
         let open_doubts =

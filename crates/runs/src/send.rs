@@ -111,7 +111,8 @@ impl Session {
             Some(sandbox) => self.play_scenario(&run, sandbox, gateway.as_ref(), receipts, &mut ending).await?,
             None => None,
         };
-        let ended = SentRun { run, lease, ending, notes, parts_before: snapshot.parts, began, played };
+        let has_resends = !run.orders.is_empty() || !snapshot.repeated.is_empty();
+        let ended = SentRun { run, lease, ending, has_resends, notes, parts_before: snapshot.parts, began, played };
         Ok(RunOutcome::Ended(Box::new(self.end_run(ended).await?)))
     }
 
@@ -262,7 +263,7 @@ impl RunSender<'_> {
 
     /// Builds the bounds of the run: budget, message caps, daily limits and countries. Returns `None` if nothing is
     /// bounded. A rehearsal has no cost limit, because it costs nothing.
-    fn build_bounds(&self, brief: &CampaignBrief) -> Option<Bounds> {
+    fn build_bounds(&self, brief: &CampaignBrief, snapshot: &Snapshot) -> Option<Bounds> {
         let Budget { cost, recipients } = self.terms.limits;
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
         // A rehearsal reaches no recipients.
@@ -276,8 +277,8 @@ impl RunSender<'_> {
         // A rehearsal that ignores the rate does not wait for another day.
         let per_day = self.terms.per_day.clone().filter(|_| self.keeps_time);
         let countries = self.terms.allowed_countries(brief, self.destination.profile());
-        let bounds = Bounds { budget, caps, per_day, countries };
-        (bounds != Bounds::default()).then_some(bounds)
+        let bounds = Bounds { budget, caps, per_day, countries, ..Bounds::default() };
+        (bounds != Bounds::default()).then(|| Bounds { repeated: snapshot.repeated.clone(), ..bounds })
     }
 
     fn build_options(&self, job: &SendJob<'_>) -> SendOptions {
@@ -294,7 +295,7 @@ impl RunSender<'_> {
                 destination.is_loopback(),
                 destination.account_rate().per_second(),
             ),
-            bounds: self.build_bounds(&frozen.inputs.brief).map(Arc::new),
+            bounds: self.build_bounds(&frozen.inputs.brief, snapshot).map(Arc::new),
             waits_at_bounds: self.terms.waits,
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
