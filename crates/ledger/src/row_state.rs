@@ -450,16 +450,24 @@ impl ExcludedRows {
         }
     }
 
-    /// Removes these rows, and the sets that become empty. Returns whether any of the rows was excluded.
+    /// The excluded rows for which `is_kept` returns true.
+    #[must_use]
+    pub fn filter(&self, is_kept: impl Fn(Row, &str) -> bool) -> Self {
+        let mut kept = Self::default();
+        for (state, reason, rows) in self.sets() {
+            let rows: RoaringBitmap = rows.iter().filter(|row| is_kept(Row::new(*row), reason)).collect();
+            if !rows.is_empty() {
+                kept.insert_set(state, reason.to_owned(), rows);
+            }
+        }
+        kept
+    }
+
+    /// Removes these rows. Returns whether any of them was excluded.
     pub(super) fn remove_rows(&mut self, rows: &RoaringBitmap) -> bool {
         let is_affected = self.sets.iter().any(|(_, _, set)| !set.is_disjoint(rows));
         if is_affected {
-            for (state, reason, set) in std::mem::take(self).sets {
-                let left = set - rows;
-                if !left.is_empty() {
-                    self.insert_set(state, reason, left);
-                }
-            }
+            *self = self.filter(|row, _| !rows.contains(row.get()));
         }
         is_affected
     }

@@ -14,7 +14,7 @@ use campaign_engine::report::{
     ProtectedPath, ResultsBackup, ResultsTarget, RunFigures, RunResults, find_runs_in_doubt, is_owned,
 };
 use campaign_ledger::{
-    BilledParts, ExcludedRows, Lease, NewNotification, RowState, Run, RunEnd, RunFilter, RunProgress, RunUpdate,
+    BilledParts, CAPPED, COUNTRY, Lease, NewNotification, RowState, Run, RunEnd, RunFilter, RunProgress, RunUpdate,
     StateCounts, StopKind,
 };
 use campaign_manifest::{Campaign, CampaignPath, NotifySettings, load_campaign};
@@ -232,12 +232,13 @@ impl Session {
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
-        let counts = match now.receipts == run.receipts && !has_resends {
-            true => counts,
+        let snapshot = match now.receipts == run.receipts && !has_resends {
+            true => None,
             // The counts from sending lack receipts that arrived in the meantime, and the earlier states of skipped
             // rows.
-            false => Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?.counts,
+            false => Some(Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?),
         };
+        let counts = snapshot.as_ref().map_or(counts, |snapshot| snapshot.counts.clone());
         let open_doubts =
             find_runs_in_doubt(&list_campaign_runs(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
         let (results, figures, kept) = match kind {
@@ -284,11 +285,14 @@ impl Session {
             }
         }
         let time = began.elapsed();
-        let never = counts.get(RowState::Skipped) + counts.get(RowState::Invalid);
-        let excluded = match never == counts.total() {
-            true => self.adapters.ledger.load_excluded_rows(run.key).await?,
-            false => ExcludedRows::default(),
+        let is_sent = counts.get(RowState::Skipped) + counts.get(RowState::Invalid) < counts.total();
+        let all = self.adapters.ledger.load_excluded_rows(run.key).await?;
+        let keeps_state = |row| match snapshot.as_ref().and_then(|snapshot| snapshot.states.recorded_state(row)) {
+            None | Some(RowState::Skipped) => false,
+            Some(_) => true,
         };
+        let excluded = all.filter(|row, reason| (!is_sent || [CAPPED, COUNTRY].contains(&reason)) && !keeps_state(row));
+        let not_resent = all.filter(|row, _| keeps_state(row));
         Ok(EndedRun {
             run,
             stop,
@@ -300,6 +304,7 @@ impl Session {
             parts,
             time,
             excluded,
+            not_resent,
             errors,
             oddities,
             results,

@@ -16,7 +16,7 @@ use super::results::SentRun;
 use super::resume::list_open_rows;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
-use campaign_core::domain::{Budget, RowSet};
+use campaign_core::domain::{Budget, Row, RowSet};
 use campaign_core::failpoint;
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::MessagePrices;
@@ -175,7 +175,7 @@ impl Session {
     }
 
     /// Whether the rate and the sending hours are observed: always in a live run, but in a rehearsal only in real time.
-    fn is_paced(&self) -> bool {
+    pub(super) fn is_paced(&self) -> bool {
         self.inputs().destination.is_live() || self.launch.request.real_time
     }
 }
@@ -362,7 +362,8 @@ impl RunSender<'_> {
         if !self.keeps_time {
             return Ok(None);
         }
-        let Some(rules) = self.sending_rules(job, header)? else { return Ok(None) };
+        let of_run = (job.run, &job.frozen.inputs.brief);
+        let Some(rules) = sending_rules(self.terms, self.destination, of_run, header)? else { return Ok(None) };
         let hours = Arc::new(SendingHours::new(rules, Arc::new(self.adapters.clock)));
         let source = FeedSource {
             ledger: Arc::clone(&self.adapters.ledger),
@@ -374,19 +375,26 @@ impl RunSender<'_> {
         let restart_feed = Box::new(move |begun: u64| -> FeedFuture { Box::pin(source.clone().open_feed(begun)) });
         Ok(Some(SendingPasses { hours, restart_feed, waits: self.terms.waits, limit: selection.limit }))
     }
+}
 
-    /// The sending hours of the rows. Returns `None` if the hours are unlimited.
-    fn sending_rules(&self, job: &SendJob<'_>, header: &ListHeader) -> Result<Option<SendingRules>, Error> {
-        let windows: Vec<_> = self
-            .terms
-            .effective_windows(self.destination.profile())
-            .map(|SendingWindow { window, zone }| Ok((window.clone(), resolve_zone(zone, header)?)))
-            .collect::<Result<_, Error>>()?;
-        let home = job.frozen.inputs.brief.home_zone();
-        let until = self.terms.end_time(&home, job.run.began_at);
-        let keeps = !windows.is_empty() || until.is_some();
-        Ok(keeps.then_some(SendingRules { windows, home, until }))
-    }
+/// The sending hours for the rows of a run. Returns `None` if the hours are unlimited.
+///
+/// # Errors
+/// If the zones of recipients are in a column that the list of the run does not have.
+pub(super) fn sending_rules(
+    terms: &SendingTerms,
+    destination: &Destination,
+    (run, brief): (&Run, &CampaignBrief),
+    header: &ListHeader,
+) -> Result<Option<SendingRules>, Error> {
+    let windows: Vec<_> = terms
+        .effective_windows(destination.profile())
+        .map(|SendingWindow { window, zone }| Ok((window.clone(), resolve_zone(zone, header)?)))
+        .collect::<Result<_, Error>>()?;
+    let home = brief.home_zone();
+    let until = terms.end_time(&home, run.began_at);
+    let keeps = !windows.is_empty() || until.is_some();
+    Ok(keeps.then_some(SendingRules { windows, home, until }))
 }
 
 impl Session {
@@ -408,7 +416,7 @@ impl Session {
         }
         let is_over = ending.stopped.is_none() && ending.counts.get(RowState::Planned) == 0;
         // The process that skipped the expired rows might have died before it recorded the end.
-        if is_over && ledger.load_excluded_rows(run.key).await?.sets().any(|(.., reason, _)| reason == EXPIRED) {
+        if is_over && self.has_expired_rows(run).await? {
             ending.stopped = Some(Stop::new(
                 StopKind::DeadlineReached,
                 "the time in `delivery.until` has passed, so the remaining recipients were skipped",
@@ -419,6 +427,18 @@ impl Session {
 }
 
 impl Session {
+    /// Whether rows of a run that is no longer being sent are skipped because it expired. Expired retries do not count:
+    /// their rows keep the earlier state.
+    async fn has_expired_rows(&self, run: &Run) -> Result<bool, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        if ledger.load_excluded_rows(run.key).await?.sets().all(|(_, reason, _)| reason != EXPIRED) {
+            return Ok(false);
+        }
+        let snapshot = Snapshot::load(ledger, run, false).await?;
+        let mut expired = snapshot.left_out.sets().filter(|(_, reason, _)| *reason == EXPIRED);
+        Ok(expired.any(|(_, _, rows)| rows.iter().any(|row| snapshot.row_state(Row::new(row)) == RowState::Skipped)))
+    }
+
     /// Skips rows that can still be sent and match `is_meant`. Returns how many rows were skipped.
     ///
     /// # Errors

@@ -48,11 +48,11 @@ pub(super) async fn find_rows_over_cap(
     .fetch_all(connection)
     .await?;
     let mut messages = FxHashMap::<Addressee, Vec<CountedMessage>>::default();
-    for contact in &found {
-        let who = people.get(&to_unsigned(contact.try_get("phone")?)).ok_or_else(damaged_contact)?;
-        let is_own = contact.try_get::<i64, _>("run")? == run.key.0;
-        let row = if is_own { Some(Row::new(read_u32(contact, "row")?)) } else { None };
-        messages.entry(*who).or_default().push(CountedMessage { at: contact.try_get("at")?, row });
+    for row in &found {
+        let who = people.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
+        let is_own = row.try_get::<i64, _>("run")? == run.key.0;
+        let own_row = if is_own { Some(Row::new(read_u32(row, "row")?)) } else { None };
+        messages.entry(*who).or_default().push(CountedMessage { at: row.try_get("at")?, row: own_row });
     }
     Ok(find_capped_rows(bounds, now.0, &intent.rows, messages))
 }
