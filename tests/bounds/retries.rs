@@ -56,7 +56,7 @@ fn retry_after_the_end_time_sends_nothing_until_it_is_later() {
     assert_skipped("expired", || retry_later(&sale, &clock, 2));
     let status = sale.campaign(&["status", "sale", "--json"]).exits(3).json();
     assert_eq!((&status["stopped"], &status["why"]), (&Value::Null, &Value::Null), "the run is not given up");
-    sale.replace("sale.yaml", "until: 1h", "until: 3d");
+    sale.replace("sale.yaml", "until: 1h", "until: 9h");
     retry_later(&sale, &clock, 2).exits(0);
     assert_eq!(gateway.phones()[3..], [3, 4].map(phone));
 }

@@ -11,7 +11,7 @@ use super::send::{open_frozen_list, sending_rules};
 use super::{CampaignList, Error, find_opted_out, run_blocking};
 use campaign_content::audience::Chunk;
 use campaign_core::domain::{ConsentVerdict, EXPIRED, Phone, Row, find_country, format_thousands};
-use campaign_engine::check::{CompiledCampaign, SurveyExclusions};
+use campaign_engine::check::{ALREADY_SENT, CompiledCampaign, SurveyExclusions};
 use campaign_engine::delivery::SendingHours;
 use campaign_ledger::{NumberFilter, NumberSet, Run, RunId};
 
@@ -36,7 +36,11 @@ impl SkippedRetries {
 
     /// Describes the rows that a run would skip now, with a text for each reason.
     pub fn describe_excluded(&self) -> impl Iterator<Item = String> {
-        self.excluded.iter().map(|(reason, rows)| format!("{} {reason}", format_thousands(*rows)))
+        let describe = |reason: &&'static str| match *reason {
+            ALREADY_SENT => "already sent in another run",
+            reason => reason,
+        };
+        self.excluded.iter().map(move |(reason, rows)| format!("{} {}", format_thousands(*rows), describe(reason)))
     }
 }
 
