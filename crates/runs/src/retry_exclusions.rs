@@ -76,7 +76,7 @@ impl Session {
         let terms = self.sending_terms();
         let by_number = SurveyExclusions {
             opted_out,
-            capped: find_capped(ledger, inputs).await?,
+            capped: find_capped(Some(ledger), inputs).await?,
             countries: terms.allowed_countries(&inputs.campaign.brief, inputs.destination.profile()),
             ..self.find_sent_elsewhere(run, runs).await?
         };

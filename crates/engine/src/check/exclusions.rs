@@ -345,6 +345,8 @@ mod tests {
         let capped = CappedNumbers::new(vec![numbers(&[1]), numbers(&[1, 2])], 3);
         let most = |last| (0..9).find(|planned| capped.contains(phone(last), *planned));
         assert_eq!([1, 2, 3].map(most), [Some(0), Some(1), Some(3)]);
+        let without_ledger = CappedNumbers::new(Vec::new(), 2);
+        assert!(!without_ledger.contains(phone(1), 1) && without_ledger.contains(phone(1), 2));
         assert!(CappedNumbers::default().is_empty() && !CappedNumbers::default().contains(phone(1), 9));
     }
 
