@@ -97,7 +97,9 @@ impl Session {
             }
             false => None,
         };
-        let hours = rules.map(|rules| SendingHours::new(rules, Arc::new(self.adapters.clock)));
+        let hours = rules
+            .filter(|rules| rules.until.is_some())
+            .map(|rules| SendingHours::new(rules, Arc::new(self.adapters.clock)));
         if finder.is_none() && hours.is_none() {
             return Ok(BTreeMap::new());
         }
