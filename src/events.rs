@@ -97,7 +97,7 @@ fn show_event(output: &Output, event: RunEvent) {
             choose_plural(rows, "it", "them")
         )),
         RunEvent::RetryPlanned { run, rows, skipped: left_out, errors, scope } => {
-            output.print_note(&describe_retry(&run, rows, left_out));
+            output.print_note(&describe_retry(&run, rows, &left_out));
             for line in retry::describe_errors(&output.options, &run, &errors, &scope) {
                 output.print_note(&line);
             }
@@ -122,15 +122,15 @@ fn show_event(output: &Output, event: RunEvent) {
 }
 
 /// Describes the rows that a retry sends and skips.
-fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
-    let SkippedRetries { delivered, under_way, unconfirmed, guarded } = left_out;
+fn describe_retry(run: &str, rows: u64, left_out: &SkippedRetries) -> String {
+    let SkippedRetries { delivered, under_way, unconfirmed, excluded: _ } = *left_out;
     let parts = [
         (delivered, "delivered"),
         (under_way, "still being delivered"),
         (unconfirmed, "whose failure the gateway did not confirm"),
-        (guarded, "opted out, without consent, already sent by another run, or skipped earlier"),
     ];
-    let parts = list_nonzero_counts(&parts);
+    let mut parts = list_nonzero_counts(&parts);
+    parts.extend(left_out.describe_excluded());
     let rest = if parts.is_empty() { String::new() } else { format!("; skipped: {}", parts.join(" · ")) };
     format!("retry of {run}: {} to send{rest}", format_count(rows, "message"))
 }

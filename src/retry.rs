@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::args::RetryArgs;
 use super::context::Context;
@@ -14,7 +14,7 @@ use campaign_core::finding::{escape_to_one_line, quote_for_shell};
 use campaign_engine::delivery::{FrozenInputs, SingleKind};
 use campaign_engine::report::{RunView, counts_json, format_counts};
 use campaign_ledger::{Ledger, RowState, Run};
-use campaign_runs::{Error, RetriedError, RetryRefusal, RetryScope, RunRequest};
+use campaign_runs::{Error, RetriedError, RetryRefusal, RetryScope, RunRequest, SkippedRetries};
 
 pub(super) async fn retry_run(context: &Context, args: RetryArgs) -> Result<u8, CommandFailure> {
     let (ledger, run) = context.find_run(&args.run).await?;
@@ -60,6 +60,11 @@ pub(super) async fn report_nothing_to_do(
     if output.json {
         let counts = counts_json(&view.counts);
         let mut object = json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code });
+        if let Error::Retry(RetryRefusal::Nothing { skipped, .. }) = &error
+            && let counts @ Value::Object(_) = not_retried_json(skipped)
+        {
+            object["not_retried"] = counts;
+        }
         if let Some(help) = help {
             object["help"] = help.into();
         }
@@ -70,6 +75,16 @@ pub(super) async fn report_nothing_to_do(
         output.print_result(format!("{why}\n  {}\n{help}next: {next}\n", format_counts(&view.counts)));
     }
     Ok(code)
+}
+
+/// The rows that a retry did not send, by reason. Null if there are none.
+pub(super) fn not_retried_json(skipped: &SkippedRetries) -> Value {
+    let SkippedRetries { delivered, under_way, unconfirmed, excluded } = skipped;
+    let by_gateway = [("delivered", delivered), ("under_way", under_way), ("unconfirmed", unconfirmed)];
+    let counts = by_gateway.into_iter().chain(excluded.iter().map(|(reason, rows)| (*reason, rows)));
+    let counts: Map<String, Value> =
+        counts.filter(|(_, rows)| **rows > 0).map(|(reason, rows)| (reason.to_owned(), (*rows).into())).collect();
+    if counts.is_empty() { Value::Null } else { counts.into() }
 }
 
 /// The maximum number of errors in the list, and in a suggested command.

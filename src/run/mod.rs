@@ -346,6 +346,15 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     command
 }
 
+/// Describes the rows that were to be sent again and were skipped, with a line for each of the most frequent reasons.
+fn describe_not_resent(not_resent: &ExcludedRows) -> Vec<String> {
+    let sets = not_resent.sets().take(8).map(|(_, reason, rows)| {
+        let first = rows.min().unwrap_or_default();
+        format!("not sent again: {}: {reason} (first in row {first})", format_thousands(rows.len()))
+    });
+    sets.collect()
+}
+
 /// Describes the skipped recipients, with a line for each of the most frequent reasons.
 fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
     let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::describe_left_out;
 use super::summary::{RunSummary, Tone, summary_json};
+use super::{describe_left_out, describe_not_resent};
 use crate::events::describe_kept_results;
 use crate::forecast::describe_list_format;
 use crate::hint::is_refused_locally;
 use crate::output::Output;
+use crate::retry::not_retried_json;
 use crate::suggested::{LIVE_GATEWAY, send_arguments, shell_path, with_gateway};
 use crate::text::StyledText;
 use crate::{exit, schedule};
@@ -91,11 +92,12 @@ impl OutcomePrinter<'_> {
     fn summarize_ended(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
         let mut code = exit::exit_code_of_end(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(describe_sandbox).unwrap_or_default();
-        if ended.notes.unconfirmed > 0 {
+        if ended.notes.skipped.unconfirmed > 0 {
             code = exit::more_severe_code(code, exit::STOPPED);
             notes.push(self.describe_unconfirmed(&ended));
         }
         notes.extend(describe_left_out(&ended.excluded));
+        notes.extend(describe_not_resent(&ended.not_resent));
         notes.extend(self.collect_notes(&ended, real_time));
         notes.extend(ended.kept.as_ref().map(describe_kept_results));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt).0));
@@ -104,7 +106,7 @@ impl OutcomePrinter<'_> {
             notes.push("if this gateway is the sandbox, start it with `campaign sandbox`".to_owned());
         }
         notes.extend(self.describe_follow_up(&ended, code));
-        let in_part = ended.in_part;
+        let (in_part, not_retried) = (ended.in_part, not_retried_json(&ended.notes.skipped));
         let EndedRun {
             run,
             stop,
@@ -162,6 +164,7 @@ impl OutcomePrinter<'_> {
             rehearsal: !run.live,
             sandbox: played.as_ref().map_or(Value::Null, rehearsal_json),
             later,
+            not_retried,
             notes,
         };
         (code, summary)
@@ -173,7 +176,7 @@ impl OutcomePrinter<'_> {
         format!(
             "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: \
              {retry}",
-            format_count(notes.unconfirmed, "message")
+            format_count(notes.skipped.unconfirmed, "message")
         )
     }
 

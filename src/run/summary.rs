@@ -65,6 +65,8 @@ pub(super) struct RunSummary {
     pub(super) sandbox: serde_json::Value,
     /// The failure of the next edition, for JSON. Null if it did not fail.
     pub(super) later: serde_json::Value,
+    /// The rows that a retry did not send, by reason, for JSON. Null if there are none.
+    pub(super) not_retried: serde_json::Value,
     /// Notes below the counts.
     pub(super) notes: Vec<String>,
     /// The next step: a command or a sentence.
@@ -95,6 +97,7 @@ impl RunSummary {
             rehearsal: false,
             sandbox: serde_json::Value::Null,
             later: serde_json::Value::Null,
+            not_retried: serde_json::Value::Null,
             notes: Vec::new(),
             next: String::new(),
         }
@@ -102,7 +105,7 @@ impl RunSummary {
 
     /// The summary as one JSON object.
     pub(super) fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
+        let mut object = serde_json::json!({
             "run": self.run,
             "campaign": self.campaign,
             "gateway": self.gateway,
@@ -121,7 +124,11 @@ impl RunSummary {
             "later": self.later,
             "notes": self.notes,
             "next": self.next,
-        })
+        });
+        if !self.not_retried.is_null() {
+            object["not_retried"] = self.not_retried.clone();
+        }
+        object
     }
 
     /// The summary as text. The last line is the next step.

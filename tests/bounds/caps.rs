@@ -2,20 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign, phone, rejected, telling, until};
+use super::write_other_campaign;
+use crate::support::{Answer, Draft, Gateway, Process, accepted, campaign, phone, rejected, telling, until};
 
 /// A campaign to ten recipients, with a profile.
 fn ten_recipients(gateway: &Gateway) -> Draft {
     campaign().to(10).through(gateway)
-}
-
-/// Writes another campaign with the same message and list, and with this line under `delivery`.
-fn write_other_campaign(sale: &Folder, name: &str, delivery: &str) -> String {
-    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
-    let file = format!("{name}.yaml");
-    let text = text.replace("name: sale\n", &format!("name: {name}\n"));
-    sale.write(&file, &text.replace("delivery:\n", &format!("delivery:\n  {delivery}\n")));
-    file
 }
 
 #[test]
@@ -119,7 +111,7 @@ fn caps_count_messages_in_doubt_but_not_rejected_ones() {
         sale.results().counts(),
         [("accepted".to_owned(), 10 - refused), ("rejected".to_owned(), refused)].into()
     );
-    sale.campaign(&["retry", "sale"]).exits(3).says("skipped earlier");
+    sale.campaign(&["retry", "sale"]).exits(3).says(&format!("skipped: {refused} cap"));
     for point in ["intent.kept:2", "answer.came:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();
@@ -146,4 +138,21 @@ fn rehearsal_does_not_count_toward_a_cap() {
     }
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 10);
+}
+
+#[test]
+fn cap_counts_several_rows_of_a_number_in_advance() {
+    let gateway = Gateway::accepting();
+    let rows: String = [2, 2, 2, 3, 2, 2].map(phone).iter().zip(2..).map(|(to, row)| format!("{to},{row}\n")).collect();
+    let draft = campaign().with_list(&format!("phone,name\n{rows}")).through(&gateway);
+    let sale = draft.recipients("duplicates: allow").delivery("cap: 2/7d").write();
+    let counts = json!({ "planned": 3, "skipped": 3 });
+    assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("−3  skipped: cap");
+    assert_eq!(sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+    assert_eq!(sale.run(&["--dry-run", "--json"]).exits(0).json()["counts"], counts);
+    let report = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(report["counts"], json!({ "accepted": 3, "skipped": 3 }));
+    assert!(report["notes"].to_string().contains("3 skipped: cap (first in row 4)"), "{report}");
+    assert_eq!(gateway.phones(), [2, 2, 3].map(phone));
 }

@@ -4,8 +4,10 @@ mod budget;
 mod caps;
 #[cfg(target_os = "linux")]
 mod days;
+#[cfg(target_os = "linux")]
+mod retries;
 
-use crate::support::Finished;
+use crate::support::{Finished, Folder};
 
 /// The state word of a stopped run, the messages sent by this call, and the planned rows.
 fn stop_summary(finished: &Finished) -> (String, u64, u64) {
@@ -17,4 +19,13 @@ fn stop_summary(finished: &Finished) -> (String, u64, u64) {
 /// The reason of the stop as text.
 fn stop_reason(finished: &Finished) -> String {
     finished.json()["why"].as_str().unwrap_or("").to_owned()
+}
+
+/// Writes another campaign with the same message and list, and with this line under `delivery`.
+fn write_other_campaign(sale: &Folder, name: &str, delivery: &str) -> String {
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
+    let file = format!("{name}.yaml");
+    let text = text.replace("name: sale\n", &format!("name: {name}\n"));
+    sale.write(&file, &text.replace("delivery:\n", &format!("delivery:\n  {delivery}\n")));
+    file
 }

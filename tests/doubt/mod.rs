@@ -6,6 +6,7 @@ mod decisions;
 mod history;
 mod onlookers;
 mod processes;
+mod resent;
 mod retrying;
 mod traps;
 mod waiting;

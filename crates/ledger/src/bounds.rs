@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
+use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::{EnvelopeRecord, Ledger, LedgerError, NumberFilter, RowChange, RowEvents, Run, SentRow, SharedRun};
@@ -27,6 +28,9 @@ pub struct Bounds {
     pub budget: Budget,
     /// How often a number may receive messages.
     pub caps: Vec<FrequencyCap>,
+    /// The rows that repeat a message in doubt. Their own earlier attempts do not count towards caps, because the
+    /// duplicate was accepted.
+    pub repeated: RoaringBitmap,
     /// How many messages of the edition may leave per day.
     pub per_day: Option<DailyLimits>,
     /// The countries that messages may reach. `None` for all.
@@ -215,19 +219,30 @@ pub(crate) fn caps_allow(caps: &[FrequencyCap], now: i64, times: &[i64]) -> bool
     caps.iter().all(|cap| cap.allows_another(now, times.iter().copied()))
 }
 
-/// The rows of an envelope that caps suppress, given the times of earlier messages to each number.
+/// A message that counts towards the caps of its number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountedMessage {
+    /// The time in microseconds.
+    pub(crate) at: i64,
+    /// The row, if the message belongs to the run of the intent.
+    pub(crate) row: Option<Row>,
+}
+
+/// The rows of an envelope that caps suppress, given the earlier messages to each number.
 pub(crate) fn find_capped_rows(
-    caps: &[FrequencyCap],
+    Bounds { caps, repeated, .. }: &Bounds,
     now: i64,
     rows: &[SentRow],
-    mut times: FxHashMap<Addressee, Vec<i64>>,
+    mut messages: FxHashMap<Addressee, Vec<CountedMessage>>,
 ) -> Vec<Row> {
     let mut capped = Vec::new();
     for sent in rows {
-        let times = times.entry(sent.to).or_default();
-        match caps_allow(caps, now, times) {
+        let messages = messages.entry(sent.to).or_default();
+        let is_own = |message: &CountedMessage| message.row == Some(sent.row) && repeated.contains(sent.row.get());
+        let times: Vec<i64> = messages.iter().filter(|message| !is_own(message)).map(|message| message.at).collect();
+        match caps_allow(caps, now, &times) {
             // Earlier rows of the same envelope count toward the caps of later ones.
-            true => times.push(now),
+            true => messages.push(CountedMessage { at: now, row: Some(sent.row) }),
             false => capped.push(sent.row),
         }
     }

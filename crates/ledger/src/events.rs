@@ -165,6 +165,18 @@ impl From<RowChange> for StoredChange {
     }
 }
 
+/// The rows that a person's order or decision plans again. If they were skipped after an attempt, that skip ends: its
+/// reason might no longer apply, and each message is checked again before it is sent.
+///
+/// A rule of the campaign does not end a skip. Otherwise, it would plan the row again after every run.
+pub(crate) fn list_included_rows(events: &[NewRowEvent]) -> RoaringBitmap {
+    let is_planned = |event: &&NewRowEvent| match &event.change {
+        RowChange::Retry { by, .. } | RowChange::SendAgain { by, .. } => matches!(by, Author::Person(_)),
+        _ => false,
+    };
+    events.iter().filter(is_planned).map(|event| event.row.get()).collect()
+}
+
 /// The author of a decision.
 ///
 /// Stored by position: only append. A ledger contains the index of a variant and not its name, so an inserted variant

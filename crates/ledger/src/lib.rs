@@ -38,13 +38,14 @@ mod suppression;
 mod rules {
     pub(super) use super::approvals::oldest_kept_plan_time;
     pub(super) use super::bounds::{
-        BudgetScope, caps_allow, counted_messages, counts_for_caps, envelope_spending, find_capped_rows,
-        find_exceeded_budget, find_exceeded_daily_limit, find_rows_outside_countries, intended_spending,
-        may_have_been_sent, refunded_spending, tighter_bound,
+        BudgetScope, CountedMessage, caps_allow, counted_messages, counts_for_caps, envelope_spending,
+        find_capped_rows, find_exceeded_budget, find_exceeded_daily_limit, find_rows_outside_countries,
+        intended_spending, may_have_been_sent, refunded_spending, tighter_bound,
     };
     pub(super) use super::envelope::{
         check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, takes_slot,
     };
+    pub(super) use super::events::list_included_rows;
     pub(super) use super::forgetting::{NumberErasure, erase_text_from_change, erase_texts_from_receipt};
     pub(super) use super::guards::{Guard, PlaceRelease, check_repeat, look_for_repeat};
     pub(super) use super::run::{check_lock, id_candidates};

@@ -450,6 +450,28 @@ impl ExcludedRows {
         }
     }
 
+    /// The excluded rows for which `is_kept` returns true.
+    #[must_use]
+    pub fn filter(&self, is_kept: impl Fn(Row, &str) -> bool) -> Self {
+        let mut kept = Self::default();
+        for (state, reason, rows) in self.sets() {
+            let rows: RoaringBitmap = rows.iter().filter(|row| is_kept(Row::new(*row), reason)).collect();
+            if !rows.is_empty() {
+                kept.insert_set(state, reason.to_owned(), rows);
+            }
+        }
+        kept
+    }
+
+    /// Removes these rows. Returns whether any of them was excluded.
+    pub(super) fn remove_rows(&mut self, rows: &RoaringBitmap) -> bool {
+        let is_affected = self.sets.iter().any(|(_, _, set)| !set.is_disjoint(rows));
+        if is_affected {
+            *self = self.filter(|row, _| !rows.contains(row.get()));
+        }
+        is_affected
+    }
+
     /// Excluded rows that are all skipped for the same reason.
     pub(super) fn from_skipped(rows: &[Row], reason: &str) -> Self {
         let mut excluded = Self::default();

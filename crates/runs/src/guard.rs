@@ -16,7 +16,8 @@ use campaign_content::audience::Chunk;
 use campaign_core::domain::{FrequencyCap, Phone, Purpose, Row};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 use campaign_engine::check::{
-    CompiledCampaign, CurrentRow, EarlierOutcome, EarlierRow, EarlierRun, SentRows, SurveyExclusions, Tee, TextHash,
+    CappedNumbers, CompiledCampaign, CurrentRow, EarlierOutcome, EarlierRow, EarlierRun, SentRows, SurveyExclusions,
+    Tee, TextHash,
 };
 use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
@@ -180,7 +181,7 @@ impl SentRecipients {
         let survey = SurveyExclusions {
             excluded: find_excluded(Some(ledger), inputs, observer).await?,
             rows: self.find_sent_rows(ledger, inputs, &cancelled, replaced).await?,
-            capped: find_capped(ledger, inputs).await?,
+            capped: find_capped(Some(ledger), inputs).await?,
             already_sent: self.numbers.clone(),
             opted_out,
             cancelled,
@@ -231,19 +232,30 @@ pub(super) fn combine_caps(
     own.into_iter().chain(destination.profile().and_then(|profile| profile.cap)).collect()
 }
 
-/// Finds the recipients who have reached a cap. A rehearsal simulates the live run, but only with the cap in the
-/// campaign file.
+/// The maximum number of messages in one campaign to a number for which caps are checked in advance. Later messages are
+/// checked only before they are sent.
+const MAX_CHECKED_MESSAGES: u32 = 32;
+
+/// Finds the recipients who have reached a cap, or reach it with several rows of this campaign. A rehearsal simulates
+/// the live run, but only with the cap in the campaign file.
 ///
 /// # Errors
 /// If the ledger cannot be read.
-async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, Error> {
-    let caps = message_caps(inputs);
-    if caps.is_empty() {
-        Ok(NumberSet::default())
-    } else {
-        let loopback = inputs.destination.is_loopback();
-        Ok(ledger.load_numbers(NumberFilter::Capped(CapQuery { caps: &caps, loopback, only: None })).await?)
+pub(super) async fn find_capped(ledger: Option<&dyn Ledger>, inputs: &Inputs) -> Result<CappedNumbers, Error> {
+    let (caps, loopback) = (message_caps(inputs), inputs.destination.is_loopback());
+    let Some(most) = caps.iter().map(|cap| cap.messages).min() else { return Ok(CappedNumbers::default()) };
+    let Some(ledger) = ledger else { return Ok(CappedNumbers::new(Vec::new(), most)) };
+    let checked = match inputs.campaign.brief.duplicates {
+        DuplicatePolicy::Allow => most.min(MAX_CHECKED_MESSAGES),
+        DuplicatePolicy::Skip | DuplicatePolicy::Refuse => 1,
+    };
+    let mut reached = Vec::new();
+    for planned in 0..checked {
+        let left = |cap: &FrequencyCap| FrequencyCap { messages: cap.messages.saturating_sub(planned), ..*cap };
+        let caps: Vec<FrequencyCap> = caps.iter().map(left).collect();
+        reached.push(ledger.load_numbers(NumberFilter::Capped(CapQuery { caps: &caps, loopback, only: None })).await?);
     }
+    Ok(CappedNumbers::new(reached, most))
 }
 
 /// Lists the runs of this campaign through this account in all editions, oldest first.

@@ -14,6 +14,7 @@ use super::ledger_health::{move_signs_aside, refuse_backup, refuse_lost_ledger, 
 use super::plan::RequiredPlan;
 use super::ports::ConsentInAdvance;
 use super::profiles::{load_hook, refuse_other_secret};
+use super::retry_exclusions::SkippedRetries;
 use super::retry_rows::RetryPreview;
 use super::{
     Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, current_person,
@@ -90,8 +91,8 @@ pub(super) struct RunToSend {
 /// Facts about the selection of a run that its outcome reports.
 #[derive(Clone, Debug, Default)]
 pub struct SelectionNotes {
-    /// Rows that a retry did not send, because the gateway did not confirm that their messages failed.
-    pub unconfirmed: u64,
+    /// The rows that a retry did not send.
+    pub skipped: SkippedRetries,
     /// Whether it belongs to an earlier edition. The current edition begins after it.
     pub earlier_edition: bool,
     /// The earlier run that sent to skipped recipients, if there are any.
@@ -496,8 +497,11 @@ pub struct EndedRun {
     pub parts: BilledParts,
     /// The duration of this call.
     pub time: Duration,
-    /// Skipped and invalid rows by reason, if the run sent nothing; otherwise empty.
+    /// Skipped and invalid rows by reason. If the run sent messages, only those beyond a cap or outside the allowed
+    /// countries.
     pub excluded: ExcludedRows,
+    /// Rows with an earlier message that were to be sent again and were skipped, by reason. They keep their state.
+    pub not_resent: ExcludedRows,
     /// The errors of this call.
     pub errors: ErrorCounts,
     /// Unexpected contents of this call's responses.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
-use super::guard::find_excluded;
+use super::guard::{find_capped, find_excluded};
 use super::inputs::Includes;
 use super::launch::Session;
 use super::{Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out, find_sent_recipients, run_blocking};
@@ -276,9 +276,11 @@ pub async fn survey_list(
             sent.find_exclusions(ledger, inputs, cancelled, None, observer).await?.survey
         }
         // Refuses `exclude`, which needs a ledger.
-        None => {
-            SurveyExclusions { excluded: find_excluded(None, inputs, observer).await?, ..SurveyExclusions::default() }
-        }
+        None => SurveyExclusions {
+            excluded: find_excluded(None, inputs, observer).await?,
+            capped: find_capped(None, inputs).await?,
+            ..SurveyExclusions::default()
+        },
     };
     let sent_numbers = excluded.already_sent.clone();
     let listed = Arc::clone(inputs);

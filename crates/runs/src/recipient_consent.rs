@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringTreemap;
 use tokio::sync::mpsc;
 
 use super::launch::Session;
@@ -172,7 +172,11 @@ impl Inputs {
         Ok(read.await?.map_err(Error::Findings)?.map(|read| read.consents))
     }
 
-    fn find_consent_columns(&self, consents: &Consents, header: &ListHeader) -> Result<ConsentFinder, Error> {
+    pub(super) fn find_consent_columns(
+        &self,
+        consents: &Consents,
+        header: &ListHeader,
+    ) -> Result<ConsentFinder, Error> {
         let found = consents.find_columns(header);
         found.map_err(|finding| Error::Findings(self.locate_column_findings(vec![finding])))
     }
@@ -272,26 +276,6 @@ impl Session {
                 .await?;
         }
         Ok(count)
-    }
-
-    /// Finds the rows of a run whose recipients have no valid consent now. The set is empty if consent is not required.
-    pub(super) async fn find_rows_without_consent(&self, run: &Run) -> Result<RoaringBitmap, Error> {
-        let Some(consents) = self.read_required_consents().await? else { return Ok(RoaringBitmap::new()) };
-        let CompiledCampaign { mut reader, recipe, .. } = open_frozen_list(&self.load_frozen(run).await?).await?;
-        let finder = self.inputs().find_consent_columns(&consents, reader.header())?;
-        run_blocking(move || {
-            let (mut chunk, mut rows) = (Chunk::new(), RoaringBitmap::new());
-            while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
-                for record in chunk.iter() {
-                    let verdict = recipe.parse_phone(record).map(|phone| finder.judge(record.fields, phone));
-                    if verdict.is_some_and(|verdict| verdict != ConsentVerdict::Given) {
-                        rows.insert(record.row.get());
-                    }
-                }
-            }
-            Ok(rows)
-        })
-        .await?
     }
 }
 

@@ -14,7 +14,7 @@ use campaign_engine::report::{
     ProtectedPath, ResultsBackup, ResultsTarget, RunFigures, RunResults, find_runs_in_doubt, is_owned,
 };
 use campaign_ledger::{
-    BilledParts, ExcludedRows, Lease, NewNotification, RowState, Run, RunEnd, RunFilter, RunProgress, RunUpdate,
+    BilledParts, CAPPED, COUNTRY, Lease, NewNotification, RowState, Run, RunEnd, RunFilter, RunProgress, RunUpdate,
     StateCounts, StopKind,
 };
 use campaign_manifest::{Campaign, CampaignPath, NotifySettings, load_campaign};
@@ -208,6 +208,8 @@ pub(super) struct SentRun {
     pub(super) run: Run,
     pub(super) lease: Lease,
     pub(super) ending: SendEnding,
+    /// Whether rows with an earlier attempt were planned. If they are skipped, they keep the state of that attempt.
+    pub(super) has_resends: bool,
     pub(super) notes: SelectionNotes,
     /// The billed parts before this call.
     pub(super) parts_before: BilledParts,
@@ -220,7 +222,7 @@ pub(super) struct SentRun {
 impl Session {
     /// Writes the results and records the end of the run.
     pub(super) async fn end_run(&self, sent_run: SentRun) -> Result<EndedRun, Error> {
-        let SentRun { run, lease, ending, notes, parts_before, began, played } = sent_run;
+        let SentRun { run, lease, ending, has_resends, notes, parts_before, began, played } = sent_run;
         let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
@@ -230,12 +232,13 @@ impl Session {
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
-        let counts = match now.receipts == run.receipts && run.orders.is_empty() {
-            true => counts,
-            // The counts from sending lack receipts that arrived in the meantime, and the earlier states of rows that a
-            // retry skipped.
-            false => Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?.counts,
+        let snapshot = match now.receipts == run.receipts && !has_resends {
+            true => None,
+            // The counts from sending lack receipts that arrived in the meantime, and the earlier states of skipped
+            // rows.
+            false => Some(Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?),
         };
+        let counts = snapshot.as_ref().map_or(counts, |snapshot| snapshot.counts.clone());
         let open_doubts =
             find_runs_in_doubt(&list_campaign_runs(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
         let (results, figures, kept) = match kind {
@@ -282,11 +285,14 @@ impl Session {
             }
         }
         let time = began.elapsed();
-        let never = counts.get(RowState::Skipped) + counts.get(RowState::Invalid);
-        let excluded = match never == counts.total() {
-            true => self.adapters.ledger.load_excluded_rows(run.key).await?,
-            false => ExcludedRows::default(),
+        let is_sent = counts.get(RowState::Skipped) + counts.get(RowState::Invalid) < counts.total();
+        let all = self.adapters.ledger.load_excluded_rows(run.key).await?;
+        let keeps_state = |row| match snapshot.as_ref().and_then(|snapshot| snapshot.states.recorded_state(row)) {
+            None | Some(RowState::Skipped) => false,
+            Some(_) => true,
         };
+        let excluded = all.filter(|row, reason| (!is_sent || [CAPPED, COUNTRY].contains(&reason)) && !keeps_state(row));
+        let not_resent = all.filter(|row, _| keeps_state(row));
         Ok(EndedRun {
             run,
             stop,
@@ -298,6 +304,7 @@ impl Session {
             parts,
             time,
             excluded,
+            not_resent,
             errors,
             oddities,
             results,

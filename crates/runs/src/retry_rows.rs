@@ -10,7 +10,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::find::{reload_run, require_campaign_file};
-use super::guard::{GuardedNumbers, find_cancelled_recipients, find_sent_rows};
 use super::held_run::cancelled_error;
 use super::launch::{
     ConfirmedRetry, Launch, Preparation, RetryScope, RunOutcome, RunRequest, RunToSend, SelectionNotes, Session,
@@ -20,20 +19,17 @@ use super::plan::check_profile;
 use super::ports::ConsentInAdvance;
 use super::profiles::{REQUEST_TIMEOUT, refuse_other_reach};
 use super::resume::RestToConfirm;
-use super::{
-    Adapters, CampaignList, Connection, Error, Inputs, ProtectedFiles, RetryRefusal, RunEvent, find_opted_out,
-    run_blocking,
-};
-use campaign_core::domain::{ConsentVerdict, OperationOutcome, Phone, Row, Status};
+use super::retry_exclusions::SkippedRetries;
+use super::{Adapters, Connection, Error, Inputs, ProtectedFiles, RetryRefusal, RunEvent, run_blocking};
+use campaign_core::domain::{OperationOutcome, Phone, Row, Status};
 use campaign_core::failpoint;
-use campaign_engine::check::SurveyExclusions;
 use campaign_engine::check::online::Cost;
 use campaign_engine::delivery::{
     ChainLifetimes, ConfirmedStatus, Interrupt, PendingMessage, SingleKind, Snapshot, StatusPoller,
 };
 use campaign_ledger::{
-    Attempt, Author, EnvelopeReader, NumberFilter, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder,
-    RowChange, RowState, RowUpdate, Run, RunActivity, RunFilter, RunId, RunProgress,
+    Attempt, Author, EnvelopeReader, Ownership, ReceiptReader, RetriedRow, RetryOrder, RowChange, RowState, RowUpdate,
+    Run, RunActivity, RunFilter, RunProgress,
 };
 use campaign_manifest::CampaignDay;
 
@@ -100,19 +96,6 @@ fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
         *counts.entry((row.state, row.error.trim())).or_default() += 1;
     }
     counts.into_iter().map(|((state, text), rows)| RetriedError { state, text: text.to_owned(), rows }).collect()
-}
-
-/// Rows that are not retried, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SkippedRetries {
-    /// Their messages were delivered in the end.
-    pub delivered: u64,
-    /// The gateway is still trying their channels.
-    pub under_way: u64,
-    /// The gateway did not confirm that their messages failed.
-    pub unconfirmed: u64,
-    /// Their recipients opted out or have no consent, got a message from another run, or were skipped by an earlier retry.
-    pub guarded: u64,
 }
 
 /// The rows of a retry, the state of their run, and how many rows are not retried.
@@ -220,12 +203,11 @@ impl Session {
         let lock = self.lock_for_run(&run).await?;
         let RetriedRows { rows, snapshot, skipped } = self.select_retried_rows(&run, &runs, scope).await?;
         let (number, errors) = (rows.len() as u64, count_errors(&rows));
-        let unconfirmed = skipped.unconfirmed;
         self.refuse_unconfirmed_number(&run, number)?;
         (self.adapters.observer)(RunEvent::RetryPlanned {
             run: run.name(),
             rows: number,
-            skipped,
+            skipped: skipped.clone(),
             errors,
             scope: scope.clone(),
         });
@@ -259,7 +241,7 @@ impl Session {
         (self.adapters.observer)(RunEvent::Retrying { run: run.name(), rows: number });
         // Reloaded, because the retry reserved new identifiers.
         let run = reload_run(ledger, scope.run).await?;
-        let notes = SelectionNotes { unconfirmed, ..SelectionNotes::default() };
+        let notes = SelectionNotes { skipped, ..SelectionNotes::default() };
         let limit = self.launch.request.limit;
         Ok(Preparation::Send(Box::new(RunToSend { limit, is_retry: true, notes, ..RunToSend::new(run, lock) })))
     }
@@ -275,25 +257,19 @@ impl Session {
         let refused =
             self.find_refused_rows(run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
         let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.has_state(&scope.states));
-        let elsewhere = self.find_guarded_elsewhere(run, runs).await?;
-        let mut guarded = NumberSet::new(self.read_suppressed().await?, None);
-        guarded |= find_opted_out(ledger, self.inputs()).await?.numbers;
-        let without_consent = self.find_rows_without_consent(run).await?;
-        // A row that an earlier retry skipped is never sent: it stays skipped in the ledger.
-        let skipped_before = snapshot.left_out.rows();
-        let is_guarded = |row: &RefusedRow| {
-            elsewhere.contains(row.row, row.phone)
-                || guarded.contains(row.phone)
-                || without_consent.contains(row.row.get())
-                || skipped_before.contains(row.row.get())
-        };
-        let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) = rows.into_iter().partition(is_guarded);
-        let mut skipped = SkippedRetries { guarded: guarded.len() as u64, ..SkippedRetries::default() };
+        let mut exclusions = self.find_retry_exclusions(run, runs).await?;
+        let (mut skipped, mut sendable) = (SkippedRetries::default(), Vec::new());
+        for refused in rows {
+            match exclusions.find_reason(refused.row, refused.phone) {
+                Some(reason) => *skipped.excluded.entry(reason).or_default() += 1,
+                None => sendable.push(refused),
+            }
+        }
         if let Some(profile) = self.inputs().destination.profile() {
             refuse_other_reach(run, profile)?;
             check_profile(&self.adapters, profile).await?;
         }
-        let (rows, snapshot) = self.remove_delivered(run, snapshot, rows, &mut skipped).await?;
+        let (rows, snapshot) = self.remove_delivered(run, snapshot, sendable, &mut skipped).await?;
         let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
         let said = self.launch.request.accept_duplicates;
         if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
@@ -476,39 +452,5 @@ impl Session {
             }
         }
         Ok(found.into_values().collect())
-    }
-
-    /// Finds recipients with a message of the same campaign and edition from another run, or whom `stop --for-good`
-    /// cancelled in another run.
-    async fn find_guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<GuardedElsewhere, Error> {
-        let same = |other: &&Run| {
-            other.edition == run.edition
-                && run.can_share_recipients(other)
-                && other.round >= run.round
-                && other.key != run.key
-        };
-        let others: Vec<Run> = runs.iter().filter(same).cloned().collect();
-        let ledger = self.adapters.ledger.as_ref();
-        let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
-        let sent = ledger.load_numbers(NumberFilter::Sent(&keys)).await?;
-        let cancelled = find_cancelled_recipients(ledger, &others).await?.numbers;
-        if sent.is_empty() && cancelled.is_empty() {
-            return Ok(GuardedElsewhere(SurveyExclusions::default()));
-        }
-        // A retry uses the rows of the run's own list, even if the user's list has changed.
-        let copies = self.load_frozen(run).await?.copies.clone();
-        let listed = Arc::new(self.inputs().with_list(CampaignList::Copies(copies)));
-        let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
-        let rows = find_sent_rows(ledger, &listed, &others, numbers).await?;
-        Ok(GuardedElsewhere(SurveyExclusions { already_sent: sent, rows, cancelled, ..SurveyExclusions::default() }))
-    }
-}
-
-/// The rows that other runs of the edition sent or cancelled in the meantime.
-struct GuardedElsewhere(SurveyExclusions);
-
-impl GuardedElsewhere {
-    fn contains(&self, row: Row, phone: Phone) -> bool {
-        self.0.find_reason(row, phone, None, ConsentVerdict::Given).is_some()
     }
 }

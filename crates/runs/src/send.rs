@@ -16,7 +16,7 @@ use super::results::SentRun;
 use super::resume::list_open_rows;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
-use campaign_core::domain::{Budget, RowSet};
+use campaign_core::domain::{Budget, Row, RowSet};
 use campaign_core::failpoint;
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::MessagePrices;
@@ -111,7 +111,8 @@ impl Session {
             Some(sandbox) => self.play_scenario(&run, sandbox, gateway.as_ref(), receipts, &mut ending).await?,
             None => None,
         };
-        let ended = SentRun { run, lease, ending, notes, parts_before: snapshot.parts, began, played };
+        let has_resends = !run.orders.is_empty() || !snapshot.repeated.is_empty();
+        let ended = SentRun { run, lease, ending, has_resends, notes, parts_before: snapshot.parts, began, played };
         Ok(RunOutcome::Ended(Box::new(self.end_run(ended).await?)))
     }
 
@@ -174,7 +175,7 @@ impl Session {
     }
 
     /// Whether the rate and the sending hours are observed: always in a live run, but in a rehearsal only in real time.
-    fn is_paced(&self) -> bool {
+    pub(super) fn is_paced(&self) -> bool {
         self.inputs().destination.is_live() || self.launch.request.real_time
     }
 }
@@ -262,7 +263,7 @@ impl RunSender<'_> {
 
     /// Builds the bounds of the run: budget, message caps, daily limits and countries. Returns `None` if nothing is
     /// bounded. A rehearsal has no cost limit, because it costs nothing.
-    fn build_bounds(&self, brief: &CampaignBrief) -> Option<Bounds> {
+    fn build_bounds(&self, brief: &CampaignBrief, snapshot: &Snapshot) -> Option<Bounds> {
         let Budget { cost, recipients } = self.terms.limits;
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
         // A rehearsal reaches no recipients.
@@ -276,8 +277,8 @@ impl RunSender<'_> {
         // A rehearsal that ignores the rate does not wait for another day.
         let per_day = self.terms.per_day.clone().filter(|_| self.keeps_time);
         let countries = self.terms.allowed_countries(brief, self.destination.profile());
-        let bounds = Bounds { budget, caps, per_day, countries };
-        (bounds != Bounds::default()).then_some(bounds)
+        let bounds = Bounds { budget, caps, per_day, countries, ..Bounds::default() };
+        (bounds != Bounds::default()).then(|| Bounds { repeated: snapshot.repeated.clone(), ..bounds })
     }
 
     fn build_options(&self, job: &SendJob<'_>) -> SendOptions {
@@ -294,7 +295,7 @@ impl RunSender<'_> {
                 destination.is_loopback(),
                 destination.account_rate().per_second(),
             ),
-            bounds: self.build_bounds(&frozen.inputs.brief).map(Arc::new),
+            bounds: self.build_bounds(&frozen.inputs.brief, snapshot).map(Arc::new),
             waits_at_bounds: self.terms.waits,
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
@@ -361,7 +362,8 @@ impl RunSender<'_> {
         if !self.keeps_time {
             return Ok(None);
         }
-        let Some(rules) = self.sending_rules(job, header)? else { return Ok(None) };
+        let of_run = (job.run, &job.frozen.inputs.brief);
+        let Some(rules) = sending_rules(self.terms, self.destination, of_run, header)? else { return Ok(None) };
         let hours = Arc::new(SendingHours::new(rules, Arc::new(self.adapters.clock)));
         let source = FeedSource {
             ledger: Arc::clone(&self.adapters.ledger),
@@ -373,19 +375,26 @@ impl RunSender<'_> {
         let restart_feed = Box::new(move |begun: u64| -> FeedFuture { Box::pin(source.clone().open_feed(begun)) });
         Ok(Some(SendingPasses { hours, restart_feed, waits: self.terms.waits, limit: selection.limit }))
     }
+}
 
-    /// The sending hours of the rows. Returns `None` if the hours are unlimited.
-    fn sending_rules(&self, job: &SendJob<'_>, header: &ListHeader) -> Result<Option<SendingRules>, Error> {
-        let windows: Vec<_> = self
-            .terms
-            .effective_windows(self.destination.profile())
-            .map(|SendingWindow { window, zone }| Ok((window.clone(), resolve_zone(zone, header)?)))
-            .collect::<Result<_, Error>>()?;
-        let home = job.frozen.inputs.brief.home_zone();
-        let until = self.terms.end_time(&home, job.run.began_at);
-        let keeps = !windows.is_empty() || until.is_some();
-        Ok(keeps.then_some(SendingRules { windows, home, until }))
-    }
+/// The sending hours for the rows of a run. Returns `None` if the hours are unlimited.
+///
+/// # Errors
+/// If the zones of recipients are in a column that the list of the run does not have.
+pub(super) fn sending_rules(
+    terms: &SendingTerms,
+    destination: &Destination,
+    (run, brief): (&Run, &CampaignBrief),
+    header: &ListHeader,
+) -> Result<Option<SendingRules>, Error> {
+    let windows: Vec<_> = terms
+        .effective_windows(destination.profile())
+        .map(|SendingWindow { window, zone }| Ok((window.clone(), resolve_zone(zone, header)?)))
+        .collect::<Result<_, Error>>()?;
+    let home = brief.home_zone();
+    let until = terms.end_time(&home, run.began_at);
+    let keeps = !windows.is_empty() || until.is_some();
+    Ok(keeps.then_some(SendingRules { windows, home, until }))
 }
 
 impl Session {
@@ -407,7 +416,7 @@ impl Session {
         }
         let is_over = ending.stopped.is_none() && ending.counts.get(RowState::Planned) == 0;
         // The process that skipped the expired rows might have died before it recorded the end.
-        if is_over && ledger.load_excluded_rows(run.key).await?.sets().any(|(.., reason, _)| reason == EXPIRED) {
+        if is_over && self.has_expired_rows(run).await? {
             ending.stopped = Some(Stop::new(
                 StopKind::DeadlineReached,
                 "the remaining recipients were skipped, because they could not be sent to before `delivery.until`",
@@ -418,6 +427,18 @@ impl Session {
 }
 
 impl Session {
+    /// Whether rows of a run that is no longer being sent are skipped because it expired. Expired retries do not count:
+    /// their rows keep the earlier state.
+    async fn has_expired_rows(&self, run: &Run) -> Result<bool, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        if ledger.load_excluded_rows(run.key).await?.sets().all(|(_, reason, _)| reason != EXPIRED) {
+            return Ok(false);
+        }
+        let snapshot = Snapshot::load(ledger, run, false).await?;
+        let mut expired = snapshot.left_out.sets().filter(|(_, reason, _)| *reason == EXPIRED);
+        Ok(expired.any(|(_, _, rows)| rows.iter().any(|row| snapshot.row_state(Row::new(row)) == RowState::Skipped)))
+    }
+
     /// Skips rows that can still be sent and match `is_meant`. Returns how many rows were skipped.
     ///
     /// # Errors

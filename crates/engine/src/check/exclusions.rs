@@ -35,11 +35,39 @@ pub struct SurveyExclusions {
     /// Recipients whom `stop --for-good` cancelled in an earlier run of this edition.
     pub cancelled: NumberSet,
     /// Recipients who reached the cap of recent messages.
-    pub capped: NumberSet,
+    pub capped: CappedNumbers,
     /// Recipients whom an earlier message excludes.
     pub excluded: NumberSet,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
+}
+
+/// The numbers that reach a message cap, by how many messages of the campaign they already get.
+#[derive(Clone, Debug, Default)]
+pub struct CappedNumbers {
+    /// The numbers that get no message beyond this many.
+    reached: Vec<NumberSet>,
+    /// The most messages that a number may get. `None` without caps.
+    most: Option<u32>,
+}
+
+impl CappedNumbers {
+    /// Creates the set from the numbers that get no further message after 0, 1, 2… messages, and the most messages that
+    /// any number may get.
+    pub fn new(reached: Vec<NumberSet>, most: u32) -> Self {
+        Self { reached, most: Some(most) }
+    }
+
+    /// Whether there is no cap.
+    pub fn is_empty(&self) -> bool {
+        self.most.is_none()
+    }
+
+    /// Whether a number with this many planned messages gets no further one.
+    pub fn contains(&self, phone: Phone, planned: u32) -> bool {
+        let reached = self.reached.get(planned as usize).or(self.reached.last());
+        self.most.is_some_and(|most| planned >= most) || reached.is_some_and(|numbers| numbers.contains(phone))
+    }
 }
 
 impl SurveyExclusions {
@@ -48,13 +76,15 @@ impl SurveyExclusions {
         self.countries.as_ref().is_none_or(|countries| countries.contains(country))
     }
 
-    /// The first reason to skip a row, given its phone number, its country and its consent.
+    /// The first reason to skip a row, given its phone number, its country, its consent, and how many messages its
+    /// number already gets from this campaign.
     pub fn find_reason(
         &self,
         row: Row,
         phone: Phone,
         country: Option<Region>,
         consent: ConsentVerdict,
+        planned: u32,
     ) -> Option<&'static str> {
         let has_message = || match &self.rows {
             None => Some(ALREADY_SENT),
@@ -67,7 +97,7 @@ impl SurveyExclusions {
             None if consent != ConsentVerdict::Given => consent.skip_reason(),
             None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
             None if self.excluded.contains(phone) => Some(EXCLUDED),
-            None if self.capped.contains(phone) => Some(CAPPED),
+            None if self.capped.contains(phone, planned) => Some(CAPPED),
             None if !self.allows_country(country) => Some(COUNTRY),
             None => None,
         }
@@ -307,6 +337,17 @@ mod tests {
         ] {
             assert_eq!(verdicts(vec![run(earlier)], list), expected, "{earlier} then {list}");
         }
+    }
+
+    #[test]
+    fn cap_counts_the_planned_messages_of_a_number() {
+        let numbers = |last: &[u64]| NumberSet::new(last.iter().map(|last| phone(*last).to_u64()).collect(), None);
+        let capped = CappedNumbers::new(vec![numbers(&[1]), numbers(&[1, 2])], 3);
+        let most = |last| (0..9).find(|planned| capped.contains(phone(last), *planned));
+        assert_eq!([1, 2, 3].map(most), [Some(0), Some(1), Some(3)]);
+        let without_ledger = CappedNumbers::new(Vec::new(), 2);
+        assert!(!without_ledger.contains(phone(1), 1) && without_ledger.contains(phone(1), 2));
+        assert!(CappedNumbers::default().is_empty() && !CappedNumbers::default().contains(phone(1), 9));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 
 use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
@@ -343,6 +344,8 @@ struct SurveyTally {
     recipients: u64,
     rows: RoaringBitmap,
     seen: SeenNumbers,
+    /// How many planned rows each number has. Used only if caps apply and a number can have several.
+    messages: FxHashMap<Phone, u32>,
     left_out: ExcludedRows,
     failing: BTreeMap<String, TextProblem>,
     by_size: RowsBySize,
@@ -398,12 +401,14 @@ impl SurveyTally {
         let needs_consent = terms.consents.is_some_and(Consents::is_required);
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
         let opted_out = terms.excluded.opted_out.contains(phone);
-        let repeated = terms.brief.duplicates != DuplicatePolicy::Allow && !self.seen.insert(phone);
+        let allows_duplicates = terms.brief.duplicates == DuplicatePolicy::Allow;
+        let repeated = !allows_duplicates && !self.seen.insert(phone);
         let country = self.finder.find_country(phone);
         let is_allowed = terms.excluded.allows_country(country);
         let consents = consent == ConsentVerdict::Given;
         self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
-        let reason = terms.excluded.find_reason(row, phone, country, consent);
+        let planned = self.messages.get(&phone).copied().unwrap_or_default();
+        let reason = terms.excluded.find_reason(row, phone, country, consent, planned);
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
             self.undated_consents.insert(row.get());
         }
@@ -423,8 +428,10 @@ impl SurveyTally {
             self.left_out.insert(row, RowState::Skipped, HOLDOUT);
             return None;
         }
-        if terms.brief.duplicates != DuplicatePolicy::Allow {
+        if !allows_duplicates {
             self.repeated_numbers.add_sent(phone, hash);
+        } else if !terms.excluded.capped.is_empty() {
+            *self.messages.entry(phone).or_default() += 1;
         }
         if landline {
             self.landlines.insert(row.get());

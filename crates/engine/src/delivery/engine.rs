@@ -236,9 +236,11 @@ impl Engine {
     /// Skips `rows` of an envelope, and puts back the other operations.
     fn skip_rows(&mut self, envelope: Envelope, piece: bool, rows: &[Row]) {
         let mut operations = envelope.into_operations();
-        let count = operations.len();
         operations.retain(|operation| !rows.contains(&operation.row));
-        self.tally.shift_state(RowState::Sending, RowState::Skipped, count - operations.len());
+        // A skipped row whose message was in doubt is in doubt again.
+        let in_doubt = rows.iter().filter(|row| self.options.repeated.contains(row.get())).count();
+        self.tally.shift_state(RowState::Sending, RowState::InDoubt, in_doubt);
+        self.tally.shift_state(RowState::Sending, RowState::Skipped, rows.len() - in_doubt);
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         if !operations.is_empty() {
             self.in_flight.put_back(ResendBatch { operations, is_piece: piece });

@@ -165,6 +165,16 @@ impl SendingHours {
         }
     }
 
+    /// Whether the message to a row can no longer leave, because all sending ends before its window opens.
+    pub fn ends_before_departure(&self, phone: Phone, fields: RecordFields<'_>) -> bool {
+        let (now, Some(until)) = (self.now(), self.rules.until) else { return false };
+        now >= until
+            || match self.window_state(now, self.row_zones(phone, fields)) {
+                WindowState::Open(_) => false,
+                WindowState::Closed(opens) => opens.is_none_or(|at| at >= until),
+            }
+    }
+
     /// Whether a message to `phone` may leave at this time. Time zone columns are not used, because there is no row.
     pub fn check_departure(&self, phone: Phone, at: Timestamp) -> Departure {
         let zones = (self.find_country_zone(phone), Vec::new());

@@ -103,6 +103,22 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
 }
 
+pub(super) async fn cap_ignores_only_the_own_attempt_that_a_row_repeats<L: Ledger>(scene: Scene<L>) {
+    let caps = vec![cap(1, DAY)];
+    assert_eq!(begin_capped(&scene, 1, &caps).await, granted(1));
+    scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
+    let repeating = |scene: &Scene<L>, repeated: &[u32]| {
+        let bounds = Bounds { caps: caps.clone(), repeated: repeated.iter().copied().collect(), ..Bounds::default() };
+        Intent { bounds: Some(Arc::new(bounds)), ..scene.new_intent(1, scene.mine) }
+    };
+    let permit = scene.ledger.begin_envelope(repeating(&scene, &[2])).await.unwrap();
+    assert_eq!(permit, capped_permit(&[3]), "row 3 repeats nothing");
+    assert_eq!(scene.ledger.begin_envelope(repeating(&scene, &[2, 3])).await.unwrap(), granted(2));
+    let scene = with_second_run(scene, other_campaign("second", 7)).await;
+    let permit = scene.ledger.begin_envelope(repeating(&scene, &[2, 3])).await.unwrap();
+    assert_eq!(permit, capped_permit(&[2, 3]), "messages of other runs count");
+}
+
 pub(super) async fn cap_counts_live_campaigns_and_loopback_separately<L: Ledger>(scene: Scene<L>) {
     let once = [cap(1, DAY)];
     let policy = |loopback, purpose| SuppressionPolicy { loopback, purpose, ..SuppressionPolicy::default() };

@@ -146,6 +146,7 @@ promises! {
         events_need_the_lease_and_keep_their_order,
         run_with_rows_to_send_again_is_open,
         retry_order_has_unique_identifiers,
+        decision_of_a_person_ends_the_skip_of_its_rows,
         asked_rows_are_kept_by_row;
     notifications:
         taken_notification_returns_until_it_was_sent,
@@ -174,6 +175,7 @@ promises! {
     caps:
         capped_number_is_skipped_in_every_campaign,
         cap_counts_doubt_but_not_unsent_messages,
+        cap_ignores_only_the_own_attempt_that_a_row_repeats,
         cap_counts_live_campaigns_and_loopback_separately,
         cap_counts_messages_to_a_forgotten_number,
         cap_counts_assistant_messages_but_not_tests;

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::scene::*;
 use super::suppression::opt_out;
 use crate::{
-    AskedRow, Ledger, NewReceipt, OptOutRemoval, Ownership, ReceiptOutcome, RemovalTarget, RetriedRow, RetryOrder,
-    RowChange, RowState, RowUpdate, RunEnd, RunFilter, RunId, RunProgress, RunUpdate, StateCounts,
+    AskedRow, Author, EXPIRED, Ledger, NewReceipt, OptOutRemoval, Ownership, ReceiptOutcome, RemovalTarget, RetriedRow,
+    RetryOrder, RowChange, RowState, RowUpdate, RunEnd, RunFilter, RunId, RunProgress, RunUpdate, StateCounts,
 };
 use campaign_core::domain::{
     GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
@@ -239,6 +239,27 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
     assert_eq!(run.message_id(Row::new(2), Some(2)), second.id_for_row(Row::new(2)));
     assert_eq!(run.message_id(Row::new(2), Some(3)), None);
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Accepted), None, None]);
+}
+
+pub(super) async fn decision_of_a_person_ends_the_skip_of_its_rows<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [rejected(), in_doubt()]).await;
+    let skipped = RowUpdate::Skipped { rows: [2, 3, 5].map(Row::new).to_vec(), reason: EXPIRED };
+    scene.ledger.update_rows(scene.mine, skipped).await.unwrap();
+    let out = async || {
+        let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+        [2, 3, 5].map(|row| excluded.find_reason(Row::new(row)).is_some())
+    };
+    let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
+    scene.record_events(scene.mine, vec![event(3, 1, RowChange::SendAgain { by, why: None })]).await;
+    assert_eq!(out().await, [true; 3], "a rule of the campaign ends no skip");
+    scene.record_events(scene.mine, vec![event(3, 1, send_again())]).await;
+    assert_eq!(out().await, [true, false, true]);
+    let rows = vec![RetriedRow { row: Row::new(2), envelope: 1 }];
+    let order = RetryOrder { rows, by: self::by(), random: 7 };
+    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
+    assert_eq!(out().await, [false, false, true]);
+    assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Planned), None, None]);
 }
 
 pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {

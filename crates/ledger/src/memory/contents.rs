@@ -15,9 +15,9 @@ use super::suppression::OptOutList;
 use crate::guards::RepeatHash;
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
-    caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
-    find_exceeded_daily_limit, find_refusal, find_rows_outside_countries, id_candidates, list_refusals, next_draw_time,
-    next_rows, takes_slot, tighter_bound,
+    CountedMessage, caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows,
+    find_exceeded_budget, find_exceeded_daily_limit, find_refusal, find_rows_outside_countries, id_candidates,
+    list_refusals, next_draw_time, next_rows, takes_slot, tighter_bound,
 };
 use crate::{
     AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, COUNTRY, CampaignLock, CapQuery, Claim, DrawRefusal,
@@ -444,33 +444,37 @@ impl LedgerContents {
     /// The rows of an intent that caps suppress.
     pub(super) fn find_capped_rows(&self, now: i64, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
         let run = &self.stored_run(intent.lease.run)?.run;
-        let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
-        match caps.is_empty() || !counts_for_caps(run) {
-            true => Ok(Vec::new()),
-            false => {
-                let mut times = self.contact_times(run.suppression.loopback);
+        match intent.bounds.as_deref().filter(|bounds| !bounds.caps.is_empty() && counts_for_caps(run)) {
+            None => Ok(Vec::new()),
+            Some(bounds) => {
+                let mut messages = self.counted_messages(run.suppression.loopback, Some(run.key));
                 for sent in &intent.rows {
                     // Messages that were sent before the number was forgotten still count.
-                    let stays = self.opt_outs.forgotten_form(sent.to).and_then(|stays| times.get(&stays)).cloned();
-                    times.entry(sent.to).or_default().extend(stays.into_iter().flatten());
+                    let stays = self.opt_outs.forgotten_form(sent.to).and_then(|stays| messages.get(&stays)).cloned();
+                    messages.entry(sent.to).or_default().extend(stays.into_iter().flatten());
                 }
-                Ok(find_capped_rows(caps, now, &intent.rows, times))
+                Ok(find_capped_rows(bounds, now, &intent.rows, messages))
             }
         }
     }
 
-    /// The times when each number was sent messages that count towards caps, either through gateways on loopback or
-    /// through other gateways.
-    fn contact_times(&self, loopback: bool) -> FxHashMap<Addressee, Vec<i64>> {
-        let mut times = FxHashMap::<Addressee, Vec<i64>>::default();
-        let stored_runs = self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback);
-        stored_runs.flat_map(StoredRun::contact_times).for_each(|(to, at)| times.entry(to).or_default().push(at));
-        times
+    /// The messages to each number that count towards caps, either through gateways on loopback or through other
+    /// gateways. Only the messages of run `own` have a row.
+    fn counted_messages(&self, loopback: bool, own: Option<RunId>) -> FxHashMap<Addressee, Vec<CountedMessage>> {
+        let mut messages = FxHashMap::<Addressee, Vec<CountedMessage>>::default();
+        for stored in self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback) {
+            for (to, CountedMessage { at, row }) in stored.counted_messages() {
+                let row = row.filter(|_| own == Some(stored.run.key));
+                messages.entry(to).or_default().push(CountedMessage { at, row });
+            }
+        }
+        messages
     }
 
     pub fn capped_numbers(&self, now: i64, caps: &[FrequencyCap], loopback: bool) -> NumberSet {
-        let times = self.contact_times(loopback).into_iter();
-        let held = times.filter(|(_, times)| !caps_allow(caps, now, times)).map(|(to, _)| to.to_u64());
+        let times = |messages: &[CountedMessage]| messages.iter().map(|message| message.at).collect::<Vec<i64>>();
+        let messages = self.counted_messages(loopback, None).into_iter();
+        let held = messages.filter(|(_, sent)| !caps_allow(caps, now, &times(sent))).map(|(to, _)| to.to_u64());
         NumberSet::new(held.collect(), self.opt_outs.key())
     }
 

@@ -9,7 +9,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::shards::DrawnShard;
 use crate::rules::{
-    Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, merge_outcomes, owns_rows,
+    CountedMessage, Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, list_included_rows,
+    merge_outcomes, owns_rows,
 };
 use crate::{
     AskedRow, ConsentEvidence, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError,
@@ -177,6 +178,7 @@ impl StoredRun {
     }
 
     pub(super) fn record_events(&mut self, at: Timestamp, events: Vec<NewRowEvent>) {
+        self.excluded.remove_rows(&(list_included_rows(&events) - &self.forgotten));
         self.run.apply_changes(events.iter().map(|event| &event.change));
         self.events.extend(events.into_iter().map(|NewRowEvent { row, envelope, change }| RowEvent {
             row,
@@ -230,8 +232,8 @@ impl StoredRun {
         days
     }
 
-    /// The numbers that were sent messages which count towards caps, each with the time in microseconds.
-    pub(super) fn contact_times(&self) -> Vec<(Addressee, i64)> {
+    /// The messages of the run that count towards caps, each with its number.
+    pub(super) fn counted_messages(&self) -> Vec<(Addressee, CountedMessage)> {
         if !counts_for_caps(&self.run) {
             return Vec::new();
         }
@@ -239,7 +241,8 @@ impl StoredRun {
         let events = RowEvents::new(stored.events.clone(), self.run.endpoint);
         let of = |envelope: &EnvelopeRecord| {
             let at = envelope.begun_at.as_microsecond();
-            counted_messages(envelope, &events).map(|sent| (sent.to, at)).collect::<Vec<_>>()
+            let counted = |sent: &SentRow| (sent.to, CountedMessage { at, row: Some(sent.row) });
+            counted_messages(envelope, &events).map(counted).collect::<Vec<_>>()
         };
         stored.envelopes.values().flat_map(of).collect()
     }

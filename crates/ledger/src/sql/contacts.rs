@@ -12,9 +12,9 @@ use sqlx::{Connection as _, Row as _};
 
 use super::dialect::{Connection, json_elements};
 use super::runs::{self, to_signed, to_unsigned};
-use super::statement::{Now, StatementError, query, scalar};
+use super::statement::{Now, StatementError, query, read_u32, scalar};
 use super::{envelopes, events, forgetting};
-use crate::rules::{NumberErasure, caps_allow, counted_messages, counts_for_caps, find_capped_rows};
+use crate::rules::{CountedMessage, NumberErasure, caps_allow, counted_messages, counts_for_caps, find_capped_rows};
 use crate::{CapQuery, EnvelopeRecord, Intent, LedgerError, NumberKey, NumberSet, RowEvents, Run, RunId, SharedRun};
 use campaign_core::domain::{Addressee, ForgottenNumber, FrequencyCap, Phone, Row};
 
@@ -27,10 +27,9 @@ pub(super) async fn find_rows_over_cap(
     run: &Run,
     intent: &Intent,
 ) -> Result<Vec<Row>, StatementError> {
-    let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
-    if caps.is_empty() || !counts_for_caps(run) {
+    let Some(bounds) = intent.bounds.as_deref().filter(|bounds| !bounds.caps.is_empty() && counts_for_caps(run)) else {
         return Ok(Vec::new());
-    }
+    };
     build_index(connection, now, run.suppression.loopback).await?;
     let mut people: FxHashMap<u64, Addressee> = intent.rows.iter().map(|sent| (sent.to.to_u64(), sent.to)).collect();
     if let Some(key) = forgetting::load_number_key(&mut *connection).await? {
@@ -45,15 +44,17 @@ pub(super) async fn find_rows_over_cap(
     ))
     .bind(json!(people.keys().collect::<Vec<_>>()).to_string())
     .bind(run.suppression.loopback)
-    .bind(window_start(now, caps))
+    .bind(window_start(now, &bounds.caps))
     .fetch_all(connection)
     .await?;
-    let mut times = FxHashMap::<Addressee, Vec<i64>>::default();
+    let mut messages = FxHashMap::<Addressee, Vec<CountedMessage>>::default();
     for row in &found {
         let who = people.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
-        times.entry(*who).or_default().push(row.try_get("at")?);
+        let is_own = row.try_get::<i64, _>("run")? == run.key.0;
+        let own_row = if is_own { Some(Row::new(read_u32(row, "row")?)) } else { None };
+        messages.entry(*who).or_default().push(CountedMessage { at: row.try_get("at")?, row: own_row });
     }
-    Ok(find_capped_rows(caps, now.0, &intent.rows, times))
+    Ok(find_capped_rows(bounds, now.0, &intent.rows, messages))
 }
 
 /// The numbers that have reached a cap. Without an index, this reads all messages.

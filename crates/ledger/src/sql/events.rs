@@ -9,7 +9,7 @@ use super::statement::{self, Now, StatementError, parse_name, query, read_u32, s
 use super::{blocks, limits, shards};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_set, unpack_set};
-use crate::rules::{NumberErasure, erase_text_from_change};
+use crate::rules::{NumberErasure, erase_text_from_change, list_included_rows};
 use crate::{
     AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowEvents,
     RowSpan, RowState, RowUpdate, RunId,
@@ -118,6 +118,7 @@ async fn insert_events(
             .execute(&mut *connection)
             .await?;
     }
+    include_rows(connection, run, list_included_rows(events)).await?;
     limits::reset_after_events(connection, run, events).await?;
     runs::update_run(connection, run, |run| run.apply_changes(events.iter().map(|event| &event.change))).await
 }
@@ -285,6 +286,24 @@ pub(super) async fn insert_skipped_rows(
             .bind(skipped_rows_checksum(run, state.name(), reason, &packed).finish())
             .execute(&mut *connection)
             .await?;
+    }
+    Ok(())
+}
+
+/// Removes these rows from the skipped rows, except the rows of forgotten recipients.
+async fn include_rows(connection: &mut Connection, run: RunId, mut rows: RoaringBitmap) -> Result<(), StatementError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let forgotten: Vec<i64> =
+        scalar("SELECT row FROM forgotten_rows WHERE run = $1").bind(run.0).fetch_all(&mut *connection).await?;
+    for row in forgotten {
+        rows.remove(to_u32(row)?);
+    }
+    let mut left_out = load_skipped_rows(&mut *connection, run).await?;
+    if left_out.remove_rows(&rows) {
+        query("DELETE FROM left_out WHERE run = $1").bind(run.0).execute(&mut *connection).await?;
+        insert_skipped_rows(connection, run, &left_out).await?;
     }
     Ok(())
 }

@@ -242,7 +242,7 @@ pub enum RetryRefusal {
         changes: InputChanges,
     },
     /// No row can be sent again.
-    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), *.skipped))]
+    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), .skipped))]
     Nothing {
         /// The run.
         run: String,
@@ -287,17 +287,13 @@ pub enum RetryRefusal {
     },
 }
 
-fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: SkippedRetries) -> String {
+fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: &SkippedRetries) -> String {
     let which = error.map(|error| format!(" whose error contains `{error}`")).unwrap_or_default();
-    let SkippedRetries { delivered, under_way, unconfirmed: _, guarded } = skipped;
+    let SkippedRetries { delivered, under_way, unconfirmed: _, excluded: _ } = *skipped;
     let mut message = format!("{run} has no rows to retry{which}");
-    if guarded > 0 {
-        message += &format!(
-            "; {} opted out, {} no consent, already got the message in another run, or {} skipped earlier",
-            format_count(guarded, "recipient"),
-            campaign_core::domain::choose_plural(guarded, "has", "have"),
-            campaign_core::domain::choose_plural(guarded, "was", "were")
-        );
+    let excluded: Vec<String> = skipped.describe_excluded().collect();
+    if !excluded.is_empty() {
+        message += &format!("; skipped: {}", excluded.join(" · "));
     }
     for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
         if rows > 0 {

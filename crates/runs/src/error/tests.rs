@@ -87,7 +87,7 @@ fn refusal_errors() -> Vec<Error> {
         above: 2,
     };
     let held = HeldRecipient { place: 1, phone: Phone::new(380_501_234_567).unwrap() };
-    let skipped = SkippedRetries { delivered: 1, under_way: 1, unconfirmed: 0, guarded: 1 };
+    let skipped = SkippedRetries { delivered: 1, under_way: 1, unconfirmed: 0, excluded: [("cap", 1)].into() };
     let changed = |changes, earlier_edition| {
         Error::InputsChanged(Box::new(ChangedInputs {
             run: run(),

@@ -122,7 +122,7 @@ fn sample_view(template: &str, cell: &str) -> Json {
         "retry": {
             "messages": 4, "gateway": cell, "channels": cell, "cost": cell, "others": 2,
             "reasons": [{ "state": "rejected", "text": cell, "rows": 2 }, { "state": "not_sent", "text": "", "rows": 1 }],
-            "lasting": 2, "guarded": 3, "samples": { "messages": files_view(cell)["messages"] },
+            "lasting": 2, "guarded": 3, "guarded_reasons": cell, "samples": { "messages": files_view(cell)["messages"] },
         },
         "test": {
             "campaign": cell, "gateway": cell, "row": 2,

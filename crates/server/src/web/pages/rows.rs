@@ -455,7 +455,7 @@ async fn load_message(request: &PageRequest, run: &Run, row: Row) -> Result<Firs
 }
 
 /// Translates a known reason into the page's language; an unknown reason is returned unchanged.
-fn translate_reason(words: &PageWords, why: &str) -> String {
+pub(super) fn translate_reason(words: &PageWords, why: &str) -> String {
     words.item_name("reason", why).unwrap_or(why).to_owned()
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use super::decisions::{execute_order, new_order_record, parse_typed_count};
 use super::page_error::{InvalidInput, PageError};
 use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
-use super::rows::NumbersLink;
+use super::rows::{NumbersLink, translate_reason};
 use super::runs::run_path;
 use crate::web::files::FirstMessages;
 use crate::web::words::PageWords;
@@ -54,8 +54,10 @@ struct RetryPageView {
     others: u64,
     /// The messages that will probably be rejected again.
     lasting: u64,
-    /// The rows that are not sent again because of opt-outs, consents and other runs.
+    /// The rows that a run would skip now.
     guarded: u64,
+    /// Their reasons, with the number of rows.
+    guarded_reasons: String,
     samples: Option<FirstMessages>,
 }
 
@@ -104,6 +106,9 @@ fn build_retry_view(
     let lasting = errors.iter().filter(is_lasting).map(|error| error.rows).sum();
     let others = errors.iter().skip(MAX_REASONS).map(|error| error.rows).sum();
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
+    let guarded_reasons =
+        skipped.excluded.iter().map(|(why, rows)| format!("{} ({rows})", translate_reason(words, why)));
+    let guarded_reasons: Vec<String> = guarded_reasons.collect();
     let reason = |RetriedError { state, text, rows }: RetriedError| RetryReasonView { state: state.name(), text, rows };
     RetryPageView {
         run: run.name(),
@@ -115,7 +120,8 @@ fn build_retry_view(
         reasons: errors.into_iter().take(MAX_REASONS).map(reason).collect(),
         others,
         lasting,
-        guarded: skipped.guarded,
+        guarded: skipped.count_excluded(),
+        guarded_reasons: guarded_reasons.join(", "),
         samples,
     }
 }
