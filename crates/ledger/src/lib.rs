@@ -38,7 +38,7 @@ mod suppression;
 mod rules {
     pub(super) use super::approvals::oldest_kept_plan_time;
     pub(super) use super::bounds::{
-        BudgetScope, caps_allow, counted_messages, counts_for_caps, envelope_spending, find_capped_rows,
+        BudgetScope, CountedMessage, CountedMessages, caps_allow, counts_for_caps, find_capped_rows,
         find_exceeded_budget, find_exceeded_daily_limit, find_rows_outside_countries, intended_spending,
         may_have_been_sent, refunded_spending, tighter_bound,
     };
