@@ -348,6 +348,8 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::{Author, RowEvent, RowState};
+    use campaign_core::domain::{Endpoint, OperationKind, Receipt, ReceiptSource};
 
     #[test]
     fn daily_limit_grows_with_each_day_that_has_sent_messages() {
@@ -378,5 +380,43 @@ mod tests {
             find_exceeded_daily_limit(&per_day, &BTreeMap::new(), now, leaves, 1).map(|(fits, _)| fits)
         };
         assert_eq!([0, 9, 10, 600].map(fits), [None, None, Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn receipts_prove_the_last_attempt_of_an_uncounted_message() {
+        let row = Row::new(7);
+        let by = Author::Person("olena".into());
+        let retry = RowEvent { row, envelope: 2, at: Timestamp::UNIX_EPOCH, change: RowChange::Retry { by, order: 1 } };
+        let events = RowEvents::new(vec![retry], Endpoint::Sync);
+        let attempt = |(envelope, state): &(u32, RowState)| {
+            let attempt = Attempt { envelope: *envelope, state: *state, chain: OperationKind::Sms.into() };
+            (attempt, *state == RowState::Accepted)
+        };
+        let kept = |(order, status): &(Option<u32>, Status)| StoredReceipt {
+            order: *order,
+            at: Timestamp::from_second(9).unwrap(),
+            receipt: Receipt::new(ReceiptSource::Webhook, status.clone()),
+        };
+        let first = |status| vec![(None, status)];
+        let (accepted, rejected, unsent) = (RowState::Accepted, RowState::Rejected, RowState::Planned);
+        for (attempts, receipts, proven) in [
+            (vec![(1, rejected)], vec![], &[][..]),
+            (vec![(1, rejected)], first(Status::Delivered), &[0]),
+            (vec![(1, rejected)], first(Status::Routing), &[]),
+            (vec![(1, rejected)], first(Status::Undeliverable), &[]),
+            (vec![(1, unsent)], first(Status::Routing), &[0]),
+            (vec![(1, unsent)], first(Status::Undeliverable), &[0]),
+            (vec![(1, unsent)], first(Status::Rejected), &[]),
+            (vec![(1, unsent)], vec![(None, Status::Rejected), (None, Status::Read)], &[0]),
+            (vec![(1, unsent)], vec![(None, Status::Routing), (None, Status::Rejected)], &[0]),
+            (vec![(1, RowState::NotSent), (2, unsent)], first(Status::Delivered), &[1]),
+            (vec![(1, unsent), (2, accepted)], first(Status::Delivered), &[]),
+            (vec![(2, rejected), (3, accepted)], first(Status::Delivered), &[0]),
+            (vec![(2, rejected), (3, rejected)], vec![(Some(1), Status::Delivered)], &[1]),
+        ] {
+            let attempts: Vec<_> = attempts.iter().map(attempt).collect();
+            let receipts: Vec<_> = receipts.iter().map(kept).collect();
+            assert_eq!(events.find_proven_attempts(row, &attempts, &receipts), proven, "{attempts:?} {receipts:?}");
+        }
     }
 }
