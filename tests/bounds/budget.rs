@@ -1,8 +1,9 @@
 //! `limits`: the highest cost and number of messages for all runs of an edition.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{stop_reason, stop_summary};
+use crate::receipts::{Hooked, operations};
 use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign, phone, rejected, telling};
 
 const PRICES: &str = "prices: { sms: 0.80 }";
@@ -78,6 +79,40 @@ fn rejected_message_does_not_count_toward_the_budget() {
     sale.replace("sale.yaml", "recipients: 5, cost: 4", "recipients: 6, cost: 400");
     sale.run(&[]).exits(5);
     assert_eq!(sale.results().counts()["accepted"], 6);
+}
+
+#[test]
+fn messages_that_receipts_prove_count_toward_limits_and_caps() {
+    let refuse = |operation: &Value| match operation["phone"].as_u64() {
+        Some(number) if number == phone(3) => rejected(operation, "No route"),
+        _ => accepted(operation),
+    };
+    let answer = || Answer::items(refuse);
+    let gateway = Gateway::answering([answer(), answer(), Answer::CloseRead]);
+    let draft = campaign().to(4).one_at_a_time().batches_of(1).through(&gateway).profile(PRICES);
+    let hooked = Hooked::write(draft.top("limits: { recipients: 4, cost: 3.20 }").delivery("cap: 1/7d"));
+    let server = hooked.serve();
+    hooked.sale.run(&["--no-wait"]).exits(4);
+    let sent = operations(&gateway);
+    let resolve = ["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"];
+    hooked.sale.campaign(&resolve).exits(3);
+    let money = || hooked.sale.campaign(&["report", "sale", "--json"]).json()["figures"]["money"].clone();
+    let before = money();
+    for (operation, status) in [(&sent[1], "DELIVERED"), (&sent[2], "READ")] {
+        assert_eq!(hooked.tell(operation, &json!({"success": true, "status": status, "type": "sms"}).to_string()), 200);
+    }
+    assert_eq!(hooked.results().states(), ["accepted", "delivered", "read", "accepted"]);
+    assert_eq!((&before["used"], &money()["used"]), (&json!(1.6), &json!(3.2)), "{before} {}", money());
+    // The budget is used up, so a new recipient gets no message.
+    let list = std::fs::read_to_string(hooked.sale.path("clients.csv")).expect("a list");
+    hooked.sale.write("clients.csv", &format!("{list}{},New\n", phone(9)));
+    assert_eq!(stop_summary(&hooked.sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 0, 1));
+    // The cap applies to the other edition.
+    hooked.sale.write("clients.csv", &list);
+    hooked.sale.replace("sale.yaml", "limits:", "edition: second\nlimits:");
+    let report = hooked.sale.run(&["--json"]).json();
+    assert_eq!(report["counts"], json!({ "skipped": 4 }));
+    drop(server);
 }
 
 #[test]

@@ -132,6 +132,44 @@ fn failed_message_is_resent_as_a_new_one_on_request() {
 }
 
 #[test]
+fn read_message_stays_read_after_the_delivery_of_its_retry() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let failed = json!({"success": false, "status": "UNDELIVERABLE", "type": "sms"}).to_string();
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &failed), 200);
+    hooked.sale.campaign(&["retry", "sale", "--state", "failed", "--no-wait"]).exits(0);
+    let sent = operations(&gateway);
+    assert_eq!(hooked.tell(&sent[1], &failed), 200);
+    for (operation, status) in [(&sent[0], "READ"), (&sent[1], "DELIVERED")] {
+        assert_eq!(hooked.tell(operation, &webhook_body(operation, status, 5)), 200);
+        let results = hooked.results();
+        assert_eq!((results.states(), results.column("read_by")), (vec!["read"], vec!["sms"]), "{status}");
+    }
+    assert!(hooked.results().column("reason")[0].starts_with("duplicate suspected"), "both were delivered");
+    drop(server);
+}
+
+#[test]
+fn delivery_of_a_message_and_its_retry_is_a_suspected_duplicate() {
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&["--no-wait"]).exits(4);
+    hooked.sale.campaign(&["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"]);
+    hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
+    let sent = operations(&gateway);
+    assert_eq!(hooked.tell(&sent[1], &webhook_body(&sent[1], "DELIVERED", 5)), 200);
+    assert!(!hooked.results().column("reason")[0].contains("duplicate"));
+    assert_eq!(hooked.tell(&sent[0], &webhook_body(&sent[0], "DELIVERED", 6)), 200);
+    let results = hooked.results();
+    assert_eq!(results.states(), ["delivered"]);
+    assert!(results.column("reason")[0].starts_with("duplicate suspected"), "{:?}", results.column("reason"));
+    drop(server);
+}
+
+#[test]
 fn undelivered_messages_are_resent_only_on_request() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));

@@ -8,7 +8,10 @@ use jiff::{Timestamp, Zoned};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::{EnvelopeRecord, Ledger, LedgerError, NumberFilter, RowChange, RowEvents, Run, SentRow, SharedRun};
+use super::{
+    Attempt, EnvelopeRecord, Ledger, LedgerError, NumberFilter, RowChange, RowEvents, Run, RunActivity, SentRow,
+    SharedRun, StoredReceipt,
+};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{
     Addressee, Amount, Budget, Chain, CountrySet, FrequencyCap, OperationOutcome, Phone, Row, Spending, Status,
@@ -147,28 +150,106 @@ pub(crate) fn refunded_spending(outcomes: &[OperationOutcome], costs: &[Amount])
     back.map(|(row, _)| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
 }
 
-/// The spending of an envelope. A message whose outcome is unknown counts as sent.
-pub(crate) fn envelope_spending(envelope: &EnvelopeRecord, events: &RowEvents) -> Spending {
-    let rows = (0..envelope.rows.len()).filter(|index| is_used(envelope, *index, events));
-    rows.map(|row| row_spending(&envelope.costs, row)).fold(Spending::default(), Spending::add_spending)
-}
-
 impl EnvelopeRecord {
-    /// The spending of the envelope. A message whose outcome is unknown counts as sent. `events` are the events of the
-    /// run.
+    /// The spending of the envelope without the messages that only receipts prove. A message whose outcome is unknown
+    /// counts as sent. `events` are the events of the run.
     pub fn spending(&self, events: &RowEvents) -> Spending {
-        envelope_spending(self, events)
+        let counted = self.rows.iter().enumerate().filter(|(index, sent)| {
+            let outcome = self.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(*index));
+            events.counts_as_sent(sent.row, self.envelope, self.chain(sent), outcome)
+        });
+        counted.map(|(index, _)| row_spending(&self.costs, index)).fold(Spending::default(), Spending::add_spending)
     }
 }
 
-/// Whether a message of an envelope counts as spent, because it was sent or may have been sent.
-fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvents) -> bool {
-    let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-    let about = envelope.rows.get(index).map_or(&[][..], |sent| events.for_row(sent.row));
-    let about = about.iter().filter(|event| event.envelope == envelope.envelope);
-    let chain = envelope.rows.get(index).map_or(Chain::UNKNOWN, |sent| envelope.chain(sent));
-    // A message without an outcome may have been sent.
-    about.fold(outcome.is_none_or(may_have_been_sent), |used, event| is_used_after(used, &event.change, chain))
+impl RowEvents {
+    /// Whether an attempt counts as spent by its outcome and the events of its row, because its message was sent or may
+    /// have been sent. Without an outcome, it may have been sent.
+    pub fn counts_as_sent(&self, row: Row, envelope: u32, chain: Chain, outcome: Option<&OperationOutcome>) -> bool {
+        let about = self.for_row(row).iter().filter(|event| event.envelope == envelope);
+        about.fold(outcome.is_none_or(may_have_been_sent), |used, event| is_used_after(used, &event.change, chain))
+    }
+
+    /// The attempts of a row that count as spent only because of receipts, by index. Each attempt comes with whether it
+    /// counts anyway.
+    ///
+    /// Attempts with the same identifier send the same message, so a receipt does not say which of them succeeded. It
+    /// counts for the last of them, unless one of them counts anyway.
+    pub fn find_proven_attempts(
+        &self,
+        row: Row,
+        attempts: &[(Attempt, bool)],
+        receipts: &[StoredReceipt],
+    ) -> Vec<usize> {
+        let mut proven = Vec::new();
+        for (index, (attempt, _)) in attempts.iter().enumerate() {
+            let order = self.find_known_order(row, attempt.envelope);
+            let is_same = |other: &Attempt| self.find_known_order(row, other.envelope) == order;
+            let is_decided = attempts.iter().any(|(other, used)| *used && is_same(other));
+            let is_repeated = attempts[index + 1..].iter().any(|(later, _)| is_same(later));
+            if !is_decided && !is_repeated && self.is_proven_sent(row, *attempt, receipts) {
+                proven.push(index);
+            }
+        }
+        proven
+    }
+}
+
+/// A message that counts towards limits and caps, because it was sent or may have been sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountedMessage {
+    pub(crate) envelope: u32,
+    pub(crate) begun_at: Timestamp,
+    pub(crate) row: Row,
+    pub(crate) to: Addressee,
+    pub(crate) cost: Amount,
+}
+
+/// Finds the counted messages of a run in its envelopes, in order, and then in its receipts.
+pub(crate) struct CountedMessages {
+    events: RowEvents,
+    /// The attempts of rows with events or with an attempt that does not count, and whether each attempt counts.
+    attempts: FxHashMap<Row, Vec<(CountedMessage, Attempt, bool)>>,
+}
+
+impl CountedMessages {
+    /// Without any envelopes of a run with these events.
+    pub(crate) fn new(events: RowEvents) -> Self {
+        Self { events, attempts: FxHashMap::default() }
+    }
+
+    /// Adds an envelope, and returns its messages that count by outcomes and events.
+    pub(crate) fn add_envelope(&mut self, envelope: &EnvelopeRecord) -> Vec<CountedMessage> {
+        let mut counted = Vec::with_capacity(envelope.rows.len());
+        for (index, sent) in envelope.rows.iter().enumerate() {
+            let (row, chain, number) = (sent.row, envelope.chain(sent), envelope.envelope);
+            let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+            let cost = row_spending(&envelope.costs, index).cost;
+            let message = CountedMessage { envelope: number, begun_at: envelope.begun_at, row, to: sent.to, cost };
+            let counts = self.events.counts_as_sent(row, number, chain, outcome);
+            if !counts || self.events.has_events(row) || self.attempts.contains_key(&row) {
+                let attempt = RunActivity::Idle.build_attempt(number, chain, outcome);
+                self.attempts.entry(row).or_default().push((message, attempt, counts));
+            }
+            counted.extend(counts.then_some(message));
+        }
+        counted
+    }
+
+    /// The rows with an attempt that does not count yet. Receipts of other rows change nothing.
+    pub(crate) fn uncounted_rows(&self) -> RoaringBitmap {
+        let is_open = |attempts: &[(CountedMessage, Attempt, bool)]| attempts.iter().any(|(.., counts)| !counts);
+        self.attempts.iter().filter(|(_, attempts)| is_open(attempts)).map(|(row, _)| row.get()).collect()
+    }
+
+    /// Returns the messages that count only because of the receipts of a row. All envelopes with the row must have been
+    /// added before.
+    pub(crate) fn find_proven_messages(&self, row: Row, receipts: &[StoredReceipt]) -> Vec<CountedMessage> {
+        let Some(known) = self.attempts.get(&row) else { return Vec::new() };
+        let attempts: Vec<(Attempt, bool)> = known.iter().map(|(_, attempt, counts)| (*attempt, *counts)).collect();
+        let proven = self.events.find_proven_attempts(row, &attempts, receipts);
+        proven.into_iter().map(|index| known[index].0).collect()
+    }
 }
 
 /// Whether a message with this outcome was or may have been sent.
@@ -206,22 +287,14 @@ pub(crate) fn counts_for_caps(run: &Run) -> bool {
     run.live && (!run.shared || of_assistants) && run.suppression.purpose.is_marketing() && !run.kind.is_single()
 }
 
-/// The rows of an envelope that count towards caps, because their messages were sent or may have been sent.
-pub(crate) fn counted_messages<'e>(
-    envelope: &'e EnvelopeRecord,
-    events: &'e RowEvents,
-) -> impl Iterator<Item = &'e SentRow> {
-    envelope.rows.iter().enumerate().filter(|(index, _)| is_used(envelope, *index, events)).map(|(_, sent)| sent)
-}
-
 /// Whether caps allow another message now to a number that was sent messages at these times.
 pub(crate) fn caps_allow(caps: &[FrequencyCap], now: i64, times: &[i64]) -> bool {
     caps.iter().all(|cap| cap.allows_another(now, times.iter().copied()))
 }
 
-/// A message that counts towards the caps of its number.
+/// An earlier message to a number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CountedMessage {
+pub(crate) struct PriorMessage {
     /// The time in microseconds.
     pub(crate) at: i64,
     /// The row, if the message belongs to the run of the intent.
@@ -233,16 +306,16 @@ pub(crate) fn find_capped_rows(
     Bounds { caps, repeated, .. }: &Bounds,
     now: i64,
     rows: &[SentRow],
-    mut messages: FxHashMap<Addressee, Vec<CountedMessage>>,
+    mut messages: FxHashMap<Addressee, Vec<PriorMessage>>,
 ) -> Vec<Row> {
     let mut capped = Vec::new();
     for sent in rows {
         let messages = messages.entry(sent.to).or_default();
-        let is_own = |message: &CountedMessage| message.row == Some(sent.row) && repeated.contains(sent.row.get());
+        let is_own = |message: &PriorMessage| message.row == Some(sent.row) && repeated.contains(sent.row.get());
         let times: Vec<i64> = messages.iter().filter(|message| !is_own(message)).map(|message| message.at).collect();
         match caps_allow(caps, now, &times) {
             // Earlier rows of the same envelope count toward the caps of later ones.
-            true => messages.push(CountedMessage { at: now, row: Some(sent.row) }),
+            true => messages.push(PriorMessage { at: now, row: Some(sent.row) }),
             false => capped.push(sent.row),
         }
     }
@@ -289,6 +362,8 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::{Author, RowEvent, RowState};
+    use campaign_core::domain::{Endpoint, OperationKind, Receipt, ReceiptSource};
 
     #[test]
     fn daily_limit_grows_with_each_day_that_has_sent_messages() {
@@ -319,5 +394,43 @@ mod tests {
             find_exceeded_daily_limit(&per_day, &BTreeMap::new(), now, leaves, 1).map(|(fits, _)| fits)
         };
         assert_eq!([0, 9, 10, 600].map(fits), [None, None, Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn receipts_prove_the_last_attempt_of_an_uncounted_message() {
+        let row = Row::new(7);
+        let by = Author::Person("olena".into());
+        let retry = RowEvent { row, envelope: 2, at: Timestamp::UNIX_EPOCH, change: RowChange::Retry { by, order: 1 } };
+        let events = RowEvents::new(vec![retry], Endpoint::Sync);
+        let attempt = |(envelope, state): &(u32, RowState)| {
+            let attempt = Attempt { envelope: *envelope, state: *state, chain: OperationKind::Sms.into() };
+            (attempt, *state == RowState::Accepted)
+        };
+        let kept = |(order, status): &(Option<u32>, Status)| StoredReceipt {
+            order: *order,
+            at: Timestamp::from_second(9).unwrap(),
+            receipt: Receipt::new(ReceiptSource::Webhook, status.clone()),
+        };
+        let first = |status| vec![(None, status)];
+        let (accepted, rejected, unsent) = (RowState::Accepted, RowState::Rejected, RowState::Planned);
+        for (attempts, receipts, proven) in [
+            (vec![(1, rejected)], vec![], &[][..]),
+            (vec![(1, rejected)], first(Status::Delivered), &[0]),
+            (vec![(1, rejected)], first(Status::Routing), &[]),
+            (vec![(1, rejected)], first(Status::Undeliverable), &[]),
+            (vec![(1, unsent)], first(Status::Routing), &[0]),
+            (vec![(1, unsent)], first(Status::Undeliverable), &[0]),
+            (vec![(1, unsent)], first(Status::Rejected), &[]),
+            (vec![(1, unsent)], vec![(None, Status::Rejected), (None, Status::Read)], &[0]),
+            (vec![(1, unsent)], vec![(None, Status::Routing), (None, Status::Rejected)], &[0]),
+            (vec![(1, RowState::NotSent), (2, unsent)], first(Status::Delivered), &[1]),
+            (vec![(1, unsent), (2, accepted)], first(Status::Delivered), &[]),
+            (vec![(2, rejected), (3, accepted)], first(Status::Delivered), &[0]),
+            (vec![(2, rejected), (3, rejected)], vec![(Some(1), Status::Delivered)], &[1]),
+        ] {
+            let attempts: Vec<_> = attempts.iter().map(attempt).collect();
+            let receipts: Vec<_> = receipts.iter().map(kept).collect();
+            assert_eq!(events.find_proven_attempts(row, &attempts, &receipts), proven, "{attempts:?} {receipts:?}");
+        }
     }
 }

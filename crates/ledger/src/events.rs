@@ -326,6 +326,8 @@ pub struct Judgement<'e> {
     pub last_receipt: Option<&'e StoredReceipt>,
     /// Whether the gateway rejected the message before it tried any channel.
     pub refused_at_intake: bool,
+    /// Whether a receipt proves that the message was sent, even if it failed later.
+    pub(super) proven_by_receipt: bool,
     /// The retry order of the message's identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
     /// The state before a retry whose new message is not sent yet.
@@ -343,6 +345,7 @@ impl<'e> Judgement<'e> {
             final_receipt: None,
             last_receipt: None,
             refused_at_intake: false,
+            proven_by_receipt: false,
             order: None,
             before_retry: None,
             event_before_retry: None,
@@ -411,8 +414,8 @@ impl RowEvents {
     /// Judges a row by its attempts, events and receipts.
     ///
     /// The last attempt counts. If the last message was not delivered, the delivery of an earlier message to the row
-    /// counts, because the recipient has that message. A row that is skipped before its retry is sent keeps its earlier
-    /// state.
+    /// counts, because the recipient has that message. If it was delivered and an earlier message was read, the row is
+    /// read. A row that is skipped before its retry is sent keeps its earlier state.
     pub(super) fn judge_row<'e>(
         &'e self,
         row: Row,
@@ -421,11 +424,14 @@ impl RowEvents {
     ) -> Judgement<'e> {
         let Some((last, earlier)) = attempts.split_last() else { return Judgement::from_state(RowState::Planned) };
         let judged = self.judge_message(row, *last, receipts);
-        if !matches!(judged.state, RowState::Planned | RowState::NotSent | RowState::Rejected | RowState::Failed) {
+        let is_undelivered =
+            matches!(judged.state, RowState::Planned | RowState::NotSent | RowState::Rejected | RowState::Failed);
+        if !is_undelivered && judged.state != RowState::Delivered {
             return judged;
         }
         let before = receipts.iter().filter(|receipt| receipt.order < judged.order);
-        if let Some(delivered) = Judgement::from_deliveries(before) {
+        let delivered = Judgement::from_deliveries(before);
+        if let Some(delivered) = delivered.filter(|earlier| is_undelivered || earlier.state == RowState::Read) {
             return delivered;
         }
         if judged.state != RowState::Planned || !self.excluded.contains(row.get()) {
@@ -470,7 +476,12 @@ impl RowEvents {
             }
             let Some(receipt) = receipts.next() else { break };
             judgement.last_receipt = Some(receipt);
-            if message.add_receipt(receipt) && message.state != RowState::Accepted {
+            if !message.add_receipt(receipt) {
+                continue;
+            }
+            let is_refusal = message.state == RowState::Failed && receipt.receipt.status == Status::Rejected;
+            judgement.proven_by_receipt |= !is_refusal;
+            if message.state != RowState::Accepted {
                 judgement.final_receipt = Some(receipt);
             }
         }
@@ -479,8 +490,14 @@ impl RowEvents {
         judgement
     }
 
+    /// Whether a receipt proves that the message of an attempt was sent, and not rejected. Does not apply to an attempt
+    /// that the gateway accepted, because its receipts prove nothing new.
+    pub(super) fn is_proven_sent(&self, row: Row, attempt: Attempt, receipts: &[StoredReceipt]) -> bool {
+        self.judge_message(row, attempt, receipts).proven_by_receipt
+    }
+
     /// Like [`RowEvents::find_order`], with a shortcut for rows without events.
-    fn find_known_order(&self, row: Row, envelope: u32) -> Option<u32> {
+    pub(super) fn find_known_order(&self, row: Row, envelope: u32) -> Option<u32> {
         if self.has_events(row) { self.find_order(row, envelope) } else { None }
     }
 
@@ -532,6 +549,14 @@ impl RowEvents {
                 && matches!(event.change, RowChange::Found { .. })
                 && event.change.resulting_state(chain) != Some(RowState::Failed)
         })
+    }
+
+    /// Whether receipts prove the delivery of a message of the row, although the gateway also has a later message with
+    /// another identifier.
+    pub fn has_two_messages(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
+        let judged = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
+        let delivered = judged.clone().filter(|judged| judged.state.is_delivered()).map(|judged| judged.order).min();
+        delivered.is_some_and(|first| judged.clone().any(|later| later.order > first && later.state.is_with_gateway()))
     }
 }
 
@@ -675,9 +700,37 @@ mod tests {
             (RowState::Accepted, vec![kept(Some(1), Status::Read), late.clone()], RowState::Read),
             (RowState::Accepted, vec![late.clone()], RowState::Accepted),
             (RowState::InDoubt, vec![late.clone()], RowState::InDoubt),
+            (RowState::Accepted, vec![kept(None, Status::Read), kept(Some(1), Status::Delivered)], RowState::Read),
+            (RowState::Accepted, vec![kept(Some(1), Status::Delivered), kept(None, Status::Read)], RowState::Read),
+            (RowState::Accepted, vec![late.clone(), kept(Some(1), Status::Delivered)], RowState::Delivered),
         ] {
             let judged = events.judge_row(row(), &[attempt(3, RowState::Accepted), attempt(5, last)], &receipts);
             assert_eq!(judged.state, state, "{last} {receipts:?}");
+        }
+    }
+
+    #[test]
+    fn delivery_of_two_messages_of_a_row_is_a_duplicate() {
+        let events = events(vec![(3, RowChange::Retry { by: by(), order: 1 })]);
+        let kept = |order, status| StoredReceipt {
+            order,
+            at: Timestamp::from_second(9).unwrap(),
+            receipt: Receipt::new(ReceiptSource::Webhook, status),
+        };
+        let (first, second) = (|status| kept(None, status), |status| kept(Some(1), status));
+        for (last, receipts, expected) in [
+            (RowState::Accepted, vec![], false),
+            (RowState::Accepted, vec![first(Status::Undeliverable)], false),
+            (RowState::Accepted, vec![second(Status::Read)], false),
+            (RowState::Accepted, vec![first(Status::Delivered)], true),
+            (RowState::Queued, vec![first(Status::Read)], true),
+            (RowState::Accepted, vec![second(Status::Delivered), first(Status::Delivered)], true),
+            (RowState::Accepted, vec![second(Status::Undeliverable), first(Status::Read)], false),
+            (RowState::Rejected, vec![first(Status::Delivered)], false),
+            (RowState::Planned, vec![first(Status::Delivered)], false),
+        ] {
+            let attempts = [attempt(3, RowState::NotSent), attempt(5, last)];
+            assert_eq!(events.has_two_messages(row(), &attempts, &receipts), expected, "{last} {receipts:?}");
         }
     }
 }

@@ -38,9 +38,9 @@ mod suppression;
 mod rules {
     pub(super) use super::approvals::oldest_kept_plan_time;
     pub(super) use super::bounds::{
-        BudgetScope, CountedMessage, caps_allow, counted_messages, counts_for_caps, envelope_spending,
-        find_capped_rows, find_exceeded_budget, find_exceeded_daily_limit, find_rows_outside_countries,
-        intended_spending, may_have_been_sent, refunded_spending, tighter_bound,
+        BudgetScope, CountedMessage, CountedMessages, PriorMessage, caps_allow, counts_for_caps, find_capped_rows,
+        find_exceeded_budget, find_exceeded_daily_limit, find_rows_outside_countries, intended_spending,
+        may_have_been_sent, refunded_spending, tighter_bound,
     };
     pub(super) use super::envelope::{
         check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, takes_slot,

@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 use super::message::{GatewayClock, MessageDelivery};
 use super::run_figures::{Fold, RequestFigures, RunFigures};
 use campaign_core::domain::{
-    Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource, Row, Status,
+    Amount, Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource,
+    Row, Spending, Status,
 };
 use campaign_ledger::{
     Attempt, EnvelopeFilter, EnvelopeRecord, Judgement, Ledger, LedgerError, RowActivities, RowChange, RowEvents,
@@ -127,6 +128,7 @@ struct SentAttempt {
     begun_at: Timestamp,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, OperationOutcome)>,
+    cost: Amount,
 }
 
 /// The attempts of a row.
@@ -159,6 +161,10 @@ impl RowAttempts {
         self.earlier.push(attempt);
     }
 
+    fn to_attempts(&self, row: Row, activities: &RowActivities) -> Vec<Attempt> {
+        self.earlier.iter().chain([&self.last]).map(|attempt| attempt.to_attempt(row, activities)).collect()
+    }
+
     /// Selects the latest attempt with the identifiers of the wanted retry order, or else the last attempt.
     fn select_attempt(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
         let place = (0..self.earlier.len())
@@ -178,7 +184,7 @@ pub struct Amendment {
     pub last: Option<(Arc<str>, RowChange)>,
     /// The retry order whose identifiers that attempt had. `None` for those of the run itself.
     pub order: Option<u32>,
-    /// Whether an earlier attempt with the same identifier was sent after all.
+    /// Whether an earlier attempt was sent after all: with the same identifier, or with another one and delivered.
     pub duplicate: bool,
 }
 
@@ -331,26 +337,47 @@ impl<'a> RowRecords<'a> {
     /// Takes the record of a row that was already read, if the row is part of a request. Each record is returned only
     /// once.
     pub(super) fn take_loaded(&mut self, row: Row) -> Option<RowRecord> {
-        let record = self.attempts.remove(&row).map(|last| self.build_record(row, last));
-        if let (Some(fold), Some(record)) = (&mut self.fold, &record) {
-            fold.add_row(row, record);
+        let mut attempts = self.attempts.remove(&row)?;
+        attempts.earlier.sort_by_key(|attempt| attempt.envelope);
+        let proven = self.sum_proven_attempts(row, &attempts);
+        self.requests.add_proof(proven);
+        let record = self.build_record(row, attempts);
+        if let Some(fold) = &mut self.fold {
+            fold.add_row(row, &record);
         }
-        record
+        Some(record)
     }
 
-    fn build_record(&self, row: Row, mut attempts: RowAttempts) -> RowRecord {
-        attempts.earlier.sort_by_key(|attempt| attempt.envelope);
+    /// The spending of the attempts that count only because of receipts.
+    fn sum_proven_attempts(&self, row: Row, attempts: &RowAttempts) -> Spending {
+        let Some(receipts) = self.receipts.get(&row) else { return Spending::default() };
+        let all: Vec<&SentAttempt> = attempts.earlier.iter().chain([&attempts.last]).collect();
+        let counted = |attempt: &&SentAttempt| {
+            let counts = self.events.counts_as_sent(row, attempt.envelope, attempt.chain, attempt.outcome());
+            (attempt.to_attempt(row, &self.activities), counts)
+        };
+        let counted: Vec<(Attempt, bool)> = all.iter().map(counted).collect();
+        let proven = self.events.find_proven_attempts(row, &counted, receipts).into_iter();
+        let spending = proven.map(|index| Spending { recipients: 1, cost: all[index].cost });
+        spending.fold(Spending::default(), Spending::add_spending)
+    }
+
+    /// Builds the record of a row. The earlier attempts must be in order.
+    fn build_record(&self, row: Row, attempts: RowAttempts) -> RowRecord {
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
         let judged = self.judge_row(row, &attempts, receipts);
         let summary = self.summarize_receipts(row, &judged, &attempts, receipts);
         let repeated = !attempts.earlier.is_empty();
         let concerned = self.events.has_events(row) || (repeated && summary.is_some());
         let mut amendment = concerned.then(|| build_amendment(&self.events, row, &attempts, &judged));
+        let has_two_messages = repeated
+            && !receipts.is_empty()
+            && self.events.has_two_messages(row, &attempts.to_attempts(row, &self.activities), receipts);
         // The decisive message can be an earlier one.
         let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
         let sent = if repeated { attempts.select_attempt(of_order) } else { attempts.last };
         if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
-            amendment.duplicate |= repeated && summary.has_several_msg_ids(&sent, receipts);
+            amendment.duplicate |= has_two_messages || (repeated && summary.has_several_msg_ids(&sent, receipts));
         }
         let state = judged.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
@@ -361,13 +388,11 @@ impl<'a> RowRecords<'a> {
 
     fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [StoredReceipt]) -> Judgement<'r> {
         let activity = self.activities.row_activity(row);
-        let last = attempts.last.to_attempt(row, &self.activities);
         if attempts.earlier.is_empty() {
-            return activity.judge_row(row, &[last], &self.events, receipts);
+            let only = attempts.last.to_attempt(row, &self.activities);
+            return activity.judge_row(row, &[only], &self.events, receipts);
         }
-        let earlier = attempts.earlier.iter().map(|attempt| attempt.to_attempt(row, &self.activities));
-        let attempts: Vec<Attempt> = earlier.chain([last]).collect();
-        activity.judge_row(row, &attempts, &self.events, receipts)
+        activity.judge_row(row, &attempts.to_attempts(row, &self.activities), &self.events, receipts)
     }
 
     /// Summarizes the receipts of the attempt that decides the row's state.
@@ -408,7 +433,8 @@ impl<'a> RowRecords<'a> {
         let settled_at = envelope.settled.as_ref().map(|(at, _)| format_instant(*at));
         let chains: Vec<Chain> = envelope.rows.iter().map(|sent| envelope.chain(sent)).collect();
         let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
-        for (sent, chain) in envelope.rows.into_iter().zip(chains) {
+        let costs = envelope.costs.into_iter().chain(std::iter::repeat(Amount::default()));
+        for ((sent, chain), cost) in envelope.rows.into_iter().zip(chains).zip(costs) {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
             let attempt = SentAttempt {
@@ -419,6 +445,7 @@ impl<'a> RowRecords<'a> {
                 begun_at,
                 submitted_at: submitted_at.clone(),
                 settled,
+                cost,
             };
             match self.attempts.entry(sent.row) {
                 Entry::Vacant(entry) => drop(entry.insert(RowAttempts { last: attempt, earlier: Vec::new() })),
@@ -450,7 +477,7 @@ fn reports_whole_delivery(kept: &StoredReceipt) -> bool {
 
 fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged: &Judgement<'_>) -> Amendment {
     let RowAttempts { last, earlier } = attempts;
-    // A message with a different identifier is not a duplicate.
+    // A message with a different identifier is a duplicate only if receipts prove a delivery.
     let same =
         |attempt: &&SentAttempt| events.find_order(row, attempt.envelope) == events.find_order(row, last.envelope);
     let taken_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use super::scene::{Scene, accepted, event, found, granted, in_doubt, new_run, not_sent, not_sent_after_all, rejected};
 use crate::{Allowance, Bound, Bounds, COUNTRY, Intent, Ledger, NewRun, Permit, RowState, SuppressionPolicy};
 use campaign_core::calendar::DailyLimits;
-use campaign_core::domain::{Amount, Budget, CountrySet, Phone, Row};
+use campaign_core::domain::{Amount, Budget, CountrySet, Phone, Row, Status};
 
 fn parse_amount(text: &str) -> Amount {
     text.parse().unwrap()
@@ -150,6 +150,44 @@ pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
         scene.ledger.begin_envelope(intent_within(&scene, 3, ["1", "1"], bounds)).await.unwrap(),
         cost_exceeded(1, "4", "4")
     );
+}
+
+pub(super) async fn budget_counts_messages_that_receipts_prove<L: Ledger>(scene: Scene<L>) {
+    let bounds = budget(Some("99"), Some(6));
+    let begin = |envelope, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, ["1", "3"], bounds));
+    assert_eq!(begin(1, bounds.clone()).await.unwrap(), granted(1));
+    scene.settle_envelope(1, [rejected(), in_doubt()]).await;
+    scene.record_events(scene.mine, vec![event(3, 1, not_sent_after_all())]).await;
+    assert_eq!(begin(2, bounds.clone()).await.unwrap(), granted(2));
+    scene.settle_envelope(2, [accepted(), accepted()]).await;
+    scene.store_receipt(4, Status::Delivered).await;
+    assert_eq!(begin(3, budget(Some("4.5"), None)).await.unwrap(), cost_exceeded(0, "4.5", "4"));
+    scene.store_receipt(2, Status::Delivered).await;
+    scene.store_receipt(3, Status::Read).await;
+    assert_eq!(begin(3, budget(Some("8.5"), None)).await.unwrap(), cost_exceeded(0, "8.5", "8"));
+    assert_eq!(begin(3, budget(None, Some(5))).await.unwrap(), recipients_exceeded(1, 5));
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), granted(3));
+    // A receipt that arrives before the rejection.
+    scene.store_receipt(6, Status::Delivered).await;
+    scene.settle_envelope(3, [rejected(), rejected()]).await;
+    assert_eq!(begin(4, bounds.clone()).await.unwrap(), recipients_exceeded(1, 6));
+    // A receipt of an earlier run of the edition.
+    let first = scene.run.key;
+    let scene = with_second_run(scene, new_run(7)).await;
+    let begin = |bounds| scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "3"], bounds));
+    assert_eq!(begin(bounds.clone()).await.unwrap(), recipients_exceeded(1, 6));
+    scene.store_receipt_of(first, 7, Status::Delivered).await;
+    assert_eq!(begin(bounds).await.unwrap(), recipients_exceeded(0, 6));
+}
+
+pub(super) async fn daily_limit_counts_messages_that_receipts_prove<L: Ledger>(scene: Scene<L>) {
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[4])).await.unwrap(), granted(1));
+    scene.settle_envelope(1, [not_sent(), rejected()]).await;
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[1])).await.unwrap()), (1, 1));
+    scene.store_receipt(3, Status::Delivered).await;
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[2])).await.unwrap()), (1, 2));
+    scene.store_receipt(2, Status::Routing).await;
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[3])).await.unwrap()), (1, 3));
 }
 
 /// Replaces a scene with a scene for another run in the same ledger.

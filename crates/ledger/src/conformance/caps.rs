@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::bounds::with_second_run;
 use super::scene::{
-    Scene, accepted, event, granted, in_doubt, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
+    Scene, accepted, by, event, granted, in_doubt, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
     single_intent,
 };
 use crate::{
     BlockRequest, Bounds, CAPPED, CapQuery, Intent, Ledger, NewRun, NumberFilter, OptOutRemoval, Permit, RemovalTarget,
-    RowState, SentRow, SharedRun, SuppressionPolicy, is_number_capped,
+    RetriedRow, RetryOrder, RowState, RowUpdate, SentRow, SharedRun, SuppressionPolicy, is_number_capped,
 };
-use campaign_core::domain::{FrequencyCap, OperationKind, Purpose, Row};
+use campaign_core::domain::{FrequencyCap, OperationKind, Purpose, Row, Status};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -117,6 +117,68 @@ pub(super) async fn cap_ignores_only_the_own_attempt_that_a_row_repeats<L: Ledge
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
     let permit = scene.ledger.begin_envelope(repeating(&scene, &[2, 3])).await.unwrap();
     assert_eq!(permit, capped_permit(&[2, 3]), "messages of other runs count");
+}
+
+pub(super) async fn cap_counts_messages_that_receipts_prove<L: Ledger>(scene: Scene<L>) {
+    let once = [cap(1, DAY)];
+    begin_capped(&scene, 1, &[]).await;
+    begin_capped(&scene, 2, &[]).await;
+    scene.settle_envelope(1, [rejected(), in_doubt()]).await;
+    scene.settle_envelope(2, [not_sent(), rejected()]).await;
+    scene.record_events(scene.mine, vec![event(3, 1, not_sent_after_all())]).await;
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [0; 0]);
+    // Before the index exists, and after.
+    scene.store_receipt(2, Status::Delivered).await;
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
+    assert_eq!(begin_capped(&scene, 3, &once).await, granted(3));
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 6, 7]);
+    for (row, status, capped) in [
+        (5, Status::Rejected, &[2, 6, 7][..]),
+        (5, Status::Routing, &[2, 6, 7]),
+        (3, Status::Routing, &[2, 3, 6, 7]),
+        (3, Status::Rejected, &[2, 3, 6, 7]),
+        (4, Status::Read, &[2, 3, 4, 6, 7]),
+        (4, Status::Delivered, &[2, 3, 4, 6, 7]),
+        // Before the answer, which rejects both messages.
+        (6, Status::Delivered, &[2, 3, 4, 6, 7]),
+    ] {
+        scene.store_receipt(row, status.clone()).await;
+        assert_eq!(list_capped_rows(&scene, &once, false).await, capped, "{row} {status:?}");
+    }
+    scene.settle_envelope(3, [rejected(), rejected()]).await;
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 3, 4, 6]);
+    let first = scene.run.key;
+    let scene = with_second_run(scene, other_campaign("second", 7)).await;
+    assert_eq!(begin_capped(&scene, 2, &once).await, capped_permit(&[4]));
+    scene.store_receipt_of(first, 5, Status::Delivered).await;
+    assert_eq!(begin_capped(&scene, 2, &once).await, capped_permit(&[4, 5]));
+    assert_eq!(list_capped_rows(&scene, &[cap(2, DAY)], false).await, [0; 0], "each message counts once");
+}
+
+pub(super) async fn cap_counts_a_message_sent_again_once<L: Ledger>(scene: Scene<L>) {
+    let (once, twice) = ([cap(1, DAY)], [cap(2, DAY)]);
+    begin_capped(&scene, 1, &once).await;
+    scene.settle_envelope(1, [not_sent(), rejected()]).await;
+    let again = scene.new_intent(1, scene.mine);
+    assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(2));
+    scene.settle_envelope(2, [accepted(), not_sent()]).await;
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
+    for row in [2, 3] {
+        scene.store_receipt(row, Status::Delivered).await;
+    }
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 3]);
+    assert_eq!(list_capped_rows(&scene, &twice, false).await, [0; 0]);
+    // The receipt is about the retry, not about the rejected message.
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(4), envelope: 3 }], by: by(), random: 9 };
+    begin_capped(&scene, 2, &[]).await;
+    scene.settle_envelope(3, [rejected(), accepted()]).await;
+    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
+    let mut again = scene.new_intent(2, scene.mine);
+    again.rows.truncate(1);
+    assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(4));
+    assert_eq!(list_capped_rows(&scene, &twice, false).await, [0; 0]);
+    scene.store_receipt(4, Status::Delivered).await;
+    assert_eq!(list_capped_rows(&scene, &twice, false).await, [4], "the rejected message was sent too");
 }
 
 pub(super) async fn cap_counts_live_campaigns_and_loopback_separately<L: Ledger>(scene: Scene<L>) {

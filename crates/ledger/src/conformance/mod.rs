@@ -169,6 +169,8 @@ promises! {
         budget_refunds_rejected_rows_but_not_doubt,
         runs_of_an_edition_share_one_budget,
         budget_holds_after_a_claim,
+        budget_counts_messages_that_receipts_prove,
+        daily_limit_counts_messages_that_receipts_prove,
         daily_limit_bounds_the_messages_of_an_edition,
         message_that_leaves_tomorrow_is_refused_today,
         row_outside_the_allowed_countries_is_skipped;
@@ -176,6 +178,8 @@ promises! {
         capped_number_is_skipped_in_every_campaign,
         cap_counts_doubt_but_not_unsent_messages,
         cap_ignores_only_the_own_attempt_that_a_row_repeats,
+        cap_counts_messages_that_receipts_prove,
+        cap_counts_a_message_sent_again_once,
         cap_counts_live_campaigns_and_loopback_separately,
         cap_counts_messages_to_a_forgotten_number,
         cap_counts_assistant_messages_but_not_tests;

@@ -6,8 +6,8 @@ use roaring::RoaringTreemap;
 use crate::{
     Allowance, Author, CampaignLock, EnvelopeFilter, Epoch, ExcludedRows, Intent, Lease, Ledger, NewReceipt,
     NewRowEvent, NewRun, NumberFilter, Ownership, Permit, PurgeOrder, ReceiptOutcome, RowChange, RowEvent, RowEvents,
-    RowState, RowStates, RowUpdate, Run, RunActivity, RunEnd, RunFilter, RunProgress, SentRow, Settlement, SharedRun,
-    SlotWait, StateCounts, StopKind, SuppressionPolicy,
+    RowState, RowStates, RowUpdate, Run, RunActivity, RunEnd, RunFilter, RunId, RunProgress, SentRow, Settlement,
+    SharedRun, SlotWait, StateCounts, StopKind, SuppressionPolicy,
 };
 use campaign_core::domain::{
     Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Receipt, ReceiptSource, Row, Status,
@@ -100,9 +100,13 @@ impl<L: Ledger> Scene<L> {
 
     /// Stores a receipt for the original message to a row, not for a retry.
     pub(crate) async fn store_receipt(&self, row: u32, status: Status) -> ReceiptOutcome {
+        self.store_receipt_of(self.run.key, row, status).await
+    }
+
+    /// Stores a receipt for the original message to a row of any run.
+    pub(crate) async fn store_receipt_of(&self, run: RunId, row: u32, status: Status) -> ReceiptOutcome {
         let receipt = Receipt::new(ReceiptSource::Webhook, status);
-        let new =
-            NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None };
+        let new = NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None };
         self.ledger.store_receipts(vec![new]).await.unwrap()[0]
     }
 

@@ -15,7 +15,7 @@ use super::suppression::OptOutList;
 use crate::guards::RepeatHash;
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
-    CountedMessage, caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows,
+    PriorMessage, caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows,
     find_exceeded_budget, find_exceeded_daily_limit, find_refusal, find_rows_outside_countries, id_candidates,
     list_refusals, next_draw_time, next_rows, takes_slot, tighter_bound,
 };
@@ -447,7 +447,7 @@ impl LedgerContents {
         match intent.bounds.as_deref().filter(|bounds| !bounds.caps.is_empty() && counts_for_caps(run)) {
             None => Ok(Vec::new()),
             Some(bounds) => {
-                let mut messages = self.counted_messages(run.suppression.loopback, Some(run.key));
+                let mut messages = self.prior_messages(run.suppression.loopback, Some(run.key));
                 for sent in &intent.rows {
                     // Messages that were sent before the number was forgotten still count.
                     let stays = self.opt_outs.forgotten_form(sent.to).and_then(|stays| messages.get(&stays)).cloned();
@@ -460,20 +460,20 @@ impl LedgerContents {
 
     /// The messages to each number that count towards caps, either through gateways on loopback or through other
     /// gateways. Only the messages of run `own` have a row.
-    fn counted_messages(&self, loopback: bool, own: Option<RunId>) -> FxHashMap<Addressee, Vec<CountedMessage>> {
-        let mut messages = FxHashMap::<Addressee, Vec<CountedMessage>>::default();
+    fn prior_messages(&self, loopback: bool, own: Option<RunId>) -> FxHashMap<Addressee, Vec<PriorMessage>> {
+        let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
         for stored in self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback) {
-            for (to, CountedMessage { at, row }) in stored.counted_messages() {
+            for (to, PriorMessage { at, row }) in stored.capped_messages() {
                 let row = row.filter(|_| own == Some(stored.run.key));
-                messages.entry(to).or_default().push(CountedMessage { at, row });
+                messages.entry(to).or_default().push(PriorMessage { at, row });
             }
         }
         messages
     }
 
     pub fn capped_numbers(&self, now: i64, caps: &[FrequencyCap], loopback: bool) -> NumberSet {
-        let times = |messages: &[CountedMessage]| messages.iter().map(|message| message.at).collect::<Vec<i64>>();
-        let messages = self.counted_messages(loopback, None).into_iter();
+        let times = |messages: &[PriorMessage]| messages.iter().map(|message| message.at).collect::<Vec<i64>>();
+        let messages = self.prior_messages(loopback, None).into_iter();
         let held = messages.filter(|(_, sent)| !caps_allow(caps, now, &times(sent))).map(|(to, _)| to.to_u64());
         NumberSet::new(held.collect(), self.opt_outs.key())
     }

@@ -9,7 +9,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::shards::DrawnShard;
 use crate::rules::{
-    CountedMessage, Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, list_included_rows,
+    CountedMessage, CountedMessages, Guard, PriorMessage, counts_for_caps, in_doubt_outcomes, list_included_rows,
     merge_outcomes, owns_rows,
 };
 use crate::{
@@ -212,39 +212,39 @@ impl StoredRun {
 
     /// The part of the edition's budget that this run used.
     pub(super) fn total_spending(&self) -> Spending {
-        let stored = self.retained();
-        let events = RowEvents::new(stored.events.clone(), self.run.endpoint);
-        stored
-            .envelopes
-            .values()
-            .map(|envelope| envelope_spending(envelope, &events))
-            .fold(Spending::default(), Spending::add_spending)
+        let spending = |message: &CountedMessage| Spending { recipients: 1, cost: message.cost };
+        self.counted_messages().iter().map(spending).fold(Spending::default(), Spending::add_spending)
     }
 
     /// How many messages of the run were sent on each day.
     pub(super) fn count_by_day(&self, per_day: &DailyLimits) -> BTreeMap<Date, u64> {
-        let stored = self.retained();
-        let (events, mut days) = (RowEvents::new(stored.events.clone(), self.run.endpoint), BTreeMap::new());
-        for envelope in stored.envelopes.values() {
-            *days.entry(per_day.local_date(envelope.begun_at)).or_default() +=
-                envelope_spending(envelope, &events).recipients;
+        let mut days = BTreeMap::new();
+        for message in self.counted_messages() {
+            *days.entry(per_day.local_date(message.begun_at)).or_default() += 1;
         }
         days
     }
 
     /// The messages of the run that count towards caps, each with its number.
-    pub(super) fn counted_messages(&self) -> Vec<(Addressee, CountedMessage)> {
+    pub(super) fn capped_messages(&self) -> Vec<(Addressee, PriorMessage)> {
         if !counts_for_caps(&self.run) {
             return Vec::new();
         }
-        let stored = self.retained();
-        let events = RowEvents::new(stored.events.clone(), self.run.endpoint);
-        let of = |envelope: &EnvelopeRecord| {
-            let at = envelope.begun_at.as_microsecond();
-            let counted = |sent: &SentRow| (sent.to, CountedMessage { at, row: Some(sent.row) });
-            counted_messages(envelope, &events).map(counted).collect::<Vec<_>>()
+        let prior = |message: CountedMessage| {
+            (message.to, PriorMessage { at: message.begun_at.as_microsecond(), row: Some(message.row) })
         };
-        stored.envelopes.values().flat_map(of).collect()
+        self.counted_messages().into_iter().map(prior).collect()
+    }
+
+    /// The messages that count towards limits.
+    fn counted_messages(&self) -> Vec<CountedMessage> {
+        let stored = self.retained();
+        let mut messages = CountedMessages::new(RowEvents::new(stored.events.clone(), self.run.endpoint));
+        let mut counted: Vec<_> =
+            stored.envelopes.values().flat_map(|envelope| messages.add_envelope(envelope)).collect();
+        let proven = |(row, receipts): (&Row, &Vec<_>)| messages.find_proven_messages(*row, receipts);
+        counted.extend(stored.receipts.iter().flat_map(proven));
+        counted
     }
 
     pub fn envelope_summaries(&self) -> Vec<EnvelopeSummary> {

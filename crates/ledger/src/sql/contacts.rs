@@ -13,9 +13,9 @@ use sqlx::{Connection as _, Row as _};
 use super::dialect::{Connection, json_elements};
 use super::runs::{self, to_signed, to_unsigned};
 use super::statement::{Now, StatementError, query, read_u32, scalar};
-use super::{envelopes, events, forgetting};
-use crate::rules::{CountedMessage, NumberErasure, caps_allow, counted_messages, counts_for_caps, find_capped_rows};
-use crate::{CapQuery, EnvelopeRecord, Intent, LedgerError, NumberKey, NumberSet, RowEvents, Run, RunId, SharedRun};
+use super::{counted_messages, forgetting};
+use crate::rules::{CountedMessage, NumberErasure, PriorMessage, caps_allow, counts_for_caps, find_capped_rows};
+use crate::{CapQuery, Intent, LedgerError, NumberKey, NumberSet, Run, RunId, SharedRun};
 use campaign_core::domain::{Addressee, ForgottenNumber, FrequencyCap, Phone, Row};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -47,12 +47,12 @@ pub(super) async fn find_rows_over_cap(
     .bind(window_start(now, &bounds.caps))
     .fetch_all(connection)
     .await?;
-    let mut messages = FxHashMap::<Addressee, Vec<CountedMessage>>::default();
+    let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
     for row in &found {
         let who = people.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
         let is_own = row.try_get::<i64, _>("run")? == run.key.0;
         let own_row = if is_own { Some(Row::new(read_u32(row, "row")?)) } else { None };
-        messages.entry(*who).or_default().push(CountedMessage { at: row.try_get("at")?, row: own_row });
+        messages.entry(*who).or_default().push(PriorMessage { at: row.try_get("at")?, row: own_row });
     }
     Ok(find_capped_rows(bounds, now.0, &intent.rows, messages))
 }
@@ -161,12 +161,9 @@ pub(super) async fn refresh_contacts(
     if !counts_for_caps(&loaded) || !is_indexed(&mut *connection, loaded.suppression.loopback).await? {
         return Ok(());
     }
-    let events = events::load_row_events(&mut *connection, run).await?;
-    for record in envelopes::load_envelopes(&mut *connection, run, envelope..=envelope).await? {
-        for sent in &record.rows {
-            query(
-                "DELETE FROM contacts WHERE phone = $1 AND loopback = $2 AND run = $3 AND envelope = $4 AND row = $5",
-            )
+    let (rows, counted) = counted_messages::load_envelope_messages(connection, run, envelope).await?;
+    for sent in &rows {
+        query("DELETE FROM contacts WHERE phone = $1 AND loopback = $2 AND run = $3 AND envelope = $4 AND row = $5")
             .bind(to_signed(sent.to.to_u64()))
             .bind(loaded.suppression.loopback)
             .bind(run.0)
@@ -174,10 +171,9 @@ pub(super) async fn refresh_contacts(
             .bind(i64::from(sent.row.get()))
             .execute(&mut *connection)
             .await?;
-        }
-        insert_contacts(connection, &loaded, &Contact::list_for_envelope(&record, &events)).await?;
     }
-    Ok(())
+    let counted: Vec<Contact> = counted.into_iter().map(Contact::from).collect();
+    insert_contacts(connection, &loaded, &counted).await
 }
 
 /// Replaces a number with its hash in the index entries of these rows of a run.
@@ -256,12 +252,9 @@ struct Contact {
     row: u32,
 }
 
-impl Contact {
-    /// Lists the messages of an envelope that count toward frequency caps.
-    fn list_for_envelope(record: &EnvelopeRecord, events: &RowEvents) -> Vec<Self> {
-        let (at, envelope) = (record.begun_at.as_microsecond(), record.envelope);
-        let sent = counted_messages(record, events).map(|sent| (sent.to.to_u64(), sent.row.get()));
-        sent.map(|(phone, row)| Self { phone, at, envelope, row }).collect()
+impl From<CountedMessage> for Contact {
+    fn from(CountedMessage { envelope, begun_at, row, to, cost: _ }: CountedMessage) -> Self {
+        Self { phone: to.to_u64(), at: begun_at.as_microsecond(), envelope, row: row.get() }
     }
 }
 
@@ -321,14 +314,10 @@ async fn load_run_contacts(
     run: RunId,
     since: i64,
 ) -> Result<Vec<Contact>, StatementError> {
-    let events = events::load_row_events(&mut *connection, run).await?;
     let mut found = Vec::new();
-    let add = |envelope: &EnvelopeRecord| {
-        if envelope.begun_at.as_microsecond() > since {
-            found.extend(Contact::list_for_envelope(envelope, &events));
-        }
-    };
-    envelopes::visit_envelopes(connection, run, add).await?;
+    let add =
+        |message: CountedMessage| found.extend((message.begun_at.as_microsecond() > since).then(|| message.into()));
+    counted_messages::visit_messages(connection, run, add).await?;
     Ok(found)
 }
 

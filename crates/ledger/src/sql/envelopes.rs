@@ -12,7 +12,7 @@ use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use sqlx::{QueryBuilder, Row as _};
 
-use super::dialect::{self, Connection, Database, Record};
+use super::dialect::{self, Connection, Database, Record, json_elements};
 use super::envelope_records::{EnvelopeHeader, NewEnvelope, PackedOutcomes, has_no_outcomes, read_row_span, row_range};
 use super::runs::{self, timestamp_from_micros};
 use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
@@ -39,6 +39,14 @@ pub(super) const SELECT_ENVELOPES: &str =
 pub(super) const SELECT_ENVELOPES_WITHIN: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = $1 AND first_row <= $2 AND last_row >= $3 ORDER BY envelope";
+
+/// Selects the envelopes of a run with these numbers.
+pub(super) const SELECT_LISTED_ENVELOPES: &str = concat!(
+    "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
+     WHERE run = $1 AND envelope IN (SELECT CAST(value AS BIGINT) FROM ",
+    json_elements!("$2"),
+    ") ORDER BY envelope"
+);
 
 /// Claims a run except for blocks that other processes hold. Open intents of the previous holder are marked as in
 /// doubt.

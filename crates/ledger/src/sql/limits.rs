@@ -1,7 +1,7 @@
 //! Limits of intents: budgets, messages per day, and frequency caps.
 //!
 //! Spending and daily counts are sums per run. They are updated as intents with limits arrive, and otherwise recomputed
-//! from the envelopes of the run.
+//! from the envelopes and receipts of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,14 @@ use sqlx::Row as _;
 
 use super::dialect::Connection;
 use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
-use super::statement::{Now, SqlStatement, StatementError, query};
-use super::{contacts, envelopes, events};
+use super::statement::{Now, SqlStatement, StatementError, query, scalar};
+use super::{contacts, counted_messages, events};
 use crate::encoding::{parse_amount, unpack_costs};
 use crate::rules::{
-    self, BudgetScope, envelope_spending, find_exceeded_daily_limit, intended_spending, may_have_been_sent,
+    self, BudgetScope, CountedMessage, find_exceeded_daily_limit, intended_spending, may_have_been_sent,
     refunded_spending, tighter_bound,
 };
-use crate::{
-    Bound, CAPPED, COUNTRY, EnvelopeRecord, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit, Run, RunId,
-};
+use crate::{Bound, CAPPED, COUNTRY, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit, Run, RunId};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, OperationOutcome, Spending};
 
@@ -72,15 +70,19 @@ pub(super) async fn reset_after_claim(connection: &mut Connection, now: Now, run
     contacts::delete_old_contacts(connection, now).await
 }
 
-/// Releases the budget, daily limits and frequency caps that unsent messages of a settled envelope had used.
+/// Releases the budget, daily limits and frequency caps that unsent messages of a settled envelope had used. A message
+/// with a receipt that arrived before the answer might count nevertheless.
 pub(super) async fn release_after_settlement(
     connection: &mut Connection,
     run: RunId,
     envelope: u32,
     outcomes: &[OperationOutcome],
 ) -> Result<(), StatementError> {
-    if outcomes.iter().all(may_have_been_sent) {
+    if outcomes.iter().all(may_have_been_sent) || !has_counts(connection, run).await? {
         return Ok(());
+    }
+    if counted_messages::has_receipts_of_unsent_rows(connection, run, envelope, outcomes).await? {
+        return reset_after_merge(connection, run, envelope).await;
     }
     refund_unsent(connection, run, envelope, outcomes).await?;
     subtract_unsent(connection, run, envelope, outcomes).await?;
@@ -93,8 +95,29 @@ pub(super) async fn reset_after_merge(
     run: RunId,
     envelope: u32,
 ) -> Result<(), StatementError> {
+    reset_envelopes(connection, run, BTreeSet::from([envelope])).await
+}
+
+/// Discards the run's derived totals and refreshes the contacts of these envelopes.
+pub(super) async fn reset_envelopes(
+    connection: &mut Connection,
+    run: RunId,
+    envelopes: BTreeSet<u32>,
+) -> Result<(), StatementError> {
     discard_totals(connection, run).await?;
-    contacts::refresh_contacts(connection, run, envelope).await
+    for envelope in envelopes {
+        contacts::refresh_contacts(connection, run, envelope).await?;
+    }
+    Ok(())
+}
+
+/// Whether the ledger stores sums of a run, or an index of contacts that includes the run's messages.
+pub(super) async fn has_counts(connection: &mut Connection, run: RunId) -> Result<bool, StatementError> {
+    let kept = scalar(
+        "SELECT EXISTS (SELECT 1 FROM spending WHERE run = $1) OR EXISTS (SELECT 1 FROM days WHERE run = $1)
+             OR EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = $1)",
+    );
+    Ok(kept.bind(run.0).fetch_one(connection).await?)
 }
 
 /// Discards the run's derived totals after row events, and refreshes the contacts of their envelopes.
@@ -103,11 +126,7 @@ pub(super) async fn reset_after_events(
     run: RunId,
     events: &[NewRowEvent],
 ) -> Result<(), StatementError> {
-    discard_totals(connection, run).await?;
-    for envelope in events.iter().map(|event| event.envelope).collect::<BTreeSet<u32>>() {
-        contacts::refresh_contacts(connection, run, envelope).await?;
-    }
-    Ok(())
+    reset_envelopes(connection, run, events.iter().map(|event| event.envelope).collect()).await
 }
 
 /// Discards the totals of a run; the next use computes them again.
@@ -217,12 +236,11 @@ async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spendi
     Ok((own, others))
 }
 
-/// Computes the spending of a run from its envelopes.
+/// Computes the spending of a run from its envelopes and receipts.
 async fn count_spending(connection: &mut Connection, run: RunId) -> Result<Spending, StatementError> {
-    let events = events::load_row_events(&mut *connection, run).await?;
     let mut sum = Spending::default();
-    let add = |envelope: &EnvelopeRecord| sum = sum.add_spending(envelope_spending(envelope, &events));
-    envelopes::visit_envelopes(connection, run, add).await?;
+    let add = |message: CountedMessage| sum = sum.add_spending(Spending { recipients: 1, cost: message.cost });
+    counted_messages::visit_messages(connection, run, add).await?;
     Ok(sum)
 }
 
@@ -345,19 +363,15 @@ async fn load_sent_by_day(
     Ok(totals)
 }
 
-/// Counts how many messages a run sent on each day, using its envelopes.
+/// Counts how many messages a run sent on each day, using its envelopes and receipts.
 async fn count_sent_by_day(
     connection: &mut Connection,
     run: RunId,
     per_day: &DailyLimits,
 ) -> Result<BTreeMap<Date, u64>, StatementError> {
-    let events = events::load_row_events(&mut *connection, run).await?;
     let mut days = BTreeMap::<Date, u64>::new();
-    let add = |envelope: &EnvelopeRecord| {
-        let sent = envelope_spending(envelope, &events).recipients;
-        *days.entry(per_day.local_date(envelope.begun_at)).or_default() += sent;
-    };
-    envelopes::visit_envelopes(connection, run, add).await?;
+    let add = |message: CountedMessage| *days.entry(per_day.local_date(message.begun_at)).or_default() += 1;
+    counted_messages::visit_messages(connection, run, add).await?;
     Ok(days)
 }
 

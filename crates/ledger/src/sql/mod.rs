@@ -8,6 +8,7 @@ mod approvals;
 mod blocks;
 mod consents;
 mod contacts;
+mod counted_messages;
 mod envelope_records;
 mod envelopes;
 mod events;

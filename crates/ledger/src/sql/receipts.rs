@@ -11,6 +11,7 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use sqlx::{QueryBuilder, Row as _};
 
+use super::counted_messages::{self, AcceptedRows};
 use super::dialect::{Adapter, Connection, Database, Record, json_elements};
 use super::statement::{self, Now, StatementError, query, read_ledger, scalar};
 use super::writer::ChangeWork;
@@ -22,7 +23,8 @@ use crate::receipts::add_receipt;
 use crate::rules::erase_texts_from_receipt;
 use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
 use campaign_core::domain::{
-    Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
+    Channel, DeliveryState, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row,
+    Status,
 };
 
 /// Rows per record: few, so that adding a receipt is cheap, and enough to share the overhead of a record.
@@ -74,16 +76,18 @@ fn chunk_key(run: RunId, row: u32) -> i64 {
 pub(super) async fn store_batch(
     connection: &mut Connection,
     now: Now,
+    accepted: &mut AcceptedRows,
     batch: &[Arc<[NewReceipt]>],
 ) -> Result<Vec<Vec<ReceiptOutcome>>, StatementError> {
     let all = batch.iter().flat_map(|receipts| receipts.iter().cloned()).collect();
-    let mut outcomes = store_receipts(connection, now, all).await?.into_iter();
+    let mut outcomes = store_receipts(connection, now, accepted, all).await?.into_iter();
     Ok(batch.iter().map(|receipts| outcomes.by_ref().take(receipts.len()).collect()).collect())
 }
 
 async fn store_receipts(
     connection: &mut Connection,
     Now(now): Now,
+    accepted: &mut AcceptedRows,
     receipts: Vec<NewReceipt>,
 ) -> Result<Vec<ReceiptOutcome>, StatementError> {
     let at = Timestamp::from_millisecond(now.div_euclid(1_000)).map_err(unreadable_time)?;
@@ -105,6 +109,7 @@ async fn store_receipts(
         chunks.entry(chunk_key(new.run, new.row.get())).or_default().push((index, new));
     }
     let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
+    let mut proofs = BTreeMap::<RunId, BTreeSet<(Row, Option<u32>)>>::new();
     let mut changed = Vec::new();
     let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
     for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
@@ -114,15 +119,22 @@ async fn store_receipts(
             let NewReceipt { run, row, order, receipt, opt_out, opt_in } = new;
             opted_out.extend(opt_out);
             opted_in.extend(opt_in);
+            let is_proof = chunk.may_prove_sending(row, order, &receipt);
             receptions[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
             if receptions[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
+                if is_proof {
+                    proofs.entry(run).or_default().insert((row, order));
+                }
             }
         }
         changed.extend((chunk.kept > before).then_some(chunk));
     }
     for chunks in changed.chunks(CHUNKS_PER_STATEMENT) {
         ReceiptChunk::write_chunks(&mut *connection, chunks).await?;
+    }
+    for (run, messages) in proofs {
+        counted_messages::count_proven_messages(connection, accepted, run, &messages).await?;
     }
     if !opted_out.is_empty() {
         let opted_out = suppression::drop_ended(connection, opted_out).await?;
@@ -224,6 +236,20 @@ pub(super) async fn load_receipts(
     Ok(row_receipts)
 }
 
+/// The receipts of these rows of a run.
+pub(super) async fn load_receipts_of_rows(
+    reader: &mut Connection,
+    run: RunId,
+    rows: &RoaringBitmap,
+) -> Result<Vec<RowReceipts>, StatementError> {
+    let keys: BTreeSet<i64> = rows.iter().map(|row| chunk_key(run, row)).collect();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let chunks = ReceiptChunk::load_chunks(reader, keys.into_iter()).await?;
+    Ok(chunks.into_iter().flat_map(|chunk| chunk.rows).filter(|(row, _)| rows.contains(row.get())).collect())
+}
+
 /// Streams all receipts of a run in row order, one chunk at a time.
 pub(super) fn stream_receipts<'r>(
     reader: &'r mut Connection,
@@ -279,6 +305,15 @@ impl ReceiptChunk {
         let reception = add_receipt(self.rows.entry(row).or_default(), receipt);
         self.kept += usize::from(reception == ReceiptOutcome::Stored);
         reception
+    }
+
+    /// Whether this receipt might be the first proof that a message was sent: no earlier receipt reports a delivery.
+    fn may_prove_sending(&self, row: Row, order: Option<u32>, receipt: &Receipt) -> bool {
+        let is_delivery = |known: &StoredReceipt| {
+            let state = known.receipt.status.delivery_state();
+            known.order == order && matches!(state, DeliveryState::Delivered | DeliveryState::Read)
+        };
+        receipt.status != Status::Rejected && !self.rows.get(&row).is_some_and(|known| known.iter().any(is_delivery))
     }
 
     fn first_row(key: i64) -> u32 {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
+use super::counted_messages::AcceptedRows;
 use super::dialect::{self, Adapter, Connection, WriteConnection, to_ledger_error};
 use super::envelopes::{self, EnvelopeNumbers};
 use super::receipts;
@@ -135,7 +136,7 @@ impl Writer {
         let (over, ended) = oneshot::channel();
         let (path, kept) = (place.to_string(), Arc::clone(&failed));
         dialect::spawn_writer(async move {
-            let target = CommitTarget { connection, numbers, place };
+            let target = CommitTarget { connection, numbers, accepted: AcceptedRows::default(), place };
             run_writer(target, receiver, on_commit, kept).await;
             drop(over);
         })
@@ -218,10 +219,12 @@ impl<I: ?Sized, T> Batch<I, T> {
     }
 }
 
-/// What commits go through: the write connection, the envelope numbers of this process, and the name of the ledger.
+/// What commits go through: the write connection, the envelope numbers and accepted rows that this process knows, and
+/// the name of the ledger.
 struct CommitTarget {
     connection: WriteConnection,
     numbers: EnvelopeNumbers,
+    accepted: AcceptedRows,
     place: Arc<str>,
 }
 
@@ -280,6 +283,7 @@ impl CommitTarget {
                 return committed;
             }
             self.numbers.invalidate();
+            self.accepted = AcceptedRows::default();
             if !self.connection.roll_back().await || began.elapsed() > RETRY_TIMEOUT {
                 return committed;
             }
@@ -287,7 +291,7 @@ impl CommitTarget {
     }
 
     async fn try_commit(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
-        let Self { connection: writer, numbers, place } = self;
+        let Self { connection: writer, numbers, accepted, place } = self;
         let to_error = |failure| to_ledger_error(place, failure);
         writer.begin_transaction().await?;
         numbers.clear_transaction_numbers();
@@ -309,7 +313,8 @@ impl CommitTarget {
         }
         if !received.inputs.is_empty() {
             let (connection, now) = writer.connection_and_time()?;
-            let outcomes = receipts::store_batch(connection, now, &received.inputs).await.map_err(to_error)?;
+            let stored = receipts::store_batch(connection, now, accepted, &received.inputs).await;
+            let outcomes = stored.map_err(to_error)?;
             received.store_results(outcomes);
         }
         for apply in alone {

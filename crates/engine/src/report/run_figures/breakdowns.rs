@@ -169,6 +169,12 @@ impl RequestFigures {
         self.given_back = self.given_back.saturating_add(all.saturating_sub(used.cost));
     }
 
+    /// Adds the spending of messages that count only because of receipts.
+    pub(in crate::report) fn add_proof(&mut self, proven: Spending) {
+        self.used = self.used.add_spending(proven);
+        self.given_back = self.given_back.saturating_sub(proven.cost);
+    }
+
     fn add_answer(&mut self, begun_at: Timestamp, at: Timestamp) {
         if let Ok(time) = Duration::try_from(begun_at.duration_until(at)) {
             self.answers.saturating_record(u64::try_from(time.as_millis()).unwrap_or(MAX_ANSWER_MS));
