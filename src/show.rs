@@ -17,7 +17,7 @@ use campaign_engine::report::{
     HistoryEntry, HistoryEvent, MessageHistory, RecipientKey, RunResults, RunView, find_recipients,
     find_recipients_by_row, format_count, format_local_second, is_owned, load_copies,
 };
-use campaign_ledger::{AskedRow, Author, Ledger, RowChange, RowState, Run};
+use campaign_ledger::{AskedRow, Author, Ledger, RowChange, RowState, Run, RunProgress};
 use campaign_manifest::CampaignBrief;
 use campaign_runs::Error;
 
@@ -355,7 +355,8 @@ fn next_command(context: &Context, run: &Run, history: &MessageHistory) -> Strin
         RowState::Unresolved => output.command(format!("resolve {name} --rows {row} --as DECISION")),
         RowState::Rejected | RowState::NotSent => match SingleKind::from_run(run) {
             Some(single) => output.repeat_command(single, run),
-            None => output.command(format!("retry {name}")),
+            None if run.progress == RunProgress::Finished => output.command(format!("retry {name}")),
+            None => output.command(format!("status {name}")),
         },
         _ => output.command(format!("status {name}")),
     }

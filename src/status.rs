@@ -22,7 +22,7 @@ use super::text::{
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::{
-    ChannelFigures, NextStep, RunList, RunReport, RunStatus, RunView, SendingProgress, damaged_runs_json,
+    ChannelFigures, NextStep, RunList, RunReport, RunStatus, RunView, SendingProgress, can_retry, damaged_runs_json,
     describe_counts, format_count, format_counts_with_partial, format_duration, format_local_minute, format_thousands,
     is_owned, run_entry_json,
 };
@@ -96,7 +96,10 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
     if *status == RunStatus::Sending && !run.shared {
         text.add_line(2, [plain("to stop the run: "), copyable(output.command(format!("stop {name}")))]);
     }
-    if let (NextStep::Review(_), Some(again)) = (report.view.next_step(), output.suggest_retry(run, counts)) {
+    if matches!(report.view.next_step(), NextStep::Review(_))
+        && can_retry(run)
+        && let Some(again) = output.suggest_retry(run, counts)
+    {
         text.push(StyledLine::from_prose(&again).with_indent(2));
     }
     text.push(StyledLine::next_step(next_command(context, ledger, &report.view).await));

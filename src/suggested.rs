@@ -111,8 +111,8 @@ pub(super) fn send_arguments(campaign: &Campaign, gateway: Option<&str>) -> Stri
 }
 
 impl Output {
-    /// Describes how to retry rejected or undelivered messages of a run; `None` if there are none or the run cannot be
-    /// retried.
+    /// Describes how to retry rejected or undelivered messages of a finished run; `None` if there are none or the run
+    /// cannot be retried.
     pub(super) fn suggest_retry(&self, run: &Run, counts: &StateCounts) -> Option<String> {
         let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
         let (what, which) = match () {

@@ -1,9 +1,9 @@
 //! `campaign outcome`: purchases after a message, and reports on unusable rows.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{Folder, Gateway, campaign, phone};
+use crate::support::{Answer, Folder, Gateway, accepted, campaign, phone, rejected};
 
 /// Sends a campaign to 600 recipients.
 fn send_to_600() -> (Gateway, Folder) {
@@ -66,4 +66,26 @@ fn unusable_purchase_file_is_refused_with_advice() {
         let output = folder.campaign(&["outcome", "sale", "--file", file, "--at", at]).exits(2);
         assert!(output.stderr.contains(expected), "{file}: {}", output.stderr);
     }
+}
+
+#[test]
+fn rejected_recipients_count_only_once_a_message_was_sent() {
+    let reject = |operation: &Value| rejected(operation, "No route");
+    let gateway = Gateway::answering_then([Answer::Accept, Answer::items(reject)], Answer::items(accepted));
+    let folder = campaign().to(6).batches_of(2).one_at_a_time().top("timezone: Europe/Kyiv").through(&gateway).write();
+    folder.run(&["--keep-going"]).exits(3);
+    let refused: Vec<usize> =
+        (2..8).zip(folder.results().states()).filter(|(_, state)| *state == "rejected").map(|(row, _)| row).collect();
+    assert_eq!(refused.len(), 2, "{:?}", folder.results().states());
+    let purchases = refused.iter().map(|row| format!("{:.3},+{}\n", Timestamp::now(), phone(*row)));
+    folder.write("bought.csv", &format!("at,phone\n{}", purchases.collect::<String>()));
+    let figures = || {
+        let output =
+            folder.campaign(&["outcome", "sale", "--file", "bought.csv", "--at", "at", "--json"]).exits(0).json();
+        (output["sent"][0]["people"].as_u64(), output["sent"][0]["bought"].as_u64(), output["waiting"].as_u64())
+    };
+    assert_eq!(figures(), (Some(4), Some(0), Some(0)), "rejected messages were not sent");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    folder.run(&[]).exits(0);
+    assert_eq!(figures(), (Some(6), Some(0), Some(0)), "the purchases came before the messages");
 }

@@ -50,6 +50,39 @@ fn rejected_rows_are_resent_as_new_linked_messages() {
 }
 
 #[test]
+fn retry_is_suggested_only_for_a_finished_run() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::items(reject_two)]);
+    let draft = || campaign().through(&gateway);
+    let sale = draft().to(6).write();
+    let assert_not_suggested = |sale: &Folder| {
+        sale.campaign(&["report", "sale@1", "--out", "report.html"]);
+        let report = std::fs::read_to_string(sale.path("report.html")).expect("a report");
+        assert!(!report.contains("campaign retry"), "{report}");
+        for arguments in [&["status", "sale@1"][..], &["show", "sale@1", "--row", "3"]] {
+            let output = sale.campaign(arguments).stdout;
+            assert!(!output.contains("campaign retry"), "{output}");
+        }
+        sale.campaign(&["retry", "sale@1"]).exits(2);
+    };
+    let run = sale.run(&["--limit", "5"]).exits(3);
+    assert!(!run.told().contains("campaign retry"), "{}", run.told());
+    assert_not_suggested(&sale);
+    draft().to(7).rewrite(&sale);
+    sale.run(&["--accept-changes"]);
+    assert_not_suggested(&sale);
+    let (_gateway, finished) = sale_with_rejections(Vec::new());
+    finished.campaign(&["show", "sale", "--row", "3"]).exits(0).says("campaign retry sale@1");
+    finished.campaign(&["report", "sale", "--out", "report.html"]);
+    let report = std::fs::read_to_string(finished.path("report.html")).expect("a report");
+    assert!(report.contains("campaign retry sale@1"), "{report}");
+    let gateway = Gateway::answering([Answer::Accept, Answer::items(reject_two)]);
+    let cancelled = campaign().to(6).through(&gateway).write();
+    cancelled.run(&["--limit", "5"]).exits(3);
+    cancelled.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3);
+    assert_not_suggested(&cancelled);
+}
+
+#[test]
 fn retry_suggests_skipping_errors_that_resending_cannot_fix() {
     let (gateway, sale) = sale_with_rejections(Vec::new());
     let retry = sale.campaign(&["retry", "sale"]).exits(0);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::receipts::{Hooked, operations};
-use crate::support::{Browser, Draft, Gateway, Server, campaign, phone};
+use crate::support::{Browser, Draft, Gateway, Results, Server, campaign, phone};
 
 /// Sends a campaign whose recipients, from row 2 on, reply with these texts.
 fn receive_replies(draft: Draft, texts: &[&str]) -> (Hooked, Server) {
@@ -87,5 +87,27 @@ fn replies_page_shows_replies_to_review_with_masked_numbers() {
     }
     let overview = browser.page("/").one("main").words();
     assert!(overview.contains("1 reply looks like an opt-out"), "{overview}");
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn reply_repeated_in_later_receipts_is_listed_once() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let reply = |at: &str, text: &str| json!({ "datetime": format!("2026-11-20T10:00:{at}+00:00"), "message": text });
+    let (price, cancel) = (reply("05", "What price?"), reply("09", "Cancel my order"));
+    for replies in [vec![&price], vec![&price, &cancel], vec![&price, &cancel]] {
+        let updated = jiff::Timestamp::now().to_string();
+        let receipt = json!({ "status": "REPLIED", "type": "sms", "updated": updated, "replies": replies });
+        assert_eq!(hooked.tell(&operations(&gateway)[0], &receipt.to_string()), 200);
+    }
+    let listed = hooked.sale.campaign(&["replies", "sale"]).exits(0).stdout;
+    let texts = Results::parse(&listed);
+    assert_eq!(texts.column("text"), ["What price?", "Cancel my order"], "{listed}");
+    hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0).says("1 reply to review");
+    let words = Browser::first(&server).page("/replies").one("main").words();
+    assert_eq!(words.matches("Cancel my order").count(), 1, "{words}");
     server.end("TERM").exits(0);
 }

@@ -1,6 +1,8 @@
 //! The rows of a run on the dashboard: filters, columns of the list, downloads, and the title of the campaign.
 
-use crate::support::{Answer, Browser, Folder, Gateway, Html, Server, accepted, campaign, phone, rejected};
+use crate::support::{
+    Answer, Browser, Folder, Gateway, Html, Reachable as _, Server, accepted, campaign, phone, rejected, until,
+};
 
 /// Creates a campaign with a title that was sent to eight recipients; every third row is rejected.
 fn titled_campaign() -> (Folder, Gateway) {
@@ -154,4 +156,65 @@ fn variant_comparison_counts_the_rows_of_each_variant() {
     plain.run(&[]).exits(0);
     let server = Server::start(&plain, &[]);
     assert_eq!(Browser::first(&server).get("/runs/sale@1/variants").status, 404);
+}
+
+/// A dashboard page of the rows of `sale@1`: the listed rows, and the rows of the downloaded file.
+fn listed_and_exported(browser: &Browser, query: &str) -> (Vec<u32>, Vec<u32>) {
+    let listed = listed_rows(&browser.page(&format!("/runs/sale@1/rows{query}")));
+    let file = browser.get(&format!("/runs/sale@1/export{query}")).body;
+    let exported = file.lines().filter_map(|line| line.split_once(',')?.0.parse().ok()).collect();
+    (listed, exported)
+}
+
+#[test]
+fn cancelled_rows_are_listed_and_found_by_their_reason() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(8).batches_of(2).delivery("stop_after: { unreachable: 1s }").through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(0);
+    sale.replace("gateways.yaml", &gateway.base_url(), "http://127.0.0.1:9");
+    sale.run(&[]).exits(5);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server);
+    let (all, cancelled) = ((2..=9).collect::<Vec<_>>(), (6..=9).collect::<Vec<_>>());
+    assert_eq!(listed_and_exported(&olha, ""), (all.clone(), all));
+    for query in ["?state=skipped", "?reason=cancelled", "?state=skipped&reason=cancelled"] {
+        assert_eq!(listed_and_exported(&olha, query), (cancelled.clone(), cancelled.clone()), "{query}");
+    }
+    assert_eq!(listed_rows(&olha.page("/runs/sale@1/rows?state=accepted&reason=cancelled")), [0_u32; 0]);
+}
+
+#[test]
+fn rows_that_a_new_run_replaced_are_found_by_their_reason() {
+    let gateway = Gateway::accepting();
+    let draft = || campaign().through(&gateway);
+    let sale = draft().to(8).write();
+    sale.run(&["--limit", "4"]).exits(0);
+    draft().to(9).rewrite(&sale);
+    sale.run(&["--accept-changes"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server);
+    let replaced: Vec<u32> = (6..=9).collect();
+    assert_eq!(listed_and_exported(&olha, "?reason=replaced"), (replaced.clone(), replaced));
+}
+
+#[test]
+fn blank_lines_of_the_list_are_not_rows() {
+    let gateway = Gateway::accepting();
+    let phones: Vec<String> = (2..8).map(|row| format!("{},x", phone(row))).collect();
+    let sale = campaign().with_list(&format!("phone,name\n{}\n\n\n", phones.join("\n\n,\n"))).through(&gateway).write();
+    sale.run(&["--limit", "2"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server);
+    let (all, rest) = (vec![2, 5, 8, 11, 14, 17], vec![8, 11, 14, 17]);
+    assert_eq!(listed_and_exported(&olha, ""), (all.clone(), all.clone()));
+    assert_eq!(listed_and_exported(&olha, "?state=planned"), (rest.clone(), rest.clone()));
+    for (row, status) in [(2, 200), (3, 404), (8, 200), (18, 404)] {
+        assert_eq!(olha.get(&format!("/runs/sale@1/rows/{row}")).status, status, "row {row}");
+    }
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0);
+    until("the cancelled rows are listed", || {
+        listed_and_exported(&olha, "?reason=cancelled") == (rest.clone(), rest.clone())
+    });
+    assert_eq!(listed_and_exported(&olha, ""), (all.clone(), all));
 }

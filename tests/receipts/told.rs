@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
-use crate::support::{Answer, Browser, Gateway, campaign};
+use crate::support::{Answer, Browser, Gateway, campaign, rejected};
 
 /// The body of a webhook about a message.
 fn webhook_body(operation: &Value, status: &str, second: u32) -> String {
@@ -210,4 +210,28 @@ fn check_but_not_run_says_which_messages_get_webhooks() {
     for finished in [check(&[]), hooked.sale.run(&[]).exits(0)] {
         assert!(!finished.stderr.contains("webhook") && !finished.stdout.contains("webhook"), "{}", finished.told());
     }
+}
+
+#[test]
+fn later_report_of_a_rejection_does_not_change_its_reason() {
+    let reject = |operation: &Value| rejected(operation, "No route");
+    let gateway = Gateway::always(Answer::items(reject));
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&["--keep-going"]).exits(3);
+    let report =
+        json!({"success": false, "status": "REJECTED", "error": "Operator blocked", "type": "sms"}).to_string();
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &report), 200);
+    let results = hooked.results();
+    let cells = ["state", "gateway_status", "error"].map(|column| results.column(column)[0]);
+    assert_eq!(cells, ["rejected", "REJECTED", "No route"]);
+    let report = hooked.sale.campaign(&["report", "sale", "--json"]).json();
+    assert_eq!(report["figures"]["failures"]["by"][0]["why"], "No route", "{report}");
+    let browser = Browser::first(&server);
+    for (reason, found) in [("No+route", true), ("Operator+blocked", false)] {
+        let page = browser.page(&format!("/runs/sale@1/rows?reason={reason}"));
+        let listed = page.all("a").iter().any(|link| link.attribute("href").ends_with("/rows/2"));
+        assert_eq!(listed, found, "{reason}");
+    }
+    server.end("TERM").exits(0);
 }

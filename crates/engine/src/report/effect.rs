@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use roaring::RoaringTreemap;
 
 use super::listing::Listing;
+use super::row_outcomes::RowRecord;
 use super::{ResultsError, RunResults, is_owned};
 use crate::check::HOLDOUT;
 use campaign_content::audience::{DecodedText, decode_table, parse_phone_number, read_columns, suggest_columns};
@@ -166,10 +167,10 @@ async fn for_each_recipient(
         for (recipient, facts) in chunk.iter().zip(&facts) {
             let held_out = facts.exclusion.as_ref().is_some_and(|exclusion| exclusion.reason == HOLDOUT);
             let decision = match (&facts.record, facts.state(activity)) {
-                (Some(record), _) => RunDecision::Sent(record.begun_at),
+                (Some(record), _) if was_sent(record) => RunDecision::Sent(record.begun_at),
                 (None, RowState::Skipped) if held_out => RunDecision::HeldOut,
-                (None, RowState::Planned) => RunDecision::Waiting,
-                (None, _) => continue,
+                (_, RowState::Planned) => RunDecision::Waiting,
+                _ => continue,
             };
             if let Some(phone) = facts.phone(recipient.fields, &columns, region) {
                 each(ObservedRecipient {
@@ -181,6 +182,17 @@ async fn for_each_recipient(
         }
     }
     rows.finish().await.map(drop)
+}
+
+/// Whether the message of a row was or might have been sent.
+fn was_sent(record: &RowRecord) -> bool {
+    match record.state {
+        // A retry was ordered but not sent, so the previous attempt counts.
+        RowState::Planned | RowState::Skipped => {
+            record.settled.as_ref().is_some_and(|(_, outcome)| RowState::from_outcome(outcome).is_with_gateway())
+        }
+        state => state.is_guarded(),
+    }
 }
 
 /// The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals.

@@ -85,6 +85,23 @@ pub fn format_duration(time: Duration) -> String {
     }
 }
 
+/// Rounds a duration up to the precision that [`format_duration`] shows, and to no less than 0.1 s.
+pub fn round_up_duration(time: Duration) -> Duration {
+    let unit = match time.as_secs() {
+        0..10 => Duration::from_millis(100),
+        10..3600 => Duration::from_secs(1),
+        3600..172_800 => Duration::from_mins(1),
+        _ => Duration::from_hours(1),
+    };
+    let units = time.as_nanos().div_ceil(unit.as_nanos()).max(1);
+    unit.saturating_mul(u32::try_from(units).unwrap_or(u32::MAX))
+}
+
+/// Formats an upper bound of a duration in the same units as [`format_duration`], but rounded up.
+pub(super) fn format_duration_limit(time: Duration) -> String {
+    format_duration(round_up_duration(time))
+}
+
 /// Describes the cost of messages, in words that follow “this”: `costs at most 8.00 UAH`.
 pub fn describe_cost(cost: &Cost, currency: Option<&str>) -> String {
     match cost {
@@ -249,6 +266,25 @@ mod tests {
         let times = [(400, "0.4 s"), (12_000, "12 s"), (200_000, "3 min 20 s"), (7_500_000, "2 h 5 min")];
         for (milliseconds, text) in times {
             assert_eq!(format_duration(Duration::from_millis(milliseconds)), text);
+        }
+    }
+
+    #[test]
+    fn upper_bounds_of_durations_are_rounded_up() {
+        let bounds = [
+            (0, "0.1 s"),
+            (400, "0.4 s"),
+            (401, "0.5 s"),
+            (9_999, "10 s"),
+            (10_990, "11 s"),
+            (12_000, "12 s"),
+            (59_970, "1 min 0 s"),
+            (3_600_001, "1 h 1 min"),
+            (172_799_000, "2 d"),
+            (172_800_001, "2 d 1 h"),
+        ];
+        for (milliseconds, text) in bounds {
+            assert_eq!(format_duration_limit(Duration::from_millis(milliseconds)), text, "{milliseconds} ms");
         }
     }
 

@@ -30,7 +30,7 @@ pub use forecast::{ChannelForecast, Forecast, LeftOutRows};
 pub use format::{
     counts_json, describe_cost, describe_counts, displayed_counts, format_counts, format_counts_with_partial,
     format_duration, format_local_minute, format_local_second, message_json, parse_answer_members, rehearsal_json,
-    sender_json, template_json,
+    round_up_duration, sender_json, template_json,
 };
 pub use layout::ResultsFormat;
 pub use ledger_loss::{LossSign, find_stray_runs, find_unknown_results, find_unknown_results_quickly};
@@ -61,7 +61,7 @@ pub use run_figures::{
 };
 pub use run_view::{
     FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunReport, RunStatus, RunView, add_approvals,
-    damaged_runs_json, find_runs_in_doubt, is_followed, is_owned, load_approvals, run_entry_json, run_json,
+    can_retry, damaged_runs_json, find_runs_in_doubt, is_followed, is_owned, load_approvals, run_entry_json, run_json,
 };
 pub use target::{ProtectedPath, ResultsTarget, is_workbook};
 pub use workbook::MAX_SHEET_ROWS;

@@ -12,7 +12,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::listing::{FrozenList, ListSource};
+use super::listing::{FrozenList, ListSource, ReadAheadList};
 use super::run_view::load_approvals;
 use super::{OptOutHistory, ResultsError, RowSelection, RunResults, is_owned};
 use crate::check::{DUPLICATE, Tee, reader_settings};
@@ -133,6 +133,23 @@ pub async fn find_numbers(
     let frozen = FrozenInputs::from_copies(&copies)?;
     let found = filter_recipients(&copies, &frozen, |_, phone| phone().is_some_and(&is_meant))?;
     Ok(found.into_iter().filter_map(|recipient| recipient.phone).map(Phone::to_u64).collect())
+}
+
+/// Loads the rows of a run's list. Blank lines are not rows.
+///
+/// # Errors
+/// If the list cannot be read, or is not the list with which the run began.
+pub(super) async fn load_list_rows(ledger: &dyn Ledger, run: &Run) -> Result<RoaringBitmap, ResultsError> {
+    let copies = load_copies(ledger, run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
+    let source = ListSource::Copies(&copies);
+    let reader = RecipientReader::open(FrozenList::open(source)?, source.path(), &reader_settings(&frozen.brief))?;
+    let (mut list, mut rows) = (ReadAheadList::spawn(reader), RoaringBitmap::new());
+    while let Some(chunk) = list.next_chunk().await {
+        rows.extend(chunk.iter().map(|record| record.row.get()));
+    }
+    list.verify_hash(&frozen.recipients_sha256).await?;
+    Ok(rows)
 }
 
 fn filter_recipients(

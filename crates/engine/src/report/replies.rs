@@ -27,7 +27,7 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     while let Some(rows) = receipts.next_receipts().await? {
         for (row, receipts) in rows {
-            let replies: Vec<ReplyCells> = receipts.iter().flat_map(extract_replies).collect();
+            let replies = collect_replies(&receipts);
             if replies.is_empty() {
                 continue;
             }
@@ -37,13 +37,13 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
                 .and_then(|record| record.phone)
                 .map(|phone| phone.to_string())
                 .unwrap_or_default();
-            for ReplyCells { channel, at, text, digit, media } in replies {
+            for MessageReply { channel, at, text, digit, media } in replies {
                 let cells = [
                     name.as_str(),
                     &row.to_string(),
                     &to,
                     &escape_formula(channel),
-                    &at,
+                    &format!("{at:.3}"),
                     &escape_formula(text),
                     &escape_formula(digit),
                     &escape_formula(media),
@@ -57,17 +57,39 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
     Ok(count)
 }
 
-/// The cells of a reply.
-struct ReplyCells<'k> {
+/// A reply to a message: a text, a file, or a pressed digit.
+struct MessageReply<'k> {
     channel: &'k str,
-    at: String,
+    /// When the recipient replied, as precisely as known.
+    at: Timestamp,
     text: &'k str,
     digit: &'k str,
+    /// The URL of the file.
     media: &'k str,
 }
 
+impl MessageReply<'_> {
+    /// Whether two receipts for a message contain the same reply.
+    fn is_same(&self, other: &Self) -> bool {
+        let Self { channel: _, at, text, digit, media } = *self;
+        (at, text, digit, media) == (other.at, other.text, other.digit, other.media)
+    }
+}
+
+/// Collects the replies to a message from its receipts. Each receipt can repeat earlier replies, so each reply is
+/// collected once.
+fn collect_replies(receipts: &[StoredReceipt]) -> Vec<MessageReply<'_>> {
+    let mut replies: Vec<MessageReply<'_>> = Vec::new();
+    for reply in receipts.iter().flat_map(extract_replies) {
+        if !replies.iter().any(|known| known.is_same(&reply)) {
+            replies.push(reply);
+        }
+    }
+    replies
+}
+
 /// The replies in a receipt: texts, files, and pressed digits.
-fn extract_replies(kept: &StoredReceipt) -> impl Iterator<Item = ReplyCells<'_>> {
+fn extract_replies(kept: &StoredReceipt) -> impl Iterator<Item = MessageReply<'_>> {
     // The delivery status is in the results.
     let Receipt {
         source: _,
@@ -82,20 +104,15 @@ fn extract_replies(kept: &StoredReceipt) -> impl Iterator<Item = ReplyCells<'_>>
         replies,
     } = &kept.receipt;
     let channel = channel.as_ref().map_or("", ReportedChannel::as_str);
-    let replies = replies.iter().map(move |RecipientReply { at, text, media }| ReplyCells {
+    let replies = replies.iter().map(move |RecipientReply { at, text, media }| MessageReply {
         channel,
-        at: format!("{:.3}", at.unwrap_or_else(|| kept.reported_at())),
+        at: at.unwrap_or_else(|| kept.reported_at()),
         text,
         digit: "",
         media: media.as_ref().map_or("", |Media { url, filename: _, filesize: _ }| url),
     });
-    let digit = digit.as_deref().map(move |digit| ReplyCells {
-        channel,
-        at: format!("{:.3}", kept.reported_at()),
-        text: "",
-        digit,
-        media: "",
-    });
+    let digit =
+        digit.as_deref().map(move |digit| MessageReply { channel, at: kept.reported_at(), text: "", digit, media: "" });
     replies.chain(digit)
 }
 
@@ -132,45 +149,32 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
     }
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     let looks_like_opt_out =
-        |reply: &RecipientReply| words.classify_reply(&reply.text, run.suppression.purpose).may_opt_out();
+        |reply: &MessageReply<'_>| words.classify_reply(reply.text, run.suppression.purpose).may_opt_out();
     while let Some(rows) = receipts.next_receipts().await? {
         for (row, receipts) in rows {
-            if !receipts.iter().any(|kept| kept.receipt.replies.iter().any(looks_like_opt_out)) {
+            let replies = collect_replies(&receipts);
+            if !replies.iter().any(looks_like_opt_out) {
                 continue;
             }
             let Some(phone) = find_reachable_phone(ledger, run, row).await? else { continue };
-            let replied = find_last_opt_in(&words, &receipts);
+            let opt_ins = replies.iter().filter(|reply| words.find_opt_in_word(reply.text).is_some());
+            let replied = opt_ins.map(|reply| reply.at).max();
             let ended = ledger.find_ended_opt_outs(phone).await?;
             let ends =
                 ended.iter().filter(|ended| ended.end.by.starts_with(&reply_source(""))).map(|ended| ended.end.at);
             let opted_in = ends.max().max(replied);
-            for kept in &receipts {
-                let channel = kept.receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
-                let is_open = |reply: &RecipientReply| opted_in.is_none_or(|at| reply_time(kept, reply) >= at);
-                let replies = kept.receipt.replies.iter().filter(|reply| looks_like_opt_out(reply) && is_open(reply));
-                unclear.extend(replies.map(|RecipientReply { at, text, media: _ }| UnclearReply {
-                    row,
-                    phone,
-                    channel: channel.to_owned(),
-                    at: at.unwrap_or_else(|| kept.reported_at()),
-                    text: text.clone(),
-                }));
-            }
+            let is_open = |reply: &MessageReply<'_>| opted_in.is_none_or(|at| reply.at >= at);
+            let replies = replies.iter().filter(|reply| looks_like_opt_out(reply) && is_open(reply));
+            unclear.extend(replies.map(|MessageReply { channel, at, text, .. }| UnclearReply {
+                row,
+                phone,
+                channel: (*channel).to_owned(),
+                at: *at,
+                text: (*text).to_owned(),
+            }));
         }
     }
     Ok(unclear)
-}
-
-/// When the recipient of a row last opted in.
-fn find_last_opt_in(words: &OptOutWords, receipts: &[StoredReceipt]) -> Option<Timestamp> {
-    let replies = receipts.iter().flat_map(|kept| kept.receipt.replies.iter().map(move |reply| (kept, reply)));
-    let opt_ins = replies.filter(|(_, reply)| words.find_opt_in_word(&reply.text).is_some());
-    opt_ins.map(|(kept, reply)| reply_time(kept, reply)).max()
-}
-
-/// When a recipient replied, as precisely as known.
-fn reply_time(kept: &StoredReceipt, reply: &RecipientReply) -> Timestamp {
-    reply.at.unwrap_or_else(|| kept.reported_at())
 }
 
 /// The phone number to which a row's message was sent, unless the number is erased or on the suppression list.

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::columns::{VariantLookup, reported_error};
+use super::recipients::load_list_rows;
 use super::row_outcomes::{RowRecord, RowRecords};
 use super::run_figures::normalize_failure_reason;
 use crate::delivery::Snapshot;
 use campaign_core::domain::{Channel, OperationOutcome, Phone, Row};
-use campaign_ledger::{ENDED_EARLY, Ledger, LedgerError, RowState, Run};
+use campaign_ledger::{ENDED_EARLY, Ledger, LedgerError, RowState, Run, RunActivity};
 use campaign_manifest::CampaignBrief;
 
 /// The rows of a run by state, at one time.
@@ -28,26 +29,30 @@ impl RowIndex {
         let snapshot = Snapshot::load(ledger, run, owned).await?;
         let mut sets: BTreeMap<RowState, RoaringBitmap> = BTreeMap::new();
         let (first, last) = (Row::FIRST.get(), run.last_row().get());
-        let mut recorded = RoaringBitmap::new();
-        for row in first..=last {
-            if let Some(state) = snapshot.states.recorded_state(Row::new(row)) {
-                sets.entry(state).or_default().insert(row);
-                recorded.insert(row);
+        let mut known = RoaringBitmap::new();
+        for row in (first..=last).map(Row::new) {
+            if snapshot.states.recorded_state(row).is_some() {
+                sets.entry(snapshot.row_state(row)).or_default().insert(row.get());
+                known.insert(row.get());
             }
         }
         for (state, _, rows) in snapshot.left_out.sets() {
-            *sets.entry(state).or_default() |= rows - &recorded;
+            *sets.entry(state).or_default() |= rows - &known;
         }
-        let left_out = snapshot.left_out.rows();
+        known |= snapshot.left_out.rows();
         let mut rest = RoaringBitmap::new();
-        rest.insert_range(first..=last);
-        rest -= recorded;
-        rest -= left_out;
-        if let Some(waits) = rest.min() {
-            *sets.entry(snapshot.row_state(Row::new(waits))).or_default() |= rest;
+        if known.len() < run.recipients {
+            rest.insert_range(first..=last);
+            rest -= &known;
         }
-        // Blank lines of the list are not rows.
-        sets.retain(|state, _| snapshot.counts.get(*state) > 0);
+        // Blank lines of the list are not rows. If the list cannot be read, they are listed rather than no rows.
+        if known.len() + rest.len() > run.recipients
+            && let Ok(listed) = load_list_rows(ledger, run).await
+        {
+            rest &= listed;
+        }
+        let unattempted = RunActivity::from_progress(run.progress, owned).unattempted_state(None);
+        *sets.entry(unattempted).or_default() |= rest;
         Ok(Self { sets })
     }
 
@@ -61,6 +66,11 @@ impl RowIndex {
     /// All rows in `state`, or in any state if `state` is `None`.
     pub fn rows(&self, state: Option<RowState>) -> RoaringBitmap {
         self.matching_sets(state).fold(RoaringBitmap::new(), |all, set| all | set)
+    }
+
+    /// Whether the run has this row.
+    pub fn contains(&self, row: Row) -> bool {
+        self.sets.values().any(|set| set.contains(row.get()))
     }
 
     /// At most `most` rows in a state (or in any state), starting at row `from`. Ask for one more row than a page holds
@@ -135,11 +145,8 @@ impl RowFilter {
         let mut rows = RoaringBitmap::new();
         for row in Row::FIRST.get()..=run.last_row().get() {
             let record = records.take_record(Row::new(row)).await?;
-            let left_out_reason = || left_out.find_reason(Row::new(row)).map(|(_, why)| why.to_owned());
-            let reason = || match &record {
-                Some(record) if record.state != RowState::Skipped => Some(normalize_failure_reason(record)),
-                _ => left_out_reason(),
-            };
+            let reason =
+                || find_counted_reason(record.as_ref(), left_out.find_reason(Row::new(row)), records.activity());
             let channel = || record.as_ref().and_then(RowRecord::channel);
             let variant = || variants.find_name(record.as_ref().and_then(|record| record.phone));
             let matches = self.channel.is_none_or(|wanted| channel() == Some(wanted))
@@ -170,6 +177,22 @@ pub struct RowSummary {
 
 /// The states whose reasons figures count.
 const UNDELIVERED_STATES: [RowState; 3] = [RowState::Rejected, RowState::Failed, RowState::NotSent];
+
+/// The reason for a row's state, as figures count it. `excluded` is the state and reason of an excluded row.
+fn find_counted_reason(
+    record: Option<&RowRecord>,
+    excluded: Option<(RowState, &str)>,
+    activity: RunActivity,
+) -> Option<String> {
+    let unattempted = || activity.unattempted_state(excluded.map(|(state, _)| state));
+    match (record.map_or_else(unattempted, |record| record.state), record) {
+        (RowState::Skipped | RowState::Invalid, _) => {
+            Some(excluded.map_or(activity.skip_reason(), |(_, why)| why).to_owned())
+        }
+        (state, Some(record)) if UNDELIVERED_STATES.contains(&state) => Some(normalize_failure_reason(record)),
+        _ => None,
+    }
+}
 
 /// Loads summaries of `rows`, which must be in ascending order.
 ///

@@ -15,6 +15,12 @@ use serde_json::{Value, json};
 use super::{ChannelFigures, RunFigures, counts_json};
 use crate::delivery::{SingleKind, Snapshot};
 
+/// Whether a retry can send messages of a run again. It sends only messages of finished live campaigns.
+pub fn can_retry(run: &Run) -> bool {
+    let is_kept = run.purged_at.is_none() && SingleKind::from_run(run).is_none();
+    run.live && run.progress == RunProgress::Finished && is_kept
+}
+
 /// The status of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {

@@ -341,7 +341,7 @@ impl GatewayEmulator {
         }
         self.counts.count_final_status(state.phase.status_name(&self.scenario));
         if let Some(channel) = self.current_stage(self.messages.message_at(index), state).map(|stage| stage.channel) {
-            self.counts.count_channel_result(channel, state.phase);
+            self.counts.count_channel_result(channel, before, state.phase);
         }
     }
 

@@ -406,13 +406,17 @@ impl Counts {
         }
     }
 
-    /// Counts the result of a message on the channel that delivered it or was tried last.
-    pub(crate) fn count_channel_result(&mut self, channel: Channel, phase: Phase) {
+    /// Counts the result of a message on the channel that delivered it or was tried last; `before` is its previous phase.
+    pub(crate) fn count_channel_result(&mut self, channel: Channel, before: Phase, phase: Phase) {
         let tally = self.channels.entry(channel).or_default();
         match phase {
             Phase::Delivered => tally.delivered += 1,
             Phase::Read => tally.read += 1,
-            Phase::Replied => tally.replied += 1,
+            // A message with a reply counts as read, even if its reading was not reported.
+            Phase::Replied => {
+                tally.replied += 1;
+                tally.read += u64::from(before != Phase::Read);
+            }
             Phase::Failed(_) => tally.failed += 1,
             Phase::Queued | Phase::Accepted | Phase::Rejected => {}
         }

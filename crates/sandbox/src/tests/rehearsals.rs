@@ -1,12 +1,17 @@
 //! Results of rehearsals: fallbacks, costs, and counts that add up.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::bench::Bench;
 use crate::journal::JournalLines;
 use crate::platform::SandboxMessage;
-use crate::scenario::{self, Behaviour, Exception, FaultEffect, Scenario, ScenarioCondition, ScenarioFault};
+use crate::scenario::{
+    self, Behaviour, Exception, FaultEffect, ReadBehaviour, ReplyBehaviour, Scenario, ScenarioCondition, ScenarioFault,
+};
 use campaign_core::domain::{Amount, Channel, Endpoint, Status};
+use campaign_manifest::Percentage;
 
 fn sms(id: u64, phone: impl Into<Value>) -> Value {
     json!({"type": "sms", "id": id, "phone": phone.into(), "sms_signature": "OlenaCo", "sms_message": "Hi"})
@@ -190,6 +195,24 @@ fn counts_include_delivery_results_and_spending() {
     assert_eq!((sms.delivered, sms.failed), (0, 1));
     assert_eq!(counts.funds.spent, viber.spent.saturating_add(sms.spent));
     assert_eq!(counts.funds.currency, "UAH");
+}
+
+#[test]
+fn answered_message_counts_as_read_once() {
+    for (read, sent) in [("0%", 1), ("100%", 2)] {
+        let mut scenario = only_delivered_by(&[Channel::Viber]);
+        let reply =
+            Some(ReplyBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(1), message: "Так".into() });
+        let mut behaviour = Behaviour { reply, ..Behaviour::default_for(Channel::Viber) };
+        behaviour.read =
+            behaviour.read.map(|reading| ReadBehaviour { share: read.parse().expect("a share"), ..reading });
+        scenario.behaviours.set(Channel::Viber, behaviour);
+        let mut bench = Bench::with_scenario(scenario);
+        (1..=sent).for_each(|id| drop(bench.send_one(&viber_then_sms(id))));
+        bench.advance_millis(60_000);
+        let viber = bench.platform.counts().channels[&Channel::Viber];
+        assert_eq!((viber.delivered, viber.read, viber.replied), (sent, sent, sent), "read by {read}");
+    }
 }
 
 #[test]

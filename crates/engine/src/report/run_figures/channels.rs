@@ -9,9 +9,10 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
+use crate::report::format::format_duration_limit;
 use crate::report::message::{MessageDelivery, TimeCertainty};
 use crate::report::row_outcomes::RowRecord;
-use crate::report::{counts_json, format_count, format_counts_with_partial, format_duration, format_thousands};
+use crate::report::{counts_json, format_count, format_counts_with_partial, format_thousands};
 use campaign_core::domain::Channel;
 use campaign_ledger::{RowState, StateCounts};
 
@@ -222,8 +223,8 @@ impl ChannelFigures {
                 parts.push(format!("{} read after being delivered on another channel", format_thousands(elsewhere)));
             }
             if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
-                let mut within =
-                    format!("half delivered within {}, 95% within {}", format_duration(median), format_duration(p95));
+                let (median, p95) = (format_duration_limit(median), format_duration_limit(p95));
+                let mut within = format!("half delivered within {median}, 95% within {p95}");
                 if times.at_latest > 0 {
                     // Writing into a string cannot fail.
                     let _ = write!(within, " (an upper bound for {})", format_count(times.at_latest, "message"));
@@ -274,6 +275,17 @@ mod tests {
                     {exact}");
             }
         }
+    }
+
+    #[test]
+    fn delivery_times_of_a_channel_are_rounded_up() {
+        let mut figures = ChannelFigures::default();
+        let sms = figures.channel_mut(Some(Channel::Sms));
+        sms.counts.add(RowState::Delivered, 6);
+        for time in [10_990, 10_990, 10_990, 10_990, 59_950, 59_950] {
+            sms.times.record_time(Duration::from_millis(time));
+        }
+        assert_eq!(figures.format_lines(), ["sms: 6 delivered · half delivered within 11 s, 95% within 1 min 0 s"]);
     }
 
     #[test]

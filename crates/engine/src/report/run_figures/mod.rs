@@ -229,7 +229,8 @@ fn find_failure_reason(record: &RowRecord) -> &str {
         return FALLBACK_NOT_REPORTED;
     }
     let receipt = record.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
-    if let Some(receipt) = receipt.filter(|receipt| receipt.status.is_failure()) {
+    // The response that rejected a message explains it, and a later report of the rejection does not.
+    if let Some(receipt) = receipt.filter(|receipt| record.state == RowState::Failed && receipt.status.is_failure()) {
         return receipt.error.as_deref().filter(|error| !error.trim().is_empty()).unwrap_or(receipt.status.name());
     }
     let last = record.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());

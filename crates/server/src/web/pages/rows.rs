@@ -421,6 +421,11 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
     }
     let owned = is_owned(request.ledger(), &run).await?;
     let history = MessageHistory::load_row(request.ledger(), &run, owned, row).await?.ok_or(PageError::Unknown)?;
+    // Without any record of the row, its line in the list can be blank.
+    let is_recorded = history.left_out.is_some() || !history.entries.is_empty();
+    if !is_recorded && !load_index(request, &run, &RowFilter::default()).await?.contains(row) {
+        return Err(PageError::Unknown);
+    }
     let path = format!("/runs/{}", encode_path_segment(name));
     let is_in_doubt = IN_DOUBT_STATES.contains(&history.state);
     let has_message = !run.shared && history.left_out.is_none();

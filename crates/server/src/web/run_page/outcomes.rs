@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{RunPage, format_share};
 use crate::web::charts::{Bar, scale_bars};
 use crate::web::words::PageWords;
-use campaign_engine::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RowInDoubt};
+use campaign_engine::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RowInDoubt, can_retry};
 use campaign_ledger::RowState;
 
 /// The states of accepted rows without a delivery status.
@@ -126,7 +126,7 @@ pub(super) struct FailuresView {
     rows: Vec<RowsOfState>,
     /// The command that lists their rows.
     command: String,
-    /// The command that sends them again, for a live run that still has its rows.
+    /// The command that sends them again, for a run that can be retried.
     retry: Option<String>,
 }
 
@@ -173,9 +173,8 @@ impl RunPage<'_> {
             .filter_map(|state| Some(RowsOfState { state, path: format!("{}?state={state}", self.rows?) }))
             .collect();
         let run = self.run();
-        let is_retried = run.live && run.purged_at.is_none() && !run.is_shared_single_run();
         let retry = || self.format_command(format!("retry {} --state {}", run.name(), states.join(",")));
-        let retry = is_retried.then(retry);
+        let retry = can_retry(run).then(retry);
         FailuresView { all, bars: scale_bars(drawn, None), rows, command, retry }
     }
 }

@@ -189,7 +189,7 @@ fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigur
     }));
     sentences.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
     if let (Some(half), Some(most)) = (times.median(), times.p95()) {
-        let (half, most) = (words.format_duration(half), words.format_duration(most));
+        let (half, most) = (words.format_duration_limit(half), words.format_duration_limit(most));
         sentences.push(words.say_with("run.times", &[("half", &half), ("most", &most)]));
     }
     sentences.extend(describe_nonzero(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
@@ -254,7 +254,7 @@ impl RunPage<'_> {
         let rate = figures.terms.as_ref().and_then(|terms| terms.rate);
         let most = rate.map(|rate| (rate * requests.sent.point_seconds() as f64).ceil() as u64);
         let named = |()| (words.say("run.sent").to_owned(), "c-sent".to_owned());
-        let time = |of_100| requests.answer_quantile(of_100).map(|time| words.format_duration(time));
+        let time = |of_100| requests.answer_quantile(of_100).map(|time| words.format_duration_limit(time));
         Some(PaceView {
             chart: self.timed_view(words, &requests.sent, named, |()| false, most, words.say("run.pace-chart")),
             allowed: rate.map(|rate| words.say_with("run.allowed", &[("rate", &words.format_decimal(rate))])),

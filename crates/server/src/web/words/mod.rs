@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use campaign_core::domain::Amount;
 use campaign_engine::check::online::Cost;
-use campaign_engine::report::format_thousands;
+use campaign_engine::report::{format_thousands, round_up_duration};
 use icu_locale_core::locale;
 use icu_plurals::{PluralCategory, PluralRules};
 use jiff::Zoned;
@@ -296,6 +296,15 @@ impl PageWords {
         }
     }
 
+    /// Formats an upper bound of a duration in the same units as [`Self::format_duration`], but rounded up.
+    pub fn format_duration_limit(&self, time: Duration) -> String {
+        let milliseconds = time.as_micros().div_ceil(1_000).max(1);
+        match u64::try_from(milliseconds) {
+            Ok(milliseconds @ 0..100) => self.format_duration(Duration::from_millis(milliseconds)),
+            _ => self.format_duration(round_up_duration(time)),
+        }
+    }
+
     /// Formats the maximum cost of messages, or names the channels without a price.
     pub fn format_cost(&self, cost: &Cost, currency: Option<&str>) -> String {
         match cost {
@@ -475,6 +484,11 @@ mod number_tests {
             let time = Duration::from_millis(milliseconds);
             assert_eq!(english.format_duration(time).replace(FIRM, " "), in_english);
             assert_eq!(ukrainian.format_duration(time).replace(FIRM, " "), in_ukrainian);
+        }
+        let bounds = [(0, "1 ms"), (99, "99 ms"), (401, "0.5 s"), (10_990, "11 s"), (59_970, "1 min")];
+        for (milliseconds, text) in bounds {
+            let limit = english.format_duration_limit(Duration::from_millis(milliseconds));
+            assert_eq!(limit.replace(FIRM, " "), text, "{milliseconds} ms");
         }
         let spans = [(1, "1 s"), (90, "90 s"), (60, "1 min"), (5_400, "90 min"), (86_400, "24 h"), (604_800, "7 d")];
         for (seconds, expected) in spans {
