@@ -16,6 +16,12 @@ pub fn zone_of_country(code: &str) -> Option<&'static str> {
     ZONES.get(place).map(|(_, zone)| *zone)
 }
 
+/// The ISO 3166 code of the country whose only time zone is `zone`. `None` for other zones.
+pub fn country_of_zone(zone: &str) -> Option<&'static str> {
+    let zone = if zone == "Europe/Kiev" { "Europe/Kyiv" } else { zone };
+    ZONES.iter().find(|(_, known)| *known == zone).map(|(code, _)| *code)
+}
+
 static ZONES: &[(&str, &str)] = &[
     ("AD", "Europe/Andorra"),
     ("AE", "Asia/Dubai"),

@@ -58,6 +58,11 @@ impl Language {
         }
     }
 
+    /// The country where most speakers live. `None` for English, which has several such countries.
+    pub fn main_country(self) -> Option<Region> {
+        (self != Self::En).then(|| if self == Self::Uk { "UA" } else { self.code() }.parse().ok())?
+    }
+
     /// The thousands separator and the decimal separator.
     ///
     /// If the thousands separator is a space, it is plain: a no-break space would more than double the length of an SMS
