@@ -95,8 +95,7 @@ impl MadeUpRecipient {
         let mut rounds = 0;
         loop {
             let brief = columns.adapt_brief(brief);
-            let sample =
-                example_mobiles(choose_country(&brief)).next().map(|phone| format!("+{phone}")).unwrap_or_default();
+            let sample = example_mobiles(brief.region).next().map(|phone| format!("+{phone}")).unwrap_or_default();
             let list = columns.to_csv(&sample);
             let texts = TextInputs { places: Some(&campaign.places), trims_cells: true, load: &mut *load };
             match prepare_campaign(&brief, list.as_bytes(), Path::new(""), texts, today) {
@@ -117,8 +116,8 @@ impl MadeUpRecipient {
     }
 
     /// The rows of the recipient: one, or one for each variant if neither the number nor the variant is given. A
-    /// generated number is in the holdout group only if `held_out` is true.
-    pub(super) fn rows(&self, held_out: bool) -> Vec<MadeUpRow> {
+    /// generated number is in the holdout group only if `held_out` is true, and in one of `countries` if there are any.
+    pub(super) fn rows(&self, held_out: bool, countries: Option<&CountrySet>) -> Vec<MadeUpRow> {
         if let Some(phone) = &self.cells[self.phone_column] {
             return vec![MadeUpRow { arm: None, phone: phone.clone() }];
         }
@@ -130,7 +129,7 @@ impl MadeUpRecipient {
         let is_for = |arm: usize, phone: Phone| {
             allotment.assign_variant(phone) == arm && allotment.is_held_out(phone) == held_out
         };
-        let country = choose_country(&self.brief);
+        let country = choose_country(self.brief.region, countries);
         let find = |arm| example_mobiles(country).find(|phone| is_for(arm, *phone));
         // A variant without a share, or a campaign without a holdout group, has no such number.
         let any = || example_mobiles(country).next();
@@ -167,7 +166,7 @@ impl MadeUpRecipient {
     /// # Errors
     /// If the row cannot be read.
     pub fn compose_messages(&self, countries: Option<&CountrySet>) -> Result<Vec<MadeUpMessage>, Vec<Finding>> {
-        let (rows, variants) = (self.rows(false), &self.brief.variants);
+        let (rows, variants) = (self.rows(false, countries), &self.brief.variants);
         let compose = |row: &MadeUpRow| {
             self.with_record(row, |record| {
                 let mut composer = self.recipe.composer();
@@ -211,13 +210,13 @@ impl MadeUpRecipient {
     }
 }
 
-/// The country of generated numbers: the region of the list, unless the campaign's messages may only reach others.
-fn choose_country(brief: &CampaignBrief) -> Option<Region> {
+/// The country of generated numbers: the region of the list, unless messages may only reach other countries.
+fn choose_country(region: Option<Region>, countries: Option<&CountrySet>) -> Option<Region> {
     // Without a region, generated numbers are Ukrainian.
-    let home = brief.region.unwrap_or(Region::UKRAINE);
-    match &brief.countries {
+    let home = region.unwrap_or(Region::UKRAINE);
+    match countries {
         Some(countries) if !countries.contains(Some(home)) => countries.countries().first().copied(),
-        _ => brief.region,
+        _ => region,
     }
 }
 
