@@ -332,7 +332,8 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
                 .map(|other| format!("; `{}` also contains phone numbers", line.headers[*other]))
                 .collect();
             finding.at(line.header_place(found.column)).help(format!(
-                "write `columns: {{ {PHONE}: {} }}`{region} under `recipients`; `{header}` contains phone numbers{others}",
+                "write `columns: {{ {PHONE}: {} }}`{region} under `recipients`; `{header}` contains phone \
+                    numbers{others}",
                 quote_for_yaml(header)
             ))
         }
