@@ -564,3 +564,49 @@ async fn find_new_countries(
     }
     Ok(countries)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use campaign_manifest::{CampaignDay, load_campaign};
+
+    /// The country and the alphabet that a campaign suggests for its list.
+    fn find_hints(keys: &str, recipients: &str, message: &str) -> (Option<String>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sale.yaml");
+        let yaml = format!(
+            "{keys}recipients: {{ file: sale.csv{recipients} }}\nchannels:\n\
+             - sms: {{ signature: Co, message: {message} }}\n"
+        );
+        fs::write(&path, &yaml).unwrap();
+        let loaded = load_campaign(&path, CampaignDay::Of(Timestamp::UNIX_EPOCH));
+        let campaign = loaded.value.or(loaded.draft).unwrap_or_else(|| panic!("{yaml}: {:?}", loaded.findings));
+        let hints = find_encoding_hints(&campaign.brief);
+        (hints.region.or(hints.country).map(|country| country.to_string()), hints.is_cyrillic)
+    }
+
+    #[test]
+    fn campaign_suggests_the_country_and_alphabet_of_its_list() {
+        for (keys, recipients, message, country, is_cyrillic) in [
+            ("", "", "Hi", None, false),
+            ("language: en\n", "", "Hi", None, false),
+            ("language: uk\ntimezone: Europe/Warsaw\n", "", "Hi", Some("UA"), false),
+            ("timezone: Europe/Kyiv\ncountries: [PL]\n", "", "Hi", Some("UA"), false),
+            ("timezone: Europe/Kiev\n", "", "Hi", Some("UA"), false),
+            ("countries: [UA]\n", "", "Hi", Some("UA"), false),
+            ("countries: [UA, PL]\n", "", "Hi", None, false),
+            ("language: uk\n", ", region: PL", "Hi", Some("PL"), false),
+            ("", "", "Привіт", None, true),
+            ("vars: { shop: Оленка }\n", "", "Hi", None, true),
+            ("", ", where: 'unsubscribed != \"так\"'", "Hi", None, true),
+            ("", ", columns: { phone: Телефон }", "Hi", None, true),
+        ] {
+            let expected = (country.map(str::to_owned), is_cyrillic);
+            assert_eq!(find_hints(keys, recipients, message), expected, "{keys}{recipients}{message}");
+        }
+    }
+}

@@ -363,6 +363,13 @@ mod tests {
     }
 
     #[test]
+    fn zone_of_a_whole_country_names_the_country() {
+        assert_eq!(country_of_zone("Europe/Kyiv"), Some("UA"));
+        assert_eq!(country_of_zone("Europe/Kiev"), Some("UA"));
+        assert_eq!(country_of_zone("America/New_York"), None);
+    }
+
+    #[test]
     fn country_table_is_sorted_and_names_known_zones() {
         assert!(ZONES.is_sorted_by(|one, other| one.0 < other.0));
         ZONES.iter().for_each(|(code, zone)| assert!(TimeZone::get(zone).is_ok(), "{code}: {zone}"));

@@ -229,6 +229,8 @@ mod tests {
     fn every_language_code_is_known() {
         for code in Language::CODES {
             assert_eq!(Language::from_code(code).map(Language::code), Some(code));
+            let country = Language::from_code(code).and_then(Language::main_country);
+            assert_eq!(country.map_or("en", |country| Language::for_region(country).code()), code);
         }
         assert_eq!(Language::for_region(Region::UKRAINE), Language::Uk);
     }
