@@ -140,8 +140,9 @@ fn show_rows(
 fn show_made_up_messages(output: &Output, composed: &[MadeUpMessage]) {
     let missing: BTreeSet<&str> = composed.iter().flat_map(|message| &message.missing).map(String::as_str).collect();
     if !missing.is_empty() {
+        let are_empty = if missing.len() == 1 { "it is empty" } else { "they are empty" };
         let missing = join_names(missing);
-        output.print_warning(&format!("`--given` has no cell for {missing}, so it is empty in the message"));
+        output.print_warning(&format!("`--given` has no cell for {missing}, so {are_empty} in the message"));
     }
     for MadeUpMessage { variant, outcome, .. } in composed {
         if output.json {

@@ -412,10 +412,21 @@ fn preview_shows_a_made_up_recipient_without_a_row_number() {
     }
     preview("plan=basic").exits(0).says("skipped: filtered");
     preview("plan=gold,first_name=О").exits(0).says("`--given` has no cell for `discount`, so it is empty");
+    preview("plan=gold").exits(0).says("no cell for `discount` and `first_name`, so they are empty");
     preview("frist_name=О").exits(2).says("did you mean `first_name`?");
     let json = sale.campaign(&["preview", "sale.yaml", "--given", "plan=gold,first_name=О,discount=5", "--json"]);
     let json = json.exits(0).json();
     assert_eq!((&json["row"], &json["operation"]["type"]), (&Value::Null, &Value::from("viber+sms")), "{json}");
+}
+
+#[test]
+fn preview_of_a_made_up_recipient_respects_countries() {
+    let sale = folder(&SALE.trim_end_matches("tests:\n").replace("gateway: ", "countries: [PL]\ngateway: "));
+    let preview = |given: &str| sale.campaign(&["preview", "sale.yaml", "--given", given]).exits(0);
+    let given = "plan=gold,first_name=О,discount=5";
+    preview(&format!("phone=+380501234567,{given}")).says("skipped: country");
+    preview(&format!("phone=+48501234567,{given}")).says("to +48501234567");
+    preview(given).says("to +48");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn cells_are_sent_as_displayed_and_oddities_are_reported() {
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
     checked
         .says("sheet `Клієнти`, one of 2")
-        .says("1 row is hidden in the sheet `Клієнти` but still included as recipients: 5")
+        .says("1 row is hidden in the sheet `Клієнти` but still included as a recipient: 5")
         .says("1 cell in the sheet `Клієнти` has an error such as `#DIV/0!` instead of a value: row 5");
     sale.run(&[]).exits(0).says("list: sheet `Клієнти`, one of 2");
     assert_eq!(gateway.phones(), [380_501_234_567, 380_671_234_567, 380_931_234_567]);
@@ -98,6 +98,21 @@ fn list_with_encoding_and_delimiter_can_be_resumed() {
     let reported =
         checked["findings"].as_array().expect("findings").iter().any(|finding| finding["rule"] == "list-form");
     assert!(reported, "{checked}");
+}
+
+#[test]
+fn where_reads_short_cyrillic_words_of_an_old_encoding() {
+    let gateway = Gateway::accepting();
+    for key in ["duplicates: skip", "region: UA"] {
+        let sale = campaign().recipients("where: unsubscribed != \"так\"").recipients(key).through(&gateway).write();
+        let list = format!("phone,name,unsubscribed\n{},Olena,\n{},Taras,так\n", phone(2), phone(3));
+        fs::write(sale.path("sale.csv"), encoding_rs::WINDOWS_1251.encode(&list).0).expect("a list");
+        let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
+        let warns = checked.told().contains("is probably encoded in Windows-1251: one of its cells says `так`");
+        assert_eq!(warns, !key.starts_with("region"), "{}", checked.told());
+        let shown = sale.campaign(&["preview", "sale.yaml", "--row", "3"]).exits(0);
+        shown.says("skipped: filtered");
+    }
 }
 
 #[test]

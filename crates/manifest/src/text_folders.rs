@@ -137,8 +137,13 @@ fn read_file_text(opened: io::Result<impl Read>, shown: &Path) -> Result<String,
         ));
     }
     let text = String::from_utf8(bytes).map_err(|_| problem(format!("`{name}` is not encoded in UTF-8"), NOT_UTF_8))?;
-    let text = text.trim_start_matches('\u{feff}').replace('\r', "");
+    let text = unify_line_breaks(text.trim_start_matches('\u{feff}'));
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
+/// The text with each line break as a line feed.
+pub(super) fn unify_line_breaks(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 #[cfg(test)]
@@ -157,6 +162,7 @@ mod tests {
         };
         write("campaigns/beside.txt", b"beside\n");
         write("campaigns/templates/inner.txt", "\u{feff}a\r\nb\r\n".as_bytes());
+        write("templates/old.txt", b"a\rb\r\rc\r");
         write("templates/outer.sms.txt", b"outer\n\n");
         write("templates/latin.txt", b"caf\xe9");
         write("templates/large.txt", &[b'x'; 65_537]);
@@ -172,6 +178,7 @@ mod tests {
         let text = |name| folders.read_text(name).unwrap().1;
         assert_eq!(text("beside.txt"), "beside");
         assert_eq!(text("inner.txt"), "a\nb");
+        assert_eq!(text("old.txt"), "a\nb\n\nc");
         assert_eq!(text("outer.sms.txt"), "outer\n");
         assert_eq!(text("templates/inner.txt"), "a\nb");
     }

@@ -124,6 +124,8 @@ impl fmt::Display for Seconds {
 pub struct Percentage(u16);
 
 impl Percentage {
+    /// 0 %.
+    pub const NONE: Percentage = Percentage(0);
     /// 100 %.
     pub const WHOLE: Percentage = Percentage(10_000);
 

@@ -324,7 +324,8 @@ pub fn compose_made_up(inputs: &Inputs, cells: &[(String, String)]) -> Result<Ve
             MadeUpError::Texts(findings) => findings,
         })
     })?;
-    recipient.compose_messages().map_err(Error::Findings)
+    let countries = inputs.campaign.brief.allowed_countries(inputs.destination.profile());
+    recipient.compose_messages(countries.as_ref()).map_err(Error::Findings)
 }
 
 #[cfg(test)]

@@ -8,17 +8,18 @@ use std::sync::atomic::AtomicBool;
 
 use secrecy::SecretString;
 
-use super::list::DecodedList;
+use super::list::{DecodedList, find_encoding_hints};
 use super::recipient_consent::read_consents;
 use super::suppress_files::{FileOptOuts, read_suppressed};
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
-    DecodedText, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table, read_rows,
+    DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
+    read_rows,
 };
 use campaign_content::message::LookupTable;
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row};
-use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, rules};
+use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_yaml, rules};
 use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
     check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows, check_invalid_rows,
@@ -265,7 +266,7 @@ impl Inputs {
         self.refuse_too_many_rows(survey.last_row)?;
         let format = written.describe(delimiter);
         self.decoded.set_format(format.clone());
-        let mut of_files = [written.warnings(), &warnings].concat();
+        let mut of_files = [written.warnings(), warnings].concat();
         of_files.extend(consents.iter().flat_map(|read| read.warnings.iter().cloned()));
         if has_invalid_row_near_top(&survey) {
             of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
@@ -403,12 +404,12 @@ impl Inputs {
             &rules::RECIPIENTS_UNKNOWN_COLUMN,
             &rules::RECIPIENTS_EMPTY,
         ];
-        let (format, region) = (&self.campaign.format, self.campaign.brief.region);
+        let (format, hints) = (&self.campaign.format, find_encoding_hints(&self.campaign.brief));
         // Column names from a wrong header row prove nothing about the texts.
         let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         match findings.first_mut() {
             Some(first) if of_columns.contains(&first.rule) => {
-                let Some(place) = self.list.likely_place(format, region) else { return findings };
+                let Some(place) = self.list.likely_place(format, hints) else { return findings };
                 add_advice(first, &place);
                 // Column names from a wrong header row prove nothing about the other columns either.
                 let first = first.clone();
@@ -431,7 +432,7 @@ impl Inputs {
         if format.header_row.is_some() {
             return None;
         }
-        let place = self.list.likely_place(format, brief.region)?;
+        let place = self.list.likely_place(format, find_encoding_hints(brief))?;
         let is_below = place.sheet.is_none() && place.has_phone_header();
         let mut title = is_below.then(|| place.title_finding(rule, None))?;
         add_advice(&mut title, &place);
@@ -452,7 +453,7 @@ fn has_invalid_row_near_top(survey: &Survey) -> bool {
 
 /// Adds help to a finding: the keys with which the list can be read.
 fn add_advice(finding: &mut Finding, place: &ListPlace) {
-    let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {sheet:?}`"));
+    let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {}`", quote_for_yaml(sheet)));
     let has_row = place.sheet.is_none() || place.header_row > 1;
     let row = has_row.then(|| format!("`header_row: {}`", place.header_row));
     let keys: Vec<String> = sheet.into_iter().chain(row).collect();
@@ -474,9 +475,13 @@ const MAX_HEADER_BYTES: usize = 8 << 10;
 pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
     let mut loaded = load_campaign_within(file, day, reach);
     let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
+    let hints = find_encoding_hints(&campaign.brief);
     for from in &campaign.data {
-        match read_table(from) {
-            Ok(table) => campaign.folders.add_inline_text(LookupTable::source_name(&from.name), table.to_source()),
+        match read_table(from, hints) {
+            Ok((table, warning)) => {
+                campaign.folders.add_inline_text(LookupTable::source_name(&from.name), table.to_source());
+                loaded.findings.extend(warning);
+            }
             Err(finding) => {
                 let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
                 let place = campaign.places.locate_key(&format!("data.{}", from.name));
@@ -488,13 +493,15 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) 
     loaded
 }
 
-fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
+/// Reads a lookup table, with the warning about its encoding.
+fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Option<Finding>), Finding> {
     let path = from.file.path();
     let file = from
         .file
         .open_file()
         .map_err(|error| describe_unopened_file(&format!("`{}`", path.display()), path, &error))?;
-    let text = decode_table(file, path, None).map_err(|finding| *finding)?;
+    let text = decode_table(file, path, hints).map_err(|finding| *finding)?;
+    let format = Arc::clone(text.format());
     let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
     let columns = read_rows(text, path, |headers, row, cells| {
         let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
@@ -531,7 +538,7 @@ fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column named `{twice}`"));
         return Err(finding.help("rename one of them"));
     }
-    Ok(LookupTable { columns, rows })
+    Ok((LookupTable { columns, rows }, format.encoding_warning().cloned()))
 }
 
 /// Finds the index of the key column.

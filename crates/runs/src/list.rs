@@ -15,8 +15,11 @@ use super::guard::{find_capped, find_excluded};
 use super::inputs::Includes;
 use super::launch::Session;
 use super::{Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out, find_sent_recipients, run_blocking};
-use campaign_content::audience::{Chunk, DecodedText, ListPlace, RecipientReader, decode, find_list};
-use campaign_core::domain::{CountryFinder, CountrySet, ListFormat, MessageContent, Phone, Region, Row, RowSet};
+use campaign_content::audience::{Chunk, DecodedText, EncodingHints, ListPlace, RecipientReader, decode, find_list};
+use campaign_core::calendar::country_of_zone;
+use campaign_core::domain::{
+    CountryFinder, CountrySet, Language, ListFormat, MessageContent, Phone, Region, Row, RowSet, Stage,
+};
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 use campaign_engine::check::online::Cost;
@@ -58,11 +61,7 @@ impl CampaignList {
     }
 
     /// Opens the list as text in UTF-8. `None` if it was not fetched.
-    pub(super) fn open(
-        &self,
-        format: &ListFormat,
-        region: Option<Region>,
-    ) -> Option<Result<DecodedText, Box<Finding>>> {
+    pub(super) fn open(&self, format: &ListFormat, hints: EncodingHints) -> Option<Result<DecodedText, Box<Finding>>> {
         let (opened, place) = match self {
             Self::File(file) => (file.open_file(), file.path()),
             Self::Fetched(list) => (regular_file::open(list.path()), list.place()),
@@ -73,14 +72,14 @@ impl CampaignList {
             Self::NotFetched(_) => return None,
         };
         let opened = opened.map_err(|error| Box::new(describe_unopened_list(place, &error)));
-        Some(opened.and_then(|file| decode(file, place, format, region)))
+        Some(opened.and_then(|file| decode(file, place, format, hints)))
     }
 
     /// Finds the probable place of the list in its file, if this place differs from the place in `format`.
-    pub(super) fn likely_place(&self, format: &ListFormat, region: Option<Region>) -> Option<ListPlace> {
+    pub(super) fn likely_place(&self, format: &ListFormat, hints: EncodingHints) -> Option<ListPlace> {
         match self {
-            Self::File(file) => find_list(|| file.open_file(), file.path(), format, region),
-            Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), format, region),
+            Self::File(file) => find_list(|| file.open_file(), file.path(), format, hints),
+            Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), format, hints),
             Self::Copies(_) | Self::NotFetched(_) => None,
         }
     }
@@ -103,6 +102,26 @@ impl CampaignList {
             Self::Copies(copies) => copies.place().as_ref(),
         }
     }
+}
+
+/// Finds the evidence in a campaign for the encoding of its lists and tables.
+pub(super) fn find_encoding_hints(brief: &CampaignBrief) -> EncodingHints {
+    let of_zone = || country_of_zone(brief.timezone.as_deref()?)?.parse().ok();
+    let of_countries = || match brief.countries.as_ref()?.countries() {
+        [country] => Some(*country),
+        _ => None,
+    };
+    let country = brief.language.and_then(Language::main_country).or_else(of_zone).or_else(of_countries);
+    let headers = brief.columns.iter().map(|(_, header)| header);
+    let constants = brief.vars.iter().map(|(_, value)| value);
+    let texts = brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text);
+    let sources = texts.chain(&brief.condition).map(|text| &text.source);
+    let is_cyrillic = headers.chain(constants).chain(sources).any(|text| contains_cyrillic(text));
+    EncodingHints { region: brief.region, country, is_cyrillic }
+}
+
+fn contains_cyrillic(text: &str) -> bool {
+    text.chars().any(|character| matches!(character, '\u{400}'..='\u{52f}'))
 }
 
 /// A decoded sheet, which is expensive to read, and the detected format of the list.
@@ -134,7 +153,7 @@ impl DecodedList {
         if let Some(again) = sheet.as_ref().and_then(DecodedText::reopen) {
             return Ok(again);
         }
-        let opened = list.open(&campaign.format, campaign.brief.region);
+        let opened = list.open(&campaign.format, find_encoding_hints(&campaign.brief));
         let Some(decoded) = opened else { return Err(unfetched_list_finding(campaign)) };
         let decoded = decoded.map_err(|finding| locate_at_key(*finding, campaign))?;
         *sheet = decoded.reopen();
@@ -546,4 +565,50 @@ async fn find_new_countries(
         }
     }
     Ok(countries)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use campaign_manifest::{CampaignDay, load_campaign};
+
+    /// The country and the alphabet that a campaign suggests for its list.
+    fn find_hints(keys: &str, recipients: &str, message: &str) -> (Option<String>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sale.yaml");
+        let yaml = format!(
+            "{keys}recipients: {{ file: sale.csv{recipients} }}\nchannels:\n\
+             - sms: {{ signature: Co, message: {message} }}\n"
+        );
+        fs::write(&path, &yaml).unwrap();
+        let loaded = load_campaign(&path, CampaignDay::Of(Timestamp::UNIX_EPOCH));
+        let campaign = loaded.value.or(loaded.draft).unwrap_or_else(|| panic!("{yaml}: {:?}", loaded.findings));
+        let hints = find_encoding_hints(&campaign.brief);
+        (hints.region.or(hints.country).map(|country| country.to_string()), hints.is_cyrillic)
+    }
+
+    #[test]
+    fn campaign_suggests_the_country_and_alphabet_of_its_list() {
+        for (keys, recipients, message, country, is_cyrillic) in [
+            ("", "", "Hi", None, false),
+            ("language: en\n", "", "Hi", None, false),
+            ("language: uk\ntimezone: Europe/Warsaw\n", "", "Hi", Some("UA"), false),
+            ("timezone: Europe/Kyiv\ncountries: [PL]\n", "", "Hi", Some("UA"), false),
+            ("timezone: Europe/Kiev\n", "", "Hi", Some("UA"), false),
+            ("countries: [UA]\n", "", "Hi", Some("UA"), false),
+            ("countries: [UA, PL]\n", "", "Hi", None, false),
+            ("language: uk\n", ", region: PL", "Hi", Some("PL"), false),
+            ("", "", "Привіт", None, true),
+            ("vars: { shop: Оленка }\n", "", "Hi", None, true),
+            ("", ", where: 'unsubscribed != \"так\"'", "Hi", None, true),
+            ("", ", columns: { phone: Телефон }", "Hi", None, true),
+        ] {
+            let expected = (country.map(str::to_owned), is_cyrillic);
+            assert_eq!(find_hints(keys, recipients, message), expected, "{keys}{recipients}{message}");
+        }
+    }
 }

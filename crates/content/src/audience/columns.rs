@@ -11,7 +11,7 @@ use super::reader::Chunk;
 use super::records::{HeaderLine, find_quoted_lines};
 use campaign_core::domain::variable::is_variable;
 use campaign_core::domain::{Region, choose_plural, format_count, is_invisible};
-use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
+use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, quote_for_yaml, rules};
 
 /// The name of the phone column.
 const PHONE: &str = "phone";
@@ -234,15 +234,18 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
         _ if let Some(meant) = header_by_letters(line, header).map(mask_numbers) => format!(
-            "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {meant:?}`; the \
+            "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {}`; the \
              list has the columns {}",
+            quote_for_yaml(&meant),
             join_names(known)
         ),
-        Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
+        Some(near) => {
+            format!("did you mean `{near}`? Write `{name}: {}` in the campaign", quote_for_yaml(near))
+        }
         None if known.clone().any(|known| known == name) && is_variable(header) => {
             format!(
-                "write `{header}: {name:?}` in the campaign: first the name that templates use, then the header in \
-                 the list"
+                "write `{header}: {}` in the campaign: first the name that templates use, then the header in the list",
+                quote_for_yaml(name)
             )
         }
         None => format!("in the campaign, use one of this list's headers: {}", join_names(known)),
@@ -329,8 +332,9 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
                 .map(|other| format!("; `{}` also contains phone numbers", line.headers[*other]))
                 .collect();
             finding.at(line.header_place(found.column)).help(format!(
-                "write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`; `{header}` contains phone \
-                    numbers{others}"
+                "write `columns: {{ {PHONE}: {} }}`{region} under `recipients`; `{header}` contains phone \
+                    numbers{others}",
+                quote_for_yaml(header)
             ))
         }
         None => finding.at(line.header_excerpt().place(line.header_excerpt().full_span())).help(format!(
@@ -366,7 +370,8 @@ fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: O
         phone_columns::find_phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
     let other = &line.headers[found.column];
     Some(finding.help(format!(
-        "write `columns: {{ {PHONE}: {other:?} }}` under `recipients`; `{other}` contains phone numbers"
+        "write `columns: {{ {PHONE}: {} }}` under `recipients`; `{other}` contains phone numbers",
+        quote_for_yaml(other)
     )))
 }
 

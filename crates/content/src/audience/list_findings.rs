@@ -8,7 +8,9 @@ use super::decoding::extract_finding;
 use super::phones::{expand_scientific_notation, is_scientific};
 use super::raw_records::{count_line_ends, guess_delimiter};
 use campaign_core::domain::{Delimiter, choose_plural, format_count};
-use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};
+use campaign_core::finding::{
+    Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, quote_for_yaml, rules,
+};
 
 /// The maximum number of bytes of a line in an excerpt.
 const EXCERPT: usize = 200;
@@ -298,6 +300,19 @@ pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
         .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
+/// The warning about an encoding that is only probable. `cell` is the decoded text of a cell; `has_keys` says whether a
+/// campaign describes the file.
+pub(super) fn uncertain_encoding(file: &Path, encoding: &str, cell: &str, has_keys: bool) -> Finding {
+    let cell = mask_numbers(cell);
+    let is = format!("is probably encoded in {encoding}: one of its cells says `{cell}`");
+    let key = format!(
+        "if `{cell}` is correct, write `encoding: {}` under `recipients`; otherwise, set the correct encoding or ",
+        encoding.to_lowercase()
+    );
+    let key = if has_keys { key } else { format!("if `{cell}` is wrong, ") };
+    file_finding(&rules::UNCERTAIN_ENCODING, file, &is).help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
+}
+
 /// The finding about a line that is not valid in the encoding of the file. `has_keys` says whether a campaign describes
 /// the file.
 pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
@@ -398,7 +413,10 @@ pub(super) fn no_header_row(file: &Path, row: u32) -> Finding {
 pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
     let finding = file_finding(&rules::RECIPIENTS_SHEET, file, "has no visible sheet with data");
     match sheets.first() {
-        Some(first) => finding.help(format!("to use a hidden sheet, write `sheet: {first:?}` under `recipients`")),
+        Some(first) => {
+            let first = quote_for_yaml(first);
+            finding.help(format!("to use a hidden sheet, write `sheet: {first}` under `recipients`"))
+        }
         None => finding.help("check that this is the right file"),
     }
 }
@@ -407,9 +425,10 @@ pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
 pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
     let number = rows.len() as u64;
     let message = format!(
-        "{} {} hidden in the sheet `{sheet}` but still included as recipients: {}",
+        "{} {} hidden in the sheet `{sheet}` but still included as {}: {}",
         format_count(number, "row"),
         choose_plural(number, "is", "are"),
+        choose_plural(number, "a recipient", "recipients"),
         format_rows(rows, rows.len())
     );
     Finding::new(&rules::RECIPIENTS_HIDDEN_ROWS, message).at(FileExcerpt::whole_file(file).place(0..0)).help(

@@ -21,7 +21,9 @@ mod suggestion;
 mod workbook;
 
 pub use columns::{ListHeader, ListSettings, NamedColumns};
-pub use decoding::{DecodedText, DetectedFormat, SheetInfo, SpoolReader, SpooledFile, decode, decode_table};
+pub use decoding::{
+    DecodedText, DetectedFormat, EncodingHints, SheetInfo, SpoolReader, SpooledFile, decode, decode_table,
+};
 pub use phone_columns::PhoneColumns;
 pub use phones::{
     PhoneProblem, ValidNumber, example_mobiles, expand_scientific_notation, parse_number, parse_phone_number,

@@ -384,6 +384,12 @@ mod tests {
             ("a,b\n1,2\n", &[], "recipients-phone-column", "`columns: { phone: \"…\" }`"),
             (list, &[("phone", "Мобилний")], "recipients-unknown-column", "did you mean `Мобільний`?"),
             (list, &[("phone", "x")], "recipients-unknown-column", "`Мобільний` and `name`"),
+            (
+                "Мобільнии\u{306}\n+380501234567\n",
+                &[("phone", "Мобільни")],
+                "recipients-unknown-column",
+                "Write `phone: \"Мобільнии\u{306}\"`",
+            ),
             (list, &[("phone", "A")], "recipients-unknown-column", "the header instead: `phone: \"Мобільний\"`"),
             (list, &[("phone", "C")], "recipients-unknown-column", "`Мобільний` and `name`"),
             (swapped, &[("mobile", "Tel")], "recipients-unknown-column", "write `Tel: \"mobile\"` in the campaign"),

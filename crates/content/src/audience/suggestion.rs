@@ -6,7 +6,7 @@ use std::io::{Cursor, Read, Seek};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::decoding::{DecodedText, RowBlanker, decode, delimiter_line};
+use super::decoding::{DecodedText, EncodingHints, RowBlanker, decode, delimiter_line};
 use super::phone_columns::{PhoneTally, is_phone_header};
 use super::phones::{parse_phone_number, resembles_number};
 use super::reader::Chunk;
@@ -258,11 +258,12 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
     open: impl Fn() -> io::Result<S>,
     file: &Path,
     format: &ListFormat,
-    region: Option<Region>,
+    hints: impl Into<EncodingHints>,
 ) -> Option<ListPlace> {
+    let hints = hints.into();
     let search = |sheet: Option<String>| {
         let plain = ListFormat { sheet, header_row: None, delimiter: None, ..format.clone() };
-        decode(open().ok()?, file, &plain, region).ok()
+        decode(open().ok()?, file, &plain, hints).ok()
     };
     let first = search(format.sheet.clone())?;
     let others = if format.sheet.is_none() { first.format().other_sheets().to_vec() } else { Vec::new() };

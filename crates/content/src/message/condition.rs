@@ -3,8 +3,10 @@
 use tera::Context;
 
 use super::TextProblem;
+use super::comparisons::{
+    ColumnName, ConditionCheck, ConditionKind, find_checks_in_condition, suggest_number_comparison,
+};
 use super::compile::{Compilation, shared_context};
-use super::inspection::{ConditionCheck, ConditionKind, list_simple_checks, suggest_number_comparison};
 use super::library::template_key;
 use super::names::{NameMeaning, NameScope, TemplateNames};
 use super::render::{RenderError, TemplateCells, fill_template, to_render_error_in};
@@ -117,10 +119,13 @@ fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bo
     let corrected = slips.apply_corrections(&whole.source);
     let tokens = tokenize(&corrected);
     let [_, expression @ .., _] = tokens.as_slice() else { return Vec::new() };
-    let is_column = |check: &ConditionCheck| {
-        matches!(names.find_meanings(&check.name, NameScope::Recipient).as_slice(), [NameMeaning::Column(_)])
+    let is_column = |check: &ConditionCheck| match &check.column {
+        ColumnName::Variable(name) => {
+            matches!(names.find_meanings(name, NameScope::Recipient).as_slice(), [NameMeaning::Column(_)])
+        }
+        ColumnName::Header(header) => !names.find_columns(header).is_empty(),
     };
-    let problem = |ConditionCheck { name, kind, span }: ConditionCheck| {
+    let problem = |ConditionCheck { name, kind, span, .. }: ConditionCheck| {
         let (message, help) = match kind {
             ConditionKind::IsText(_) => return None,
             ConditionKind::IsTruthy => (
@@ -134,14 +139,15 @@ fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bo
                 format!("`{name}` is never `{word}`, because cells contain text"),
                 format!("write `{name} == \"{word}\"`, with the value exactly as in the list"),
             ),
-            ConditionKind::IsNumber(written) => {
-                (format!("`{name}` is text but is compared with a number"), suggest_number_comparison(&name, &written))
-            }
+            ConditionKind::IsNumber { corrected, .. } => (
+                format!("`{name}` is text but is compared with a number"),
+                suggest_number_comparison(&name, &corrected),
+            ),
         };
         let span = slips.original_offset(span.start)..slips.original_offset(span.end);
         Some(TextProblem::new(&whole.name, &whole.source, span, &rules::CONDITION, message).with_help(help))
     };
-    list_simple_checks(expression, &corrected).into_iter().filter(is_column).filter_map(problem).collect()
+    find_checks_in_condition(expression, &corrected).into_iter().filter(is_column).filter_map(problem).collect()
 }
 
 /// Rewords a problem for an expression, which has no braces.
@@ -197,6 +203,9 @@ mod tests {
             ("Note | trim == ''", true),
             ("(phone | int) > 380501000000", true),
             ("code in ['a', '<A&B>']", true),
+            ("code not in ['a', '<A&B>']", false),
+            ("(code) in ['a', '<A&B>']", true),
+            ("not (code) in ['a', 'b']", true),
             ("code == '}}'", false),
             ("first_name | length\n  == 3", true),
         ];
@@ -251,6 +260,15 @@ mod tests {
             ("code == true", "condition", 1, "code == \"true\""),
             ("code > 5", "condition", 1, "code | int"),
             ("5 <= code", "condition", 1, "code | int"),
+            ("recipient[\"Ім'я\"] != 5", "condition", 1, "recipient[\"Ім'я\"] | int != 5"),
+            ("recipient[\"Ім'я\"]", "condition", 1, "recipient[\"Ім'я\"] == \"yes\""),
+            ("code | trim != 5", "condition", 1, "code | trim | int != 5"),
+            ("code | lower", "condition", 1, "code | lower == \"yes\""),
+            ("code != -1", "condition", 1, "code | int != -1"),
+            ("code != (5)", "condition", 1, "code | int != 5"),
+            ("not code in [5, 0]", "condition", 5, "code | int in [5, 0]"),
+            ("code not in [true]", "condition", 1, "code == \"true\""),
+            ("code | lower != false", "condition", 1, "code | lower == \"false\""),
             ("code = 'x'", "text-syntax", 6, "write `==`, as in `code == 'x'`"),
             ("code 'x'", "text-syntax", 6, "use `==` to compare values"),
         ];

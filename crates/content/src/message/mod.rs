@@ -9,6 +9,7 @@
 //! message shows, `markers` the parts that came from a row, and `inspection` what rules look for. `condition` compiles
 //! the condition that selects rows. This module opens no file, reads no clock or environment, and escapes nothing.
 
+mod comparisons;
 mod compile;
 mod condition;
 mod empty_cells;
@@ -33,13 +34,16 @@ use std::ops::Range;
 use campaign_core::domain::NamedTemplate;
 use campaign_core::finding::Rule;
 
+pub use comparisons::{
+    ColumnName, ConditionCheck, ConditionKind, find_condition_checks, find_number_comparisons,
+    suggest_number_comparison,
+};
 pub use compile::{compile_messages, render_constant};
 pub use condition::{Condition, RowFilter, compile_condition};
 pub use empty_cells::{EmptyCellFinder, EmptyCellPlace, EmptyCellUse, find_defined_names};
 pub use engine::{FILTERS, filter_arguments};
 pub use inspection::{
-    ConditionCheck, ConditionKind, FilterCall, Mentions, constant_parts, find_condition_checks, find_filter_calls,
-    find_looped_names, find_mentions, find_number_comparisons, mask_tags, suggest_number_comparison,
+    FilterCall, Mentions, constant_parts, find_filter_calls, find_looped_names, find_mentions, mask_tags,
 };
 pub use markers::{BranchFinder, MarkedText, Marker};
 pub use names::TemplateNames;

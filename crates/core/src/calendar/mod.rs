@@ -17,7 +17,7 @@ use jiff::{Span, Timestamp, ToSpan as _, Zoned};
 pub use outlook::{DailyLimits, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun};
 pub use timing::{Timing, TimingError, suggest_date_order};
 pub use window::{DailyHours, Days, Window, Windows};
-pub use zones::{InvertedZone, zone_of_area_code, zone_of_country};
+pub use zones::{InvertedZone, country_of_zone, zone_of_area_code, zone_of_country};
 
 /// A campaign's schedule, with the maximum delay of an occurrence.
 #[derive(Clone, Debug, PartialEq)]

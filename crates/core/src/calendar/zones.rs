@@ -16,6 +16,12 @@ pub fn zone_of_country(code: &str) -> Option<&'static str> {
     ZONES.get(place).map(|(_, zone)| *zone)
 }
 
+/// The ISO 3166 code of the country whose only time zone is `zone`. `None` for other zones.
+pub fn country_of_zone(zone: &str) -> Option<&'static str> {
+    let zone = if zone == "Europe/Kiev" { "Europe/Kyiv" } else { zone };
+    ZONES.iter().find(|(_, known)| *known == zone).map(|(code, _)| *code)
+}
+
 static ZONES: &[(&str, &str)] = &[
     ("AD", "Europe/Andorra"),
     ("AE", "Asia/Dubai"),
@@ -354,6 +360,13 @@ mod tests {
         for several in ["US", "AU", "ES", "PT", "RU", "", "XX"] {
             assert_eq!(zone_of_country(several), None, "{several}");
         }
+    }
+
+    #[test]
+    fn zone_of_a_whole_country_names_the_country() {
+        assert_eq!(country_of_zone("Europe/Kyiv"), Some("UA"));
+        assert_eq!(country_of_zone("Europe/Kiev"), Some("UA"));
+        assert_eq!(country_of_zone("America/New_York"), None);
     }
 
     #[test]

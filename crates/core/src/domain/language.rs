@@ -58,6 +58,11 @@ impl Language {
         }
     }
 
+    /// The country where most speakers live. `None` for English, which has several such countries.
+    pub fn main_country(self) -> Option<Region> {
+        (self != Self::En).then(|| if self == Self::Uk { "UA" } else { self.code() }.parse().ok())?
+    }
+
     /// The thousands separator and the decimal separator.
     ///
     /// If the thousands separator is a space, it is plain: a no-break space would more than double the length of an SMS
@@ -224,6 +229,8 @@ mod tests {
     fn every_language_code_is_known() {
         for code in Language::CODES {
             assert_eq!(Language::from_code(code).map(Language::code), Some(code));
+            let country = Language::from_code(code).and_then(Language::main_country);
+            assert_eq!(country.map_or("en", |country| Language::for_region(country).code()), code);
         }
         assert_eq!(Language::for_region(Region::UKRAINE), Language::Uk);
     }

@@ -65,8 +65,8 @@ impl PlainMode {
 
     /// The text after replacement; `None` if the text stays the same.
     ///
-    /// `quotes` never adds parts: an ellipsis stays if the text needs UCS-2 anyway and three dots would not fit.
-    /// `latin` leaves only characters of the GSM alphabet.
+    /// URLs stay the same. `quotes` never adds parts: an ellipsis stays if the text needs UCS-2 anyway and three dots
+    /// would not fit. Outside URLs, `latin` leaves only characters of the GSM alphabet.
     pub fn replace_in_text(self, text: &str) -> Option<String> {
         match self {
             PlainMode::Quotes => replace_quotes(text),
@@ -79,24 +79,53 @@ fn replace_quotes(text: &str) -> Option<String> {
     if !text.chars().any(|c| keyboard_replacement(c).is_some()) {
         return None;
     }
-    let plain = replace_typography(text);
-    (measure_sms(&plain).parts <= measure_sms(text).parts).then(|| plain.into_owned())
+    let plain = replace_outside_urls(text, |part| replace_typography(part).into_owned());
+    (plain != text && measure_sms(&plain).parts <= measure_sms(text).parts).then_some(plain)
 }
 
 fn replace_with_latin(text: &str) -> Option<String> {
     if measure_sms(text).encoding == SmsEncoding::Gsm7 {
         return None;
     }
-    let mut latin = String::with_capacity(text.len());
+    let latin = replace_outside_urls(text, convert_to_gsm);
+    (latin != text).then_some(latin)
+}
+
+/// Converts a text to characters of the GSM alphabet. Emoji are left out, each with one of the spaces around it.
+fn convert_to_gsm(text: &str) -> String {
+    let mut gsm = String::with_capacity(text.len());
+    let mut after_emoji = false;
     for c in transliterate(&replace_typography(text)).chars() {
         if is_gsm(c) {
-            latin.push(c);
-        } else {
+            if !(after_emoji && c == ' ' && gsm.ends_with(' ')) {
+                gsm.push(c);
+            }
+            after_emoji = false;
+            continue;
+        }
+        match any_ascii_char(c) {
+            // The name of an emoji, such as `:tada:`.
+            name if name.len() > 2 && name.starts_with(':') && name.ends_with(':') => after_emoji = true,
             // The transliteration can output characters outside the GSM alphabet.
-            latin.push_str(&replace_typography(any_ascii_char(c)).replace(|c| !is_gsm(c), ""));
+            ascii => gsm.push_str(&replace_typography(ascii).replace(|c| !is_gsm(c), "")),
         }
     }
-    Some(latin)
+    gsm
+}
+
+/// Replaces the parts of a text between URLs. A changed URL would lead to another page or host.
+fn replace_outside_urls(text: &str, replace: impl Fn(&str) -> String) -> String {
+    let (mut replaced, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = ["https://", "http://"].iter().filter_map(|scheme| rest.find(scheme)).min() {
+        let (before, from_url) = rest.split_at(start);
+        let end = from_url.find(char::is_whitespace).unwrap_or(from_url.len());
+        // Punctuation after a URL belongs to the sentence.
+        let url = from_url[..end].trim_end_matches(|c: char| !c.is_alphanumeric() && c != '/');
+        replaced += &replace(before);
+        replaced += url;
+        rest = &from_url[url.len()..];
+    }
+    replaced + &replace(rest)
 }
 
 /// Replaces typographic characters in a text with keyboard characters.
@@ -292,8 +321,30 @@ mod tests {
             ("Café für 5 €", None),
             ("Café für Оля", Some("Café für Olia")),
             ("№ 5", Some("No 5")),
+            ("Знижка 🎉 сьогодні! ❤️", Some("Znyzhka sohodni! ")),
+            ("Так🎉", Some("Tak")),
         ] {
             assert_eq!(PlainMode::Latin.replace_in_text(text).as_deref(), plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn urls_are_never_changed() {
+        for (text, latin, quotes) in [
+            (
+                "Знижка: https://магазин.укр/знижка…",
+                Some("Znyzhka: https://магазин.укр/знижка..."),
+                Some("Знижка: https://магазин.укр/знижка..."),
+            ),
+            (
+                "«http://a.example/Я?q=–1», так",
+                Some("\"http://a.example/Я?q=–1\", tak"),
+                Some("\"http://a.example/Я?q=–1\", так"),
+            ),
+            ("https://shop.example/?q=“я”&p=1 https://укр/", None, None),
+        ] {
+            assert_eq!(PlainMode::Latin.replace_in_text(text).as_deref(), latin, "{text}");
+            assert_eq!(PlainMode::Quotes.replace_in_text(text).as_deref(), quotes, "{text}");
         }
     }
 

@@ -24,7 +24,7 @@ pub use render::{
 pub(crate) use tests::RULE_TEXT;
 pub use wording::{
     did_you_mean, escape_controls, escape_json_controls, escape_to_one_line, join_alternatives, join_names,
-    mask_numbers, only_candidate, quote_for_shell,
+    mask_numbers, only_candidate, quote_for_shell, quote_for_yaml,
 };
 
 /// The maximum number of findings that are kept without their excerpts.

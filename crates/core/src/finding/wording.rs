@@ -59,6 +59,12 @@ fn join_with<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String
     }
 }
 
+/// Quotes a text for a YAML file.
+pub fn quote_for_yaml(text: &str) -> String {
+    // A JSON string is also a YAML string.
+    serde_json::Value::from(text).to_string()
+}
+
 /// Quotes a word for a shell.
 pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
@@ -178,6 +184,11 @@ fn find_date_end(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn yaml_quotes_keep_combining_characters() {
+        assert_eq!(quote_for_yaml("Мобільнии\u{306} \"1\"\\\n"), "\"Мобільнии\u{306} \\\"1\\\"\\\\\\n\"");
+    }
 
     #[test]
     fn typing_errors_are_recognized_and_other_words_are_not() {

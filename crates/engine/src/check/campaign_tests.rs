@@ -114,7 +114,7 @@ pub fn run_given_test(
         return tested.result(test, TestOutcome::Failed, vec![finding]);
     }
     let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
-    let rows = recipient.rows(test.expect.skipped == Some(HOLDOUT));
+    let rows = recipient.rows(test.expect.skipped == Some(HOLDOUT), None);
     for row in &rows {
         let variant = row.arm.filter(|_| rows.len() > 1).and_then(|arm| tested.campaign.brief.variants.get(arm));
         let prefix = variant.map(|variant| format!("with variant `{}`, ", variant.name)).unwrap_or_default();

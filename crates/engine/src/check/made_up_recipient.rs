@@ -12,9 +12,9 @@ use super::compiled_campaign::{PrepareError, Recipe, TextInputs, prepare_campaig
 use super::exclusions::HOLDOUT;
 use campaign_content::audience::{Chunk, ListHeader, RecipientReader, RecordRef, example_mobiles};
 use campaign_content::message::Condition;
-use campaign_core::domain::{MessageContent, Phone};
+use campaign_core::domain::{CountrySet, MessageContent, Phone, Region, find_country};
 use campaign_core::finding::{Finding, did_you_mean, join_alternatives, rules};
-use campaign_ledger::RowState;
+use campaign_ledger::{COUNTRY, RowState};
 use campaign_manifest::{Campaign, CampaignBrief, VARIANT};
 
 /// The name of the column with the number.
@@ -116,8 +116,8 @@ impl MadeUpRecipient {
     }
 
     /// The rows of the recipient: one, or one for each variant if neither the number nor the variant is given. A
-    /// generated number is in the holdout group only if `held_out` is true.
-    pub(super) fn rows(&self, held_out: bool) -> Vec<MadeUpRow> {
+    /// generated number is in the holdout group only if `held_out` is true, and in one of `countries` if there are any.
+    pub(super) fn rows(&self, held_out: bool, countries: Option<&CountrySet>) -> Vec<MadeUpRow> {
         if let Some(phone) = &self.cells[self.phone_column] {
             return vec![MadeUpRow { arm: None, phone: phone.clone() }];
         }
@@ -129,9 +129,10 @@ impl MadeUpRecipient {
         let is_for = |arm: usize, phone: Phone| {
             allotment.assign_variant(phone) == arm && allotment.is_held_out(phone) == held_out
         };
-        let find = |arm| example_mobiles(self.brief.region).find(|phone| is_for(arm, *phone));
+        let country = choose_country(self.brief.region, countries);
+        let find = |arm| example_mobiles(country).find(|phone| is_for(arm, *phone));
         // A variant without a share, or a campaign without a holdout group, has no such number.
-        let any = || example_mobiles(self.brief.region).next();
+        let any = || example_mobiles(country).next();
         arms.into_iter()
             .filter_map(|arm| Some((arm, find(arm).or_else(any)?)))
             .map(|(arm, phone)| MadeUpRow { arm: Some(arm), phone: format!("+{phone}") })
@@ -160,11 +161,12 @@ impl MadeUpRecipient {
     }
 
     /// Composes the recipient's message for each of the recipient's rows. Columns without a given cell are empty.
+    /// `countries` are the countries that messages may reach; `None` for all.
     ///
     /// # Errors
     /// If the row cannot be read.
-    pub fn compose_messages(&self) -> Result<Vec<MadeUpMessage>, Vec<Finding>> {
-        let (rows, variants) = (self.rows(false), &self.brief.variants);
+    pub fn compose_messages(&self, countries: Option<&CountrySet>) -> Result<Vec<MadeUpMessage>, Vec<Finding>> {
+        let (rows, variants) = (self.rows(false, countries), &self.brief.variants);
         let compose = |row: &MadeUpRow| {
             self.with_record(row, |record| {
                 let mut composer = self.recipe.composer();
@@ -178,7 +180,9 @@ impl MadeUpRecipient {
                 let missing = missing.into_iter().map(str::to_owned).collect();
                 let arm = composed.as_ref().map_or(row.arm, |composed| Some(composed.arm));
                 let variant = arm.and_then(|arm| variants.get(arm)).map(|variant| variant.name.clone());
+                let is_abroad = |phone| countries.is_some_and(|countries| !countries.contains(find_country(phone)));
                 let outcome = match composed {
+                    Ok(composed) if is_abroad(composed.number.phone) => Err((RowState::Skipped, COUNTRY.to_owned())),
                     Ok(composed) if self.recipe.allotment.is_held_out(composed.number.phone) => {
                         Err((RowState::Skipped, HOLDOUT.to_owned()))
                     }
@@ -203,6 +207,16 @@ impl MadeUpRecipient {
     pub(super) fn find_column(&self, name: &str) -> Option<usize> {
         let find = |names: &[String]| names.iter().position(|known| known == name);
         find(&self.names).or_else(|| find(&self.headers))
+    }
+}
+
+/// The country of generated numbers: the region of the list, unless messages may only reach other countries.
+fn choose_country(region: Option<Region>, countries: Option<&CountrySet>) -> Option<Region> {
+    // Without a region, generated numbers are Ukrainian.
+    let home = region.unwrap_or(Region::UKRAINE);
+    match countries {
+        Some(countries) if !countries.contains(Some(home)) => countries.countries().first().copied(),
+        _ => region,
     }
 }
 

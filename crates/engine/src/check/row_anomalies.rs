@@ -150,7 +150,7 @@ impl AnomalyDetector {
             match check.kind {
                 ConditionKind::IsTruthy if !whether.contains(&column) => whether.push(column),
                 ConditionKind::IsText(text) => comparisons.push(Comparison { column, name: check.name, text }),
-                ConditionKind::IsTruthy | ConditionKind::IsBool(_) | ConditionKind::IsNumber(_) => {}
+                ConditionKind::IsTruthy | ConditionKind::IsBool(_) | ConditionKind::IsNumber { .. } => {}
             }
         }
         let columns = recipe.text_columns().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();

@@ -300,7 +300,9 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
         _ => None,
     };
     if let Some(rule) = problem {
-        let message = format!("`{}` is `{text}`, but must be {}", entry.key, describe_shape(key.shape));
+        let is_quoted = matches!(key.shape, ValueShape::Bool) && matches!(text, "true" | "false");
+        let text = if is_quoted { format!("the text `\"{text}\"` in quotes") } else { format!("`{text}`") };
+        let message = format!("`{}` is {text}, but must be {}", entry.key, describe_shape(key.shape));
         let fix = fix_value(key, entry, scalar, report);
         report.add(&entry.value.span, Finding::new(rule, message).help(suggest_value(key, scalar)).fix(fix));
     }

@@ -187,7 +187,10 @@ static RECIPIENTS: &[KeySpec] = &[
         .with_doc("What to do if a number is in the list more than once.")
         .default("skip"),
     KeySpec::new("max_invalid", ValueShape::Share, "10%")
-        .with_doc("Sends nothing if more than this share of the rows, and at least five rows, are invalid.")
+        .with_doc(
+            "Sends nothing if more than this share of the rows, and at least five rows, are invalid. With `0%`, one \
+             invalid row is enough.",
+        )
         .default("10%"),
     KeySpec::new("empty", ValueShape::OneOf(&["refuse", "ok"]), "refuse")
         .with_doc("What to do if the list is empty: `ok` exits with code 0 and sends nothing.")

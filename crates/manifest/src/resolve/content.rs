@@ -434,11 +434,12 @@ impl Resolver<'_> {
                     format!("add `{key}`, or change `{named}`"),
                 ),
                 None => {
-                    let with = keys.iter().filter(|given| slot.section.has_value(given)).copied();
-                    (
-                        format!("a {title} message with {} also needs `{key}`", join_names(with)),
-                        format!("add `{key}: …`"),
-                    )
+                    let with = join_names(keys.iter().filter(|given| slot.section.has_value(given)).copied());
+                    let needs = match with.as_str() {
+                        "" => format!("a {title} message needs `{key}`"),
+                        with => format!("a {title} message with {with} also needs `{key}`"),
+                    };
+                    (needs, format!("add `{key}: …`"))
                 }
             };
             self.report.add(slot.name_span, Finding::new(&rules::VIBER_TYPE, message).help(help));

@@ -19,7 +19,7 @@ use crate::value::Seconds;
 use crate::yaml::{MapEntry, Node};
 use campaign_core::domain::variable::{is_built_in, is_reserved, is_variable};
 use campaign_core::domain::{ConsentPeriod, Delimiter, ListFormat, ParseRegionError, Region, RowState};
-use campaign_core::finding::{Finding, did_you_mean, rules};
+use campaign_core::finding::{Finding, did_you_mean, quote_for_yaml, rules};
 
 /// The keys of the sources of a list, each with the keys that belong to it.
 const SOURCES: [(&str, &[&str]); 5] = [
@@ -88,7 +88,8 @@ impl Resolver<'_> {
         let first = entries.iter().find(|entry| is_header(entry)).filter(|_| has_names && is_swapped)?;
         let columns: Vec<(String, String)> =
             names.iter().zip(entries).map(|(name, entry)| ((*name).to_owned(), entry.key.trim().to_owned())).collect();
-        let lines: Vec<String> = columns.iter().map(|(name, header)| format!("{name}: {header:?}")).collect();
+        let lines = columns.iter().map(|(name, header)| format!("{name}: {}", quote_for_yaml(header)));
+        let lines: Vec<String> = lines.collect();
         let message = "under `columns`, the list's headers come before the names";
         let help = format!("write the names first: `columns: {{ {} }}`", lines.join(", "));
         self.report.add(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));

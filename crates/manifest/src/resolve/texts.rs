@@ -7,10 +7,13 @@ use super::timing::has_placeholder;
 use super::{CampaignDay, Resolver};
 use crate::keys::has_bare_texts;
 use crate::source_map::align_characters;
+use crate::text_folders::unify_line_breaks;
 use crate::yaml::{MapEntry, Node, Scalar};
 use campaign_core::domain::NamedTemplate;
 use campaign_core::domain::variable::{is_built_in, is_variable};
-use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};
+use campaign_core::finding::{
+    Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, quote_for_yaml, rules,
+};
 
 /// The maximum size of an inline text, the same as of a text file.
 const MAX_BYTES: usize = 64 * 1024;
@@ -40,7 +43,7 @@ impl Resolver<'_> {
         }
         // The final line break of a block is not meant to be sent.
         let text = if scalar.is_block() { scalar.text.strip_suffix('\n') } else { None }.unwrap_or(&scalar.text);
-        let text = text.replace('\r', "");
+        let text = unify_line_breaks(text);
         if matches!(entry.key.as_str(), "message" | "caption") && is_file_name(&text) {
             let message = format!("`{text}` looks like a file name, but would be sent as the message text");
             let help = format!("write `{}: {{ file: {text} }}`", entry.key);
@@ -340,7 +343,8 @@ impl Placeholder {
             Some(name) => suggest_replacement(name, written),
             None => format!(
                 "for the column `{name}`, define a name in Latin letters under `recipients`, as in `columns: {{ \
-                 my_name: {name:?} }}`, and write `{{{{ my_name }}}}`"
+                 my_name: {} }}`, and write `{{{{ my_name }}}}`",
+                quote_for_yaml(name)
             ),
         })
     }

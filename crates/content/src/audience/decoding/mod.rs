@@ -3,6 +3,7 @@
 //! The output of [`decode`] is CSV with the line and row numbers of the file. Only this output is checked, copied and
 //! hashed. Ordinary CSV in UTF-8 passes unchanged. This module knows nothing about cells or columns.
 
+mod detection;
 mod formats;
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,12 @@ use encoding_rs::Encoding;
 
 use super::list_findings::unreadable_file;
 use super::{list_findings, workbook};
-use campaign_core::domain::{Delimiter, ListFormat, Region};
+use campaign_core::domain::{Delimiter, ListFormat};
 use campaign_core::finding::{Finding, rules};
 use formats::{Compression, ForeignFormat};
 use text::TextDecoder;
 
+pub use detection::EncodingHints;
 pub(super) use text::RowBlanker;
 
 /// The maximum uncompressed size of a file or a workbook.
@@ -119,7 +121,7 @@ struct DecodingSource<'f> {
     /// Its name in findings.
     file: &'f Path,
     format: &'f ListFormat,
-    region: Option<Region>,
+    hints: EncodingHints,
     /// Whether a campaign describes its format, so that findings can suggest keys of the campaign.
     has_keys: bool,
     packed: Option<&'static str>,
@@ -134,8 +136,8 @@ impl DecodingSource<'_> {
 
 /// Opens a file as a list in the format that `format` declares.
 ///
-/// `file` is the name of the file in findings. `region` is the region of the recipients, which helps to tell apart
-/// encodings that share most letters.
+/// `file` is the name of the file in findings. `hints` help to tell apart encodings that share most letters; the region
+/// of the recipients is enough.
 ///
 /// # Errors
 ///
@@ -145,9 +147,9 @@ pub fn decode<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
     format: &ListFormat,
-    region: Option<Region>,
+    hints: impl Into<EncodingHints>,
 ) -> Result<DecodedText, Box<Finding>> {
-    decode_source(input, DecodingSource { file, format, region, has_keys: true, packed: None })
+    decode_source(input, DecodingSource { file, format, hints: hints.into(), has_keys: true, packed: None })
 }
 
 /// Opens a table that no campaign describes, such as purchases, opt-outs or results.
@@ -160,9 +162,10 @@ pub fn decode<S: Read + Seek + Send + 'static>(
 pub fn decode_table<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
-    region: Option<Region>,
+    hints: impl Into<EncodingHints>,
 ) -> Result<DecodedText, Box<Finding>> {
-    decode_source(input, DecodingSource { file, format: &ListFormat::default(), region, has_keys: false, packed: None })
+    let (format, hints) = (&ListFormat::default(), hints.into());
+    decode_source(input, DecodingSource { file, format, hints, has_keys: false, packed: None })
 }
 
 fn decode_source<S: Read + Seek + Send + 'static>(
@@ -335,6 +338,8 @@ pub struct DetectedFormat {
     packed: Option<&'static str>,
     /// The encoding of the text. Known after the first character that differs between encodings.
     encoding: OnceLock<&'static Encoding>,
+    /// The warning about an uncertain encoding. Known as soon as the encoding is.
+    encoding_warning: OnceLock<Finding>,
     /// The sheet.
     sheet: Option<SheetInfo>,
     /// Its header row, if specified.
@@ -384,9 +389,15 @@ impl DetectedFormat {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)
     }
 
-    /// Warnings about the sheet that was read.
-    pub fn warnings(&self) -> &[Finding] {
-        self.sheet.as_ref().map_or(&[], |sheet| &sheet.warnings)
+    /// Warnings about the encoding or the sheet. They are complete once the file was read.
+    pub fn warnings(&self) -> Vec<Finding> {
+        let of_sheet = self.sheet.iter().flat_map(|sheet| &sheet.warnings);
+        self.encoding_warning().into_iter().chain(of_sheet).cloned().collect()
+    }
+
+    /// The warning about an uncertain encoding. It is known once the file was read.
+    pub fn encoding_warning(&self) -> Option<&Finding> {
+        self.encoding_warning.get()
     }
 }
 

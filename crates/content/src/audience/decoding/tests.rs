@@ -64,6 +64,58 @@ fn encoding_is_detected_from_a_few_words() {
     }
 }
 
+/// The decoded text, and the messages of the warnings.
+fn decode_with_hints(bytes: &[u8], hints: EncodingHints) -> (String, Vec<String>) {
+    let mut decoded = decode(Cursor::new(bytes.to_vec()), Path::new("list.csv"), &format(), hints).unwrap();
+    let mut text = String::new();
+    decoded.read_to_string(&mut text).unwrap();
+    (text, decoded.format().warnings().into_iter().map(|warning| warning.message).collect())
+}
+
+#[test]
+fn country_of_recipients_decides_between_encodings() {
+    let list = |numbers: [&str; 2], rows: usize| {
+        let [no, yes] = numbers.map(|number| format!("{number},Taras,"));
+        format!("phone,name,unsubscribed\n{}{yes}так\n", format!("{no}\n").repeat(rows))
+    };
+    let (abroad, home) = (["48501234567", "+48501234568"], ["380501234567", "+380501234568"]);
+    let ukraine = "UA".parse().ok();
+    let (none, region) = (EncodingHints::default(), EncodingHints::from(ukraine));
+    let country = EncodingHints { country: ukraine, ..none };
+    let texts = EncodingHints { is_cyrillic: true, ..none };
+    for (numbers, hints, warnings) in [
+        (home, none, 1),
+        (abroad, country, 1),
+        (abroad, texts, 1),
+        (home, EncodingHints { country: "DE".parse().ok(), ..texts }, 1),
+        (abroad, region, 0),
+    ] {
+        for rows in [1, 5_000] {
+            let list = list(numbers, rows);
+            let (text, found) = decode_with_hints(&WINDOWS_1251.encode(&list).0, hints);
+            assert!(text == list, "{hints:?}: {}", &text[text.len() - 40..]);
+            assert_eq!(found.len(), warnings, "{hints:?}: {found:?}");
+            assert!(found.iter().all(|said| said.contains("Windows-1251: one of its cells says `так`")), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn implausible_encoding_is_reported_with_a_cell() {
+    for (text, encoding, warnings) in [
+        ("phone,name\n380501234567,Олена\n380671234567,Їжак Ґєнін\n", WINDOWS_1251, vec![]),
+        ("phone,name\n49301234567,Müller\n49301234568,José Nuñez\n", WINDOWS_1252, vec![]),
+        (
+            "phone,name\n380501234567,Herr Müller\n380671234567,José Nuñez\n",
+            WINDOWS_1252,
+            vec!["`list.csv` is probably encoded in Windows-1252: one of its cells says `Herr Müller`"],
+        ),
+    ] {
+        let found = decode_with_hints(&encoding.encode(text).0, EncodingHints::default());
+        assert_eq!(found, (text.to_owned(), warnings.into_iter().map(str::to_owned).collect()));
+    }
+}
+
 #[test]
 fn encoding_is_detected_after_40_000_ascii_rows() {
     let mut text = "phone,name\n".to_owned() + &"380501234567,Olena\n".repeat(40_000);
@@ -269,7 +321,7 @@ proptest! {
         let written = Arc::new(DetectedFormat::default());
         let mut passed = Vec::new();
         let (file, format) = (Path::new("list.csv"), &format());
-        let source = DecodingSource { file, format, region: None, has_keys: true, packed: None };
+        let source = DecodingSource { file, format, hints: None.into(), has_keys: true, packed: None };
         let mut decoder = TextDecoder::new(input, text.as_bytes(), source, written).unwrap();
         let mut buffer = [0; 5];
         loop {

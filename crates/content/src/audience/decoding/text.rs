@@ -8,13 +8,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
+use super::detection::{EncodingGuess, EncodingHints, EncodingSample};
 use super::{DecodingSource, DetectedFormat, encoding_name, finding_error};
 use crate::audience::list_findings;
 use crate::audience::raw_records::read_declared_delimiter;
-use campaign_core::domain::Region;
 use campaign_core::finding::Finding;
 
 /// The size of the sample for detecting the encoding, in bytes.
@@ -28,7 +27,9 @@ const SOUND_FOR_DAMAGED: usize = 3;
 pub(super) struct TextDecoder<R> {
     input: R,
     file: PathBuf,
-    region: Option<Region>,
+    hints: EncodingHints,
+    /// The first bytes of the file.
+    head: Vec<u8>,
     /// Whether a campaign describes this file.
     has_keys: bool,
     format: Arc<DetectedFormat>,
@@ -71,7 +72,7 @@ impl<R: Read> TextDecoder<R> {
         source: DecodingSource<'_>,
         written: Arc<DetectedFormat>,
     ) -> Result<Self, Box<Finding>> {
-        let DecodingSource { file, region, has_keys, .. } = source;
+        let DecodingSource { file, hints, has_keys, .. } = source;
         let declared = source.format.encoding;
         if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
             return Err(list_findings::utf32_encoding(file).into());
@@ -98,28 +99,24 @@ impl<R: Read> TextDecoder<R> {
                 DecodingStage::with_encoding(encoding)
             }
         };
-        let file = file.to_owned();
-        Ok(Self { input, file, region, has_keys, format: written, stage, ready: Vec::new(), at: 0, lines: 0 })
+        let (file, head) = (file.to_owned(), head.to_vec());
+        Ok(Self { input, file, hints, head, has_keys, format: written, stage, ready: Vec::new(), at: 0, lines: 0 })
     }
 
-    /// Detects the encoding from a sample that starts at the first non-ASCII character.
-    fn detect_encoding(&mut self, sample: &[u8], ended: bool) -> io::Result<DecodingStage> {
-        if is_mostly_utf8(sample, ended) {
+    /// Detects the encoding from a sample that starts at the first non-ASCII character. `before` is the text before it.
+    fn detect_encoding(&self, before: &[u8], text: &[u8], ended: bool) -> io::Result<DecodingStage> {
+        if is_mostly_utf8(text, ended) {
             return Ok(DecodingStage::Utf8);
         }
-        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-        detector.feed(sample, ended);
-        let home = self.region.map(|region| region.to_string().to_lowercase());
-        let encoding = detector.guess(home.as_deref().map(str::as_bytes), Utf8Detection::Deny);
-        let sound = encoding.new_decoder_without_bom_handling().decode_to_utf8_without_replacement(
-            sample,
-            &mut vec![0; 3 * sample.len() + 16],
-            ended,
-        );
-        if matches!(sound.0, DecoderResult::Malformed(..)) {
+        let sample = EncodingSample { head: &self.head, before, text, ended };
+        let Some(EncodingGuess { encoding, doubtful_cell }) = sample.guess_encoding(self.hints) else {
             return Err(finding_error(list_findings::unknown_encoding(&self.file, self.has_keys)));
-        }
+        };
+        let warning = |cell: String| {
+            list_findings::uncertain_encoding(&self.file, &encoding_name(encoding), &cell, self.has_keys)
+        };
         let _ = self.format.encoding.set(encoding);
+        let _ = doubtful_cell.map(warning).map(|warning| self.format.encoding_warning.set(warning));
         Ok(DecodingStage::with_encoding(encoding))
     }
 
@@ -172,7 +169,7 @@ impl<R: Read> Read for TextDecoder<R> {
                         return Ok(count);
                     }
                     let (sample, ended) = self.read_sample(buffer[ascii..count].to_vec())?;
-                    self.stage = self.detect_encoding(&sample, ended)?;
+                    self.stage = self.detect_encoding(&buffer[..ascii], &sample, ended)?;
                     match self.stage {
                         DecodingStage::Other(_) => self.decode_bytes(&sample, false)?,
                         _ => (self.ready, self.at) = (sample, 0),

@@ -234,6 +234,12 @@ define_rules! {
         example: ["recipients: { file: list.csv, encoding: utf-8 }     # saved as Windows-1251"],
         fix: "save the list as CSV in UTF-8, or name its encoding: `encoding: windows-1251`",
     }
+    pub warning UNCERTAIN_ENCODING = "uncertain-encoding" {
+        cause: "The encoding of the list is uncertain. With the wrong encoding, names would be garbled, and `where` \
+                would select the wrong recipients.",
+        example: ["recipients: { file: list.csv }     # one short word outside ASCII, saved as Windows-1251"],
+        fix: "name the encoding of the list: `encoding: windows-1251`; or save the list as CSV in UTF-8",
+    }
     pub error RECIPIENTS_NOT_CSV = "recipients-not-csv" {
         cause: "The list is neither CSV nor a workbook. Its content would be misread as phone numbers.",
         example: ["recipients: { file: list.pdf }"],

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use campaign_content::message::{
-    ConditionCheck, ConditionKind, FilterCall, Mentions, TextProblem, find_condition_checks, find_defined_names,
-    find_filter_calls, find_mentions, find_number_comparisons, problem_at, suggest_number_comparison,
+    ColumnName, ConditionCheck, ConditionKind, FilterCall, Mentions, TextProblem, find_condition_checks,
+    find_defined_names, find_filter_calls, find_mentions, find_number_comparisons, problem_at,
+    suggest_number_comparison,
 };
 use campaign_core::define_rules;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
@@ -46,7 +47,7 @@ const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
 pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
     let fails = find_number_comparisons(text);
     let checks =
-        find_condition_checks(text).into_iter().filter(|check| is_column(&check.name) && !fails.contains(check));
+        find_condition_checks(text).into_iter().filter(|check| is_cell(check, &is_column) && !fails.contains(check));
     let problem = |check: ConditionCheck| {
         let name = &check.name;
         let (message, help) = match check.kind {
@@ -54,9 +55,9 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
                 format!("`{name}` is never `{word}`, because cells are always text"),
                 format!("write `{name} == '{word}'`, using the exact text from the list"),
             ),
-            ConditionKind::IsNumber(written) => (
+            ConditionKind::IsNumber { corrected, .. } => (
                 format!("`{name}` is never a number, because cells are always text"),
-                suggest_number_comparison(name, &written),
+                suggest_number_comparison(name, &corrected),
             ),
             ConditionKind::IsTruthy | ConditionKind::IsText(_) => return None,
         };
@@ -86,13 +87,15 @@ pub(in crate::check) fn find_failing_comparisons(
     };
     let mut problems: Vec<TextProblem> = Vec::new();
     for text in texts {
-        for ConditionCheck { name, kind: asked, span } in find_number_comparisons(&text) {
-            let ConditionKind::IsNumber(written) = asked else { continue };
-            if !is_column(&name) {
+        for check in find_number_comparisons(&text) {
+            if !is_cell(&check, is_column) {
                 continue;
             }
+            let ConditionCheck { name, kind: ConditionKind::IsNumber { corrected, .. }, span, .. } = check else {
+                continue;
+            };
             let message = format!("`{name}` is text but is compared with a number");
-            let help = suggest_number_comparison(&name, &written);
+            let help = suggest_number_comparison(&name, &corrected);
             let problem = problem_at(&text, span, &rules::TEXT_FAILS, message, &help);
             if !problems.contains(&problem) {
                 problems.push(problem);
@@ -100,6 +103,14 @@ pub(in crate::check) fn find_failing_comparisons(
         }
     }
     problems
+}
+
+/// Whether a check is about a cell; `is_column` says whether a name is a column.
+fn is_cell(check: &ConditionCheck, is_column: impl Fn(&str) -> bool) -> bool {
+    match &check.column {
+        ColumnName::Variable(name) => is_column(name),
+        ColumnName::Header(_) => true,
+    }
 }
 
 /// Whether a name in a text can be a column: neither a constant, nor defined by texts, nor built in.
@@ -246,6 +257,9 @@ mod tests {
         }
         let expected = "write `points | int == 5`, or `points != '' and points | int == 5` if some cells are empty";
         assert_eq!(messages("{% if points == 5 %}x{% endif %}"), [expected]);
+        let expected = "write `recipient['p'] | int == 5`, or `recipient['p'] != '' and recipient['p'] | int == 5` if \
+                        some cells are empty";
+        assert_eq!(messages("{{ 'x' if recipient['p'] == 5 else 'y' }}"), [expected]);
     }
 
     #[test]

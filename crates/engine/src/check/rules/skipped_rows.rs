@@ -12,7 +12,7 @@ use campaign_core::define_rules;
 use campaign_core::domain::{format_count, format_thousands};
 use campaign_core::finding::{Finding, Rule, rules};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, ExcludedRows, OPTED_OUT, RowState};
-use campaign_manifest::CampaignBrief;
+use campaign_manifest::{CampaignBrief, Percentage};
 
 define_rules! {
     RECIPIENTS:
@@ -178,7 +178,8 @@ fn invalid_row_findings(left_out: &ExcludedRows, failing: &BTreeMap<String, Find
     findings
 }
 
-/// The number of invalid rows from which their share counts: one bad number of three proves nothing.
+/// The number of invalid rows from which their share counts, unless it must be 0%: one bad number of three proves
+/// nothing.
 const MIN_INVALID_ROWS: u64 = 5;
 /// How many rows are named, with their reasons.
 const MAX_NAMED_ROWS: u64 = 20;
@@ -186,7 +187,7 @@ const MAX_NAMED_ROWS: u64 = 20;
 /// Errors if too many rows are invalid for the run to start. Empty if few enough rows are invalid.
 pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Survey) -> Vec<Finding> {
     let invalid = survey.left_out.count_rows(RowState::Invalid);
-    if invalid < MIN_INVALID_ROWS || !brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
+    if !exceeds_share(brief.max_invalid, invalid, survey.recipients) {
         return Vec::new();
     }
     let reasons = group_by_reason(&survey.left_out, RowState::Invalid);
@@ -210,6 +211,11 @@ pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Surv
     let mut findings = vec![Finding::new(&TOO_MANY_INVALID, message).help(help)];
     findings.extend(check_invalid_rows(survey));
     findings
+}
+
+/// Whether more rows are invalid than `allowed` permits.
+fn exceeds_share(allowed: Percentage, invalid: u64, rows: u64) -> bool {
+    (allowed == Percentage::NONE || invalid >= MIN_INVALID_ROWS) && allowed.is_exceeded_by(invalid, rows)
 }
 
 /// The advice that applies to the most rows.
@@ -390,6 +396,15 @@ mod tests {
         let each: Vec<(u32, &str)> = reasons.iter().zip(2..).map(|(reason, row)| (row, reason.as_str())).collect();
         let messages = finding_messages(&each);
         assert_eq!((messages.len(), messages[20].as_str()), (21, "30 more rows are invalid"));
+    }
+
+    #[test]
+    fn few_invalid_rows_are_accepted_unless_none_may_be() {
+        for (allowed, invalid, exceeded) in
+            [("0%", 0, false), ("0%", 1, true), ("0.01%", 4, false), ("10%", 4, false), ("10%", 5, true)]
+        {
+            assert_eq!(exceeds_share(allowed.parse().unwrap(), invalid, 20), exceeded, "{allowed} {invalid}");
+        }
     }
 
     #[test]

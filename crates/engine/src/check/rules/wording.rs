@@ -199,7 +199,7 @@ pub(super) fn check_costly_characters_in_message(text: &str) -> Option<Finding> 
     let typed: Option<Vec<&str>> = characters.iter().map(|c| keyboard_replacement(*c)).collect();
     let help = match typed {
         Some(typed) => {
-            format!("write {} instead", typed.into_iter().map(describe_replacement).collect::<Vec<_>>().join(" and "))
+            format!("write {} instead", join_with_and(typed.into_iter().map(describe_replacement).collect()))
         }
         None => "use another character, or accept the extra cost".to_owned(),
     };
@@ -209,7 +209,15 @@ pub(super) fn check_costly_characters_in_message(text: &str) -> Option<Finding> 
 /// Formats characters with code points, because some characters look alike.
 fn format_characters(characters: &[char]) -> String {
     let name = |c: &char| format!("`{c}` (U+{:04X})", u32::from(*c));
-    characters.iter().map(name).collect::<Vec<_>>().join(" and ")
+    join_with_and(characters.iter().map(name).collect())
+}
+
+/// Joins items: `a, b and c`.
+fn join_with_and(items: Vec<String>) -> String {
+    match items.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        items => items.concat(),
+    }
 }
 
 /// Suggests replacements for characters that make SMS longer.
@@ -218,8 +226,8 @@ fn format_help(characters: &[char]) -> String {
     match typed {
         Some(mut typed) => {
             typed.dedup();
-            let typed: Vec<String> = typed.into_iter().map(describe_replacement).collect();
-            format!("write {} instead, or set `plain: quotes` for the SMS", typed.join(" and "))
+            let typed = join_with_and(typed.into_iter().map(describe_replacement).collect());
+            format!("write {typed} instead, or set `plain: quotes` for the SMS")
         }
         None if characters.iter().all(|c| "[]{}".contains(*c)) => "write `(` and `)` instead".to_owned(),
         None if characters.iter().all(|c| "^\\~|€\u{c}".contains(*c)) => match characters {
@@ -326,6 +334,13 @@ mod tests {
         }
         assert!(describe_word("Пpивіт").contains("contains the Latin letter `p`"));
         assert!(describe_word("sаle").contains("contains the Cyrillic letter `а`"));
+    }
+
+    #[test]
+    fn several_costly_characters_are_joined_with_commas() {
+        assert_eq!(format_characters(&['’']), "`’` (U+2019)");
+        assert_eq!(format_characters(&['’', '—', '…']), "`’` (U+2019), `—` (U+2014) and `…` (U+2026)");
+        assert!(format_help(&['’', '“', '—']).starts_with("write `'`, `\"` and `-` instead"));
     }
 
     #[test]

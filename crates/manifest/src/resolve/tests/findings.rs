@@ -418,6 +418,19 @@ fn swapped_columns_give_one_finding_with_the_fix() {
 }
 
 #[test]
+fn message_and_flag_findings_name_what_the_file_contains() {
+    let viber = |keys: &str| with_channels(&format!("- viber: {{ signature: Co{keys} }}\n"));
+    let (alone, also) = ("a Viber message needs `message`", "a Viber message with `button` also needs `message`");
+    assert!(count_words(&CampaignFixture::new().load_text(viber("")))[0].1.starts_with(alone));
+    let findings = count_words(&CampaignFixture::new().load_text(viber(", button: Buy")));
+    assert!(findings.iter().any(|(_, words)| words.starts_with(also)), "{findings:#?}");
+    let flag = |value: &str| with_message(&format!("Hi\n    short_link: {value}"));
+    let quoted = "`short_link` is the text `\"true\"` in quotes, but must be `true` or `false`";
+    assert_findings(&flag("\"true\""), &[("wrong-type", quoted)]);
+    assert_findings(&flag("maybe"), &[("wrong-type", "`short_link` is `maybe`, but must be `true` or `false`")]);
+}
+
+#[test]
 fn misplaced_timezone_is_not_also_reported_as_missing() {
     let sms = "- sms: { signature: Co, message: Hi }\n";
     let with = |lines: &str| with_channels(sms) + lines;
