@@ -16,6 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -187,6 +188,11 @@ impl Pages {
         readable.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
+    /// Whether a request comes from this server's pages.
+    pub(super) fn is_same_origin(&self, headers: &HeaderMap) -> bool {
+        is_same_origin(headers, self.published.as_deref())
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         (self.adapters.clock)()
     }
@@ -249,16 +255,27 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
 
 /// The response to a request without a session.
 pub(super) fn no_session_response(language: PageLanguage) -> Response {
-    let page = render(language, PageFormat::Served, "pages/sign_in_required.html", &serde_json::json!({}));
-    (StatusCode::FORBIDDEN, page.map(Html).map_err(|error| error.to_string())).into_response()
+    sessionless_response(language, StatusCode::FORBIDDEN, "pages/sign_in_required.html", &json!({}))
+}
+
+/// Responds with a page that needs no session.
+pub(super) fn sessionless_response(
+    language: PageLanguage,
+    status: StatusCode,
+    template: &str,
+    view: &Value,
+) -> Response {
+    match render(language, PageFormat::Served, template, view) {
+        Ok(page) => (status, Html(page)).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 /// Builds the response to a request while the sign-in file cannot be read, and logs the reason. The response does not
 /// reveal any path of this machine.
 pub(super) fn sign_in_unavailable_response(language: PageLanguage, why: &str) -> Response {
     tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {why}");
-    let page = render(language, PageFormat::Served, "pages/sign_in_unavailable.html", &serde_json::json!({}));
-    (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
+    sessionless_response(language, StatusCode::SERVICE_UNAVAILABLE, "pages/sign_in_unavailable.html", &json!({}))
 }
 
 /// An error response without a page, for visitors without a session.
@@ -419,7 +436,7 @@ impl FromRequest<Arc<Pages>> for VerifiedForm {
         let (mut parts, body) = request.into_parts();
         let request = PageRequest::from_request_parts(&mut parts, pages).await?;
         let foreign = || request.respond_to_order(Err(PageError::ForeignRequest));
-        if !is_same_origin(&parts.headers, pages.published.as_deref()) {
+        if !pages.is_same_origin(&parts.headers) {
             return Err(foreign());
         }
         let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
