@@ -28,6 +28,7 @@ use crate::web::html::{PageFormat, render, render_part};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
 use campaign_core::domain::Phone;
 use campaign_ledger::{Ledger, Run};
+use campaign_net::is_loopback_host;
 use campaign_runs::{find_stored_run, run_blocking};
 
 /// A request for a page, with a valid session.
@@ -462,14 +463,19 @@ impl FromRequest<Arc<Pages>> for DecisionForm {
     }
 }
 
-/// Whether a request comes from this server's pages: its origin is the requested host or the published origin.
+/// Whether a request comes from this server's pages: its origin is the published origin or, over plain HTTP, the
+/// requested host. With a published origin, only hosts of this machine are requested over plain HTTP.
 fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
     let mut origins = headers.get_all(ORIGIN).into_iter();
     let (Some(origin), None) = (origins.next().and_then(|origin| origin.to_str().ok()), origins.next()) else {
         return false;
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    published == Some(origin) || host.is_some_and(|host| origin.strip_prefix("http://") == Some(host))
+    let is_plain_origin = |host: &str| {
+        let is_local = || host.parse().is_ok_and(|authority: Authority| is_loopback_host(authority.host()));
+        origin.strip_prefix("http://") == Some(host) && (published.is_none() || is_local())
+    };
+    published == Some(origin) || host.is_some_and(is_plain_origin)
 }
 
 /// Fields with their values, in the order of the request.
@@ -520,6 +526,22 @@ mod origin_tests {
                 headers.append(ORIGIN, HeaderValue::from_str(origin).unwrap());
             }
             assert_eq!(is_same_origin(&headers, published), accepted, "{origins:?}");
+        }
+    }
+
+    #[test]
+    fn published_host_is_not_accepted_over_plain_http() {
+        let published = Some("https://campaign.example.com");
+        for (host, published, accepted) in [
+            ("campaign.example.com", published, false),
+            ("Campaign.example.com:80", published, false),
+            ("localhost:8040", published, true),
+            ("[::1]:8040", published, true),
+            ("10.0.0.5:8040", None, true),
+        ] {
+            let origin = HeaderValue::from_str(&format!("http://{host}")).unwrap();
+            let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap()), (ORIGIN, origin)]);
+            assert_eq!(is_same_origin(&headers, published), accepted, "{host}");
         }
     }
 }
