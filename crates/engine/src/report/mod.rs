@@ -38,7 +38,7 @@ pub use listing::{ListSource, Listing, RowSelection};
 pub use message::{HistoryEntry, HistoryEvent, MessageDelivery, MessageHistory, TimeCertainty};
 pub use preview::{
     MarkedMessage, RowPreview, describe_sms_size, preview_json, preview_marked_rows, preview_rows,
-    render_message_preview, render_preview,
+    render_message_preview, render_preview, render_template_preview,
 };
 pub use progress::{Estimate, SendingProgress};
 pub use recipients::{
