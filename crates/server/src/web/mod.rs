@@ -9,6 +9,7 @@
 //! - `html`: templates;
 //! - `charts`: geometry of charts;
 //! - `run_page`: the figures and charts of a run, for the report and the dashboard;
+//! - `masking`: phone numbers in texts;
 //! - `files`: previews, plans and reports as self-contained files; messages as phones show them.
 //!
 //! This is a router for a listener of `campaign_net`. It must not make decisions about runs.
@@ -17,6 +18,7 @@ pub mod charts;
 mod endpoints;
 pub mod files;
 pub mod html;
+mod masking;
 mod pages;
 pub mod run_page;
 pub mod words;
