@@ -81,7 +81,7 @@ async fn build_send_policy(
         refuse_other_secret(adapters.ledger.as_ref(), profile, Some(&hook)).await?;
     }
     let only_to = match &args.only_to {
-        Some(file) => Some(read_numbers(file, None).await?),
+        Some(file) => Some(read_numbers(file).await?),
         None => None,
     };
     let approvals = match args.approve {

@@ -175,7 +175,7 @@ async fn build_pages(
 
 /// Reads the phone numbers in the file of `--test-to`.
 async fn read_test_numbers(file: &Path) -> Result<TestNumbers, CommandFailure> {
-    let numbers = read_numbers(file, None).await?;
+    let numbers = read_numbers(file).await?;
     if numbers.is_empty() {
         return Err(CommandFailure::invalid(format!("`--test-to`: `{}` contains no phone numbers", file.display())));
     }

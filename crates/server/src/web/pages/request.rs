@@ -441,7 +441,7 @@ impl FromRequest<Arc<Pages>> for VerifiedForm {
             return Err(foreign());
         }
         let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
-        let Ok(Ok(body)) = read else { return Err(foreign()) };
+        let Ok(Ok(body)) = read else { return Err(request.respond_to_order(Err(PageError::UnreadableForm))) };
         let fields = FormFields::parse(&body);
         let token = fields.get("form").unwrap_or_default();
         if !bool::from(token.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
