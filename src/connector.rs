@@ -22,7 +22,7 @@ use campaign_runs::{
     Adapters, INTAKE_TIMEOUT, KeylessAccount, load_hook, read_api_key, read_numbers, refuse_other_secret,
 };
 use campaign_server::connector::{
-    Approvals, Campaigns, ClientEntry, Connector, ConnectorAccess, SendPolicy, router, serve_stdio,
+    Approvals, Campaigns, ClientEntry, Connector, ConnectorAccess, EntrySecret, SendPolicy, router, serve_stdio,
 };
 
 /// The timeout of a request to the gateway.
@@ -81,7 +81,7 @@ async fn build_send_policy(
         refuse_other_secret(adapters.ledger.as_ref(), profile, Some(&hook)).await?;
     }
     let only_to = match &args.only_to {
-        Some(file) => Some(read_numbers(file, None).await?),
+        Some(file) => Some(read_numbers(file).await?),
         None => None,
     };
     let approvals = match args.approve {
@@ -199,7 +199,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFa
         }
         None => ClientEntry::Http(format!("http://{}/mcp", connectable_address(args.listen))),
     };
-    let file = args.client.config_file(&entry);
+    let file = args.client.config_file(entry);
     if context.output.json {
         context.output.print_foreign_json(&file);
     } else {
@@ -213,13 +213,18 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFa
 fn build_client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
     let profile = load_profile(context, args)?;
     let program = std::env::current_exe().map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;
-    let variable = match profile.api_key {
+    let variable = |source| match source {
         SecretSource::Env(name) => Some(name),
         SecretSource::File(_) => None,
     };
+    let key = variable(profile.api_key).map(EntrySecret::api_key);
+    // Messages and campaigns need the webhook secrets; lookups and other inquiries do not.
+    let hook = profile.hook.filter(|_| args.allow_send || args.campaigns.is_some());
+    let hook_secrets = hook.into_iter().flat_map(|hook| hook.secrets).filter_map(variable).enumerate();
+    let hook_secrets = hook_secrets.map(|(index, variable)| EntrySecret::hook(variable, index));
     Ok(ClientEntry::Stdio {
         command: program.to_string_lossy().into_owned(),
         arguments: args.start_arguments(&context.global, context.profiles().new_profile_path(None)),
-        variable,
+        secrets: key.into_iter().chain(hook_secrets).collect(),
     })
 }

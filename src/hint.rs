@@ -106,10 +106,11 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
             format!("restore the backup where you want to use it: `{}`", command("ledger restore DIR"))
         }
         Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates_hint(*number),
-        Error::LedgerLost { .. } => "if you sent them with another ledger (another user, `--state-dir` or \
-                                     `--ledger`), use that ledger; if it is lost, remove from the list all \
-                                     recipients who already got the message, and add `--new-ledger`"
-            .to_owned(),
+        Error::LedgerLost { .. } => format!(
+            "if you sent them with another ledger (another user, `--state-dir` or `--ledger`), use that ledger; if it \
+             is lost, {}",
+            new_ledger_hint(options)
+        ),
         Error::Ledger(error) => return ledger_hint(error, options),
         Error::Results(error) => return results_hint(error, options),
         Error::ResultsPlace(_) => "choose another file; only a results file can be overwritten".to_owned(),
@@ -302,11 +303,10 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
         LedgerError::Outdated { .. } if error.was_copied_to_database() => {
             "use the database: add `--ledger` with its address, or set CAMPAIGN_LEDGER".to_owned()
         }
-        LedgerError::Outdated { .. } => {
-            "restore the newest ledger together with its high-water mark; if that ledger is lost, remove from the \
-             list all recipients who already got the message, and add `--new-ledger`"
-                .to_owned()
-        }
+        LedgerError::Outdated { .. } => format!(
+            "restore the newest ledger together with its high-water mark; if that ledger is lost, {}",
+            new_ledger_hint(options)
+        ),
         LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),
         LedgerError::Busy { .. } => "wait until that process ends, then run the same command again".to_owned(),
         LedgerError::Occupied { .. } => "use a database without a ledger".to_owned(),
@@ -321,6 +321,14 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
         | LedgerError::NotRestored { .. }
         | LedgerError::CampaignNotLocked { .. } => return None,
     })
+}
+
+/// The remedy for a lost ledger. Only `run` has the option.
+fn new_ledger_hint(options: &RepeatedOptions) -> String {
+    format!(
+        "remove from the list all recipients who already got the message, then run `{}`",
+        options.command("run FILE --new-ledger")
+    )
 }
 
 fn results_hint(error: &ResultsError, options: &RepeatedOptions) -> Option<String> {
@@ -506,6 +514,16 @@ mod tests {
         ] {
             assert_eq!(connection_hint("main", reason) == START_SANDBOX, is_sandbox, "{reason}");
         }
+    }
+
+    #[test]
+    fn lost_ledger_suggests_an_option_of_the_run_command() {
+        let outdated = Error::Ledger(LedgerError::Outdated {
+            path: "ledger.sqlite".to_owned(),
+            reason: "it is older".to_owned(),
+            mark: "mark".to_owned(),
+        });
+        assert!(hint_of(&outdated).ends_with("then run `campaign run FILE --new-ledger`"), "{}", hint_of(&outdated));
     }
 
     fn changed_hint(changes: InputChanges, earlier_edition: Option<EarlierEdition>) -> String {

@@ -156,7 +156,7 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
         return match write_replies(ledger.as_ref(), &run, out).await {
             // The reader has closed the pipe.
             Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::SUCCESS),
-            written => written.map(|_| exit::SUCCESS).map_err(|error| Error::from(error).into()),
+            written => written.map(|_| exit::SUCCESS).map_err(|error| replies_failure(error, Path::new("-"))),
         };
     };
     let refused = |error: io::Error| {
@@ -168,7 +168,8 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
     }
     let file: File = private::open_file(&path, ExistingFile::Truncate).map_err(refused)?;
     let mut out = BufWriter::new(file);
-    let count = write_replies(ledger.as_ref(), &run, &mut out).await.map_err(Error::from)?;
+    let written = write_replies(ledger.as_ref(), &run, &mut out).await;
+    let count = written.map_err(|error| replies_failure(error, &path))?;
     out.flush().and_then(|()| out.get_ref().sync_all()).map_err(refused)?;
     if context.output.json {
         context
@@ -181,6 +182,16 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
         context.output.print_done(line.unbroken(), exit::SUCCESS);
     }
     Ok(exit::SUCCESS)
+}
+
+/// Describes why the replies to a run cannot be written to a file or to standard output.
+fn replies_failure(error: ResultsError, path: &Path) -> CommandFailure {
+    match error {
+        ResultsError::Write { error, .. } => {
+            CommandFailure::storage_failure(format!("cannot write the replies to `{}`: {error}", path.display()))
+        }
+        error => Error::from(error).into(),
+    }
 }
 
 /// Prints the replies that look like an opt-out, each with the command that records it.

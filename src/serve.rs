@@ -29,7 +29,7 @@ use campaign_engine::report::{format_count, format_local_minute};
 use campaign_gateway::WebhookSecrets;
 use campaign_ledger::{Ledger, LedgerError};
 use campaign_net::metrics::Metrics;
-use campaign_net::{ConnectionLimits, Hosts, connectable_address};
+use campaign_net::{ConnectionLimits, connectable_address};
 use campaign_runs::notify;
 use campaign_runs::{
     Adapters, ProfileHooks, WebhookReceiver, current_person, load_all_hooks, read_numbers, store_hook_secrets,
@@ -77,22 +77,23 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     let health = Arc::new(Health::new(Arc::clone(&ledger)));
     let views = Arc::new(RunListCache::new(Arc::clone(&ledger)));
     let adapters = context.adapters(Arc::clone(&ledger))?;
-    let mut app = web::health(Arc::clone(&health));
+    let pages = build_pages(&args, adapters.clone(), &views).await?;
+    let mut app = web::pages(Arc::clone(&pages));
     if let Some(token) = args.token_file.clone() {
         let token = TokenFile::open(token).map_err(|why| CommandFailure::invalid(format!("`--token-file`: {why}")))?;
         app = app.merge(web::api(Arc::clone(&views), adapters.clone(), token));
     }
-    let pages = build_pages(&args, adapters.clone(), &views).await?;
-    app = app.merge(web::pages(Arc::clone(&pages)));
+    let mut monitoring = web::health(Arc::clone(&health));
     let metrics_router =
         web::metrics(MetricsSource { metrics: Arc::clone(&metrics), run_list: views, clock: Timestamp::now });
     let mut tasks = ServerTasks::default();
     match metrics_endpoint {
         Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, metrics_router, shutdown)),
-        None => app = app.merge(metrics_router),
+        None => monitoring = monitoring.merge(metrics_router),
     }
-    let hosts = Hosts::new(address, args.pages_url.as_ref().and_then(Url::host_str));
-    tasks.spawn(|shutdown| serve_until_shutdown(listener, web::dashboard_router(app, hosts), shutdown));
+    let published = args.pages_url.as_ref().and_then(Url::host_str);
+    let dashboard = web::dashboard_router(app, monitoring, address, published);
+    tasks.spawn(|shutdown| serve_until_shutdown(listener, dashboard, shutdown));
     tasks.spawn(|shutdown| async move {
         shutdown.await;
         pages.close().await;
@@ -174,7 +175,7 @@ async fn build_pages(
 
 /// Reads the phone numbers in the file of `--test-to`.
 async fn read_test_numbers(file: &Path) -> Result<TestNumbers, CommandFailure> {
-    let numbers = read_numbers(file, None).await?;
+    let numbers = read_numbers(file).await?;
     if numbers.is_empty() {
         return Err(CommandFailure::invalid(format!("`--test-to`: `{}` contains no phone numbers", file.display())));
     }

@@ -36,14 +36,14 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     let copies = load_copies(ledger.as_ref(), &run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
     let last = read_last_row(ledger.as_ref(), &run).await?;
-    if !args.selection.names_one_message() {
+    let most = if context.output.json { MAX_IN_JSON } else { MAX_SHOWN };
+    if !args.selection.names_one_recipient() {
         if let Some(row) = args.selection.rows.as_ref().map(RowSet::last_row).filter(|row| *row > last) {
             return Err(Error::NoSuchRow { row, last }.into());
         }
         let selection = args.selection.row_selection(frozen.brief.region)?;
         let rows =
             RunResults::open(ledger.as_ref(), &run, owned).await?.with_selection(selection).load_listed_rows().await?;
-        let most = if context.output.json { MAX_IN_JSON } else { MAX_SHOWN };
         let shown: RoaringBitmap = rows.iter().take(most).collect();
         let recipients = find_recipients_by_row(&copies, &frozen, &shown)?;
         let histories = MessageHistory::load_all(ledger.as_ref(), &run, owned, &recipients).await?;
@@ -52,12 +52,12 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     }
     let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
     let recipients = find_recipients(&copies, &frozen, key)?;
-    let history = MessageHistory::load_for_recipients(ledger.as_ref(), &run, owned, &recipients).await?;
-    let history = history.ok_or_else(|| unknown_recipient(&run, key))?;
-    if context.output.json {
-        context.output.print_object(&history_json(&run, &history));
-    } else {
-        context.output.print_result(describe_history(context, &run, &history));
+    let (histories, more) = MessageHistory::load_to_number(ledger.as_ref(), &run, owned, &recipients, most).await?;
+    match histories.as_slice() {
+        [] => return Err(unknown_recipient(&run, key)),
+        [history] if context.output.json => context.output.print_object(&history_json(&run, history)),
+        [history] => context.output.print_result(describe_history(context, &run, history)),
+        histories => show_all(context, &run, histories, more),
     }
     Ok(exit::SUCCESS)
 }

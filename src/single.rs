@@ -16,7 +16,7 @@ use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{RowPreview, parse_answer_members, preview_json, render_message_preview};
 use campaign_ledger::{CAPPED, RowState, StateCounts, StopKind};
 use campaign_manifest::{Destination, SANDBOX};
-use campaign_runs::{EndedSingle, SingleOperation, TestOrder, load_test_message};
+use campaign_runs::{EndedSingle, SingleOperation, TestOrder, TestRow, load_test_message};
 
 pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, CommandFailure> {
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
@@ -33,7 +33,8 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
     };
     let existing = context.open_existing_ledger().await?;
     let inputs = context.fetch_list(inputs, args.list.fetch, existing.as_deref()).await?;
-    let message = load_test_message(&inputs, args.row, existing.as_deref(), &context.observer).await?;
+    let row = args.row.map_or(TestRow::FirstToSend, TestRow::Number);
+    let message = load_test_message(&inputs, row, existing.as_deref(), &context.observer).await?;
     let (output, name) = (&context.output, &inputs.campaign.brief.name);
     if !output.json {
         output.print_result(format!(

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use reqwest::Url;
 
 use super::{GatewayOption, GlobalOptions, LedgerUrl};
+use campaign_net::is_loopback_host;
 use campaign_server::connector::AssistantClient;
 use campaign_server::web::is_name;
 
@@ -35,7 +36,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "CIDR")]
     pub(crate) trusted_proxy: Vec<IpNet>,
     /// Public URL of the dashboard behind a proxy, such as https://campaign.example.com
-    #[arg(long, value_name = "URL", value_parser = parse_web_address)]
+    #[arg(long, value_name = "URL", value_parser = parse_public_url)]
     pub(crate) pages_url: Option<Url>,
     /// Allow test messages from the dashboard, but only to the phone numbers in this file
     #[arg(long, value_name = "FILE")]
@@ -81,10 +82,14 @@ fn parse_person_name(text: &str) -> Result<String, &'static str> {
     is_name(text).then(|| text.to_owned()).ok_or("use 1 to 64 characters on a single line")
 }
 
-/// Parses a URL that a browser can open.
-fn parse_web_address(text: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    url.ok_or("use a URL such as https://campaign.example.com")
+/// Parses the public URL of the dashboard.
+fn parse_public_url(text: &str) -> Result<Url, &'static str> {
+    let url = parse_origin(text, "use a URL without a path, such as https://campaign.example.com")?;
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if url.host_str().is_some_and(is_loopback_host) => Ok(url),
+        _ => Err("sign-in links and sessions are sent to this URL, so it must start with https://"),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -175,7 +180,7 @@ pub(crate) struct ConnectorArgs {
     #[arg(long)]
     pub(crate) require_key: bool,
     /// Allow scripts from this origin and requests to its host, for example https://assistant.example.com
-    #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
+    #[arg(long, value_name = "ORIGIN", value_parser = parse_assistant_origin)]
     pub(crate) origin: Option<Url>,
     /// Communicate over standard input and output instead of HTTP, with the profile's key
     #[arg(long, conflicts_with_all = ["listen", "require_key", "origin", "json"])]
@@ -244,8 +249,39 @@ fn client_parser() -> impl TypedValueParser<Value = AssistantClient> {
         .try_map(|name| AssistantClient::from_name(&name).ok_or("unknown client"))
 }
 
-/// Parses the origin of a page: a URL without a path.
-fn parse_origin(text: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(text).ok().filter(|url| url.origin().is_tuple() && url.path() == "/" && url.query().is_none());
-    url.ok_or("use a URL without a path, such as https://assistant.example.com")
+/// Parses the origin of the pages whose scripts can use the connector.
+fn parse_assistant_origin(text: &str) -> Result<Url, &'static str> {
+    parse_origin(text, "use a URL without a path, such as https://assistant.example.com")
+}
+
+/// Parses an origin: a URL with only a scheme, a host and a port. `help` is the error for all other texts.
+fn parse_origin(text: &str, help: &'static str) -> Result<Url, &'static str> {
+    let is_origin = |url: &Url| format!("{}/", url.origin().ascii_serialization()) == url.as_str();
+    Url::parse(text).ok().filter(is_origin).ok_or(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_url_is_an_origin_that_tls_protects() {
+        for text in ["https://x.example", "https://x.example:8443/", "http://localhost:8040", "http://[::1]:8040"] {
+            parse_public_url(text).unwrap();
+        }
+        for (text, help) in [
+            ("http://x.example", "https://"),
+            ("http://192.168.1.7:8040", "https://"),
+            ("ftp://localhost", "https://"),
+            ("https://x.example/campaign", "without a path"),
+            ("https://x.example?x", "without a path"),
+            ("https://x.example#x", "without a path"),
+            ("https://u:p@x.example", "without a path"),
+            ("https://u@x.example", "without a path"),
+            ("x.example", "without a path"),
+        ] {
+            assert!(parse_public_url(text).unwrap_err().contains(help), "{text}");
+        }
+        assert!(parse_assistant_origin("https://u:p@x.example").is_err());
+    }
 }

@@ -129,7 +129,7 @@ impl SelectionArgs {
     }
 
     /// Whether the selectors name a single row or a single phone number, and no other condition.
-    pub(crate) fn names_one_message(&self) -> bool {
+    pub(crate) fn names_one_recipient(&self) -> bool {
         let Self { rows, to, state, error, channel } = self;
         let single = match (rows, to) {
             (Some(rows), None) => rows.single_row().is_some(),

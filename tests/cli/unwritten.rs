@@ -21,6 +21,7 @@ fn failed_write_to_standard_output_exits_74_in_every_command() {
         &["results", "sale"],
         &["results", "sale", "--out", "-"],
         &["results", "sale", "--out", "-", "--json"],
+        &["replies", "sale"],
         &["run", "sale.yaml", "--dry-run"],
         &["sandbox", "--assumptions"],
         &["schema"],

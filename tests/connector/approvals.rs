@@ -110,6 +110,18 @@ fn template_approval_is_valid_until_the_template_is_created() {
 }
 
 #[test]
+fn template_approval_covers_one_name_and_one_text() {
+    let connector = connector_with_approvals(&Gateway::accepting());
+    let template = |name: &str, text: &str| json!({ "name": name, "text": text, "confirm": true });
+    let approved = request_approval(&connector, "create_sms_template", &template("a\nb", "c"));
+    // The name is shown on one line, so it cannot look like the text.
+    approve(&connector, &approved, &["the SMS template a⏎b", "│ c"]);
+    // The same characters, divided differently, wait for their own approval.
+    let other = request_approval(&connector, "create_sms_template", &template("a", "b\nc"));
+    assert_ne!(other, approved);
+}
+
+#[test]
 fn pending_call_is_never_stored_and_ends_with_its_connector() {
     let gateway = Gateway::accepting();
     let connector = connector_with_approvals(&gateway);

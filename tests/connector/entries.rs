@@ -70,6 +70,31 @@ fn client_entry_for_stdio_has_every_requested_option() {
 }
 
 #[test]
+fn client_entry_for_stdio_passes_on_webhook_secrets() {
+    let folder = Folder::new(false);
+    let hook =
+        "{ public_url: \"https://hooks.example\", secret: [{ env: HOOK_NEW }, { file: old.key }, { env: HOOK_OLD }] }";
+    let profile = format!(
+        "one: {{ base_url: \"http://127.0.0.1:1\", api_key: {{ env: SENDER_KEY }}, rate: 1/s, hook: {hook} }}\n"
+    );
+    folder.write("gateways.yaml", &profile);
+    let printed = |client: &str, options: &[&str]| -> Value {
+        let command = [&["connector", "--stdio", "--print-config", "--client", client], options].concat();
+        serde_json::from_str(&folder.campaign(&command).exits(0).stdout).expect("the output is exactly the file")
+    };
+    let key = json!({ "SENDER_KEY": "${SENDER_KEY}" });
+    let all = json!({ "SENDER_KEY": "${SENDER_KEY}", "HOOK_NEW": "${HOOK_NEW}", "HOOK_OLD": "${HOOK_OLD}" });
+    assert_eq!(printed("generic", &[])["env"], key, "inquiries need no webhook secret");
+    assert_eq!(printed("generic", &["--allow-send"])["env"], all);
+    assert_eq!(printed("generic", &["--campaigns", "sales"])["env"], all);
+    let file = printed("vscode", &["--allow-send"]);
+    let ids: Vec<_> = file["inputs"].as_array().expect("inputs").iter().map(|input| input["id"].clone()).collect();
+    assert_eq!(ids, ["campaign-key", "campaign-hook-secret-1", "campaign-hook-secret-2"]);
+    let env = &file["servers"]["campaign"]["env"];
+    assert_eq!(env["HOOK_OLD"], "${input:campaign-hook-secret-2}", "{env}");
+}
+
+#[test]
 fn client_entry_for_stdio_works_in_any_folder_without_a_key() {
     let _files = in_files();
     let folder = Folder::new(false);

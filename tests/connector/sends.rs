@@ -271,6 +271,10 @@ fn connector_refuses_opted_out_and_unlisted_numbers() {
     for list in ["empty.csv", "missing.csv"] {
         folder.campaign(&["connector", "--listen", "127.0.0.1:0", "--allow-send", "--only-to", list]).exits(2);
     }
+    folder.write("national.csv", "phone\n0501234567\n");
+    let only_to = ["connector", "--listen", "127.0.0.1:0", "--allow-send", "--only-to", "national.csv"];
+    let refused = folder.campaign(&only_to).exits(2).says("write it with `+` and its country code");
+    assert!(!refused.told().contains("--region"), "the command has no such option: {}", refused.told());
 }
 
 #[test]

@@ -45,6 +45,21 @@ fn added_row_with_a_known_number_is_sent_in_any_list_order() {
 }
 
 #[test]
+fn show_lists_all_messages_to_a_number() {
+    let gateway = Gateway::accepting();
+    let sale = draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (3, "Dan", "x"), (2, "Bob", "x")]).write();
+    sale.run(&[]).exits(0);
+    let number = phone(2).to_string();
+    let shown = sale.campaign(&["show", "sale", "--to", &number]).exits(0).says("row 2 to").says("row 4 to");
+    shown.says("sale@1: 2 messages");
+    let shown = sale.campaign(&["show", "sale", "--to", &number, "--json"]).exits(0).json();
+    let rows: Vec<_> = shown["messages"].as_array().expect("messages").iter().map(|one| &one["row"]).collect();
+    assert_eq!((rows, &shown["more"]), (vec![&json!(2), &json!(4)], &json!(0)));
+    let one = sale.campaign(&["show", "sale", "--to", &phone(3).to_string(), "--json"]).exits(0).json();
+    assert_eq!(one["row"], 3, "a single message has its history at the top level");
+}
+
+#[test]
 fn same_text_is_not_sent_twice_to_identical_rows() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();

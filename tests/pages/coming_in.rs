@@ -70,18 +70,29 @@ fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix(&format!("http://{}", server.address())).expect("a path").to_owned();
     assert!(path.starts_with("/enter/") && path.len() > 40, "{path}");
-    // HEAD and prefetch requests from browsers do not use up the link.
-    assert_eq!(stranger.ask("HEAD", &path, &[], "").status, 204);
-    assert_eq!(stranger.ask("GET", &path, &[("Sec-Purpose", "prefetch;prerender")], "").status, 204);
-    let entered = stranger.get(&path);
+    // Requests of browsers and chat apps that only fetch the link do not use it up.
+    assert_eq!(stranger.ask("HEAD", &path, &[], "").status, 200);
+    for header in [
+        ("Sec-Purpose", "prefetch;prerender"),
+        ("User-Agent", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"),
+        ("User-Agent", "TelegramBot (like TwitterBot)"),
+    ] {
+        let fetched = stranger.ask("GET", &path, &[header], "");
+        assert_eq!((fetched.status, fetched.header("set-cookie")), (200, ""), "{header:?}");
+        assert_eq!(fetched.page().one("form").attribute("method"), "post");
+    }
+    // Another site cannot sign a visitor in.
+    assert_eq!(stranger.post(&path, &[("Origin", "https://evil.example")], &[]).status, 403);
+    let entered = stranger.use_link(&path);
     assert_eq!(entered.status, 200);
     let cookie = entered.header("set-cookie");
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
     }
     assert!(!cookie.contains("Domain") && !entered.header("location").contains('/'), "{cookie}");
-    let again = stranger.get(&path);
-    assert_eq!((again.status, again.header("set-cookie")), (403, ""));
+    for again in [stranger.use_link(&path), stranger.get(&path)] {
+        assert_eq!((again.status, again.header("set-cookie")), (403, ""));
+    }
     // The state folder contains neither the printed link nor the browser's session.
     let written = std::fs::read_to_string(sale.path("state/visitors.json")).expect("a file");
     let session = cookie.split(['=', ';']).nth(1).expect("a secret");
@@ -154,7 +165,9 @@ fn revoked_visitor_loses_access_at_once() {
     assert_eq!(olha.get("/").status, 403);
     assert_eq!(live.next().map(|event| event.kind), Some("gone".to_owned()));
     assert!(live.next().is_none(), "the stream ends");
-    assert_eq!(Browser::stranger(&server).get(unused.split_once(&server.address()).expect("a path").1).status, 403);
+    let unused = unused.split_once(&server.address()).expect("a path").1;
+    assert_eq!(Browser::stranger(&server).get(unused).status, 403);
+    assert_eq!(Browser::stranger(&server).use_link(unused).status, 403);
     assert_eq!(ivan.get("/").status, 200);
 }
 
@@ -190,8 +203,8 @@ fn cookie_over_tls_uses_the_host_prefix() {
     let server = Server::start(&sale, &["--pages-url", "https://campaign.example.com"]);
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix("https://campaign.example.com").expect("its origin");
-    let host = [("Host", "campaign.example.com")];
-    let entered = Browser::stranger(&server).ask("GET", path, &host, "");
+    let headers = [("Host", "campaign.example.com"), ("Origin", "https://campaign.example.com")];
+    let entered = Browser::stranger(&server).ask("POST", path, &headers, "");
     let cookie = entered.header("set-cookie");
     assert!(cookie.starts_with("__Host-campaign=") && cookie.ends_with("; Secure"), "{cookie}");
 }

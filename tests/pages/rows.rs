@@ -66,15 +66,22 @@ fn numbers_in_a_column_of_the_list_are_masked() {
     let gateway = Gateway::accepting();
     let list = "phone,name,contact\n380501000002,Olha,+38 (067) 123-45-67\n";
     let sale = campaign().with_list(list).through(&gateway).write();
+    sale.replace("sale.yaml", "Hello, {{ name }}", "Hello, {{ name }}, call {{ contact }}");
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let path = "/runs/sale@1/rows?column=contact";
     let (viewer, olha) = (Browser::first(&server), sign_in(&sale, &server));
-    let words = |browser: &Browser, shown: &str| browser.page(&format!("{path}{shown}")).one("main").words();
-    for masked in [words(&viewer, ""), words(&viewer, "&numbers=shown"), words(&olha, "")] {
-        assert!(masked.contains("…67") && !masked.contains("123-45"), "{masked}");
+    for (path, shown) in [
+        ("/runs/sale@1/rows?column=contact", "&numbers=shown"),
+        ("/runs/sale@1/rows/2", "?numbers=shown"),
+        ("/runs/sale@1/preview", "?numbers=shown"),
+    ] {
+        let shown = format!("{path}{shown}");
+        let words = |browser: &Browser, path: &str| browser.page(path).one("main").words();
+        for masked in [words(&viewer, path), words(&viewer, &shown), words(&olha, path)] {
+            assert!(masked.contains("…67") && !masked.contains("123-45"), "{masked}");
+        }
+        assert!(words(&olha, &shown).contains("+38 (067) 123-45-67"), "{shown}");
     }
-    assert!(words(&olha, "&numbers=shown").contains("+38 (067) 123-45-67"));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Typed approvals: an approval answers the confirmation prompt of one run.
 
+use serde_json::Value;
+
 use super::{EARLIER, LATER, plan, run_in, use_daily_edition};
-use crate::support::{Folder, Terminal, in_files, live, with_ledger};
+use crate::support::{Folder, Server, Terminal, ask, in_files, live, with_ledger};
 
 /// Approves a plan at a terminal.
 fn approve(sale: &Folder, digest: &str) {
@@ -62,6 +64,12 @@ fn approval_replaces_confirmation_of_one_run_until_it_ends() {
     sale.campaign(&["results", "sale", "--out", "mine.csv"]).says("  approved by ");
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["approved"].as_array().map(Vec::len), Some(1), "{status}");
+    sale.write_secret("token", "t0ken-of-the-plans-77");
+    let server = Server::start(&sale, &["--token-file", "token"]);
+    let bearer = [("Authorization", "Bearer t0ken-of-the-plans-77")];
+    let run: Value = serde_json::from_str(&ask(&server.address(), "/api/runs/sale", &bearer).body).expect("a run");
+    assert_eq!(run["approved"], status["approved"]);
+    drop(server);
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);
     assert_eq!(count_uses(&sale), 1, "the resumed run uses its first approval");
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);

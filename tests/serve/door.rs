@@ -11,16 +11,21 @@ fn foreign_clients_and_foreign_hosts_are_refused() {
     let sale = campaign().write();
     let server = Server::start(&sale, &["--pages-url", "https://campaign.example.com"]);
     let address = server.address();
-    for (headers, status) in [
-        (vec![], 200),
-        (vec![("Host", "localhost")], 200),
-        (vec![("Host", "evil.example")], 404),
-        (vec![("Host", "203.0.113.7")], 404),
-        (vec![("Host", "localhost"), ("X-Forwarded-For", "203.0.113.7")], 404),
-        (vec![("Host", "localhost"), ("Forwarded", "for=203.0.113.7")], 404),
-        (vec![("Host", "campaign.example.com"), ("X-Forwarded-For", "203.0.113.7")], 200),
+    // Without a session, a page responds with 403.
+    for (headers, page, monitoring) in [
+        (vec![], 403, 200),
+        (vec![("Host", "localhost")], 403, 200),
+        (vec![("Host", "evil.example")], 404, 404),
+        (vec![("Host", "203.0.113.7")], 404, 404),
+        (vec![("Host", "localhost"), ("X-Forwarded-For", "203.0.113.7")], 404, 404),
+        (vec![("Host", "localhost"), ("Forwarded", "for=203.0.113.7")], 404, 404),
+        (vec![("Host", "campaign.example.com"), ("X-Forwarded-For", "203.0.113.7")], 403, 404),
+        (vec![("Host", "campaign.example.com")], 403, 404),
     ] {
-        assert_eq!(ask(&address, "/healthz", &headers).status, status, "{headers:?}");
+        assert_eq!(ask(&address, "/", &headers).status, page, "{headers:?}");
+        for path in ["/healthz", "/readyz", "/metrics"] {
+            assert_eq!(ask(&address, path, &headers).status, monitoring, "{path} {headers:?}");
+        }
     }
     assert_eq!(ask(&address, "/nothing", &[("Host", "localhost")]).body, "");
 }

@@ -47,10 +47,15 @@ impl Browser {
     #[track_caller]
     pub(crate) fn by(server: &Server, link: &str) -> Self {
         let mut browser = Self::stranger(server);
-        let response = browser.get(path_of(link));
+        let response = browser.use_link(path_of(link));
         assert_eq!(response.status, 200, "{}", response.body);
         browser.cookie = response.header("set-cookie").split(';').next().map(str::to_owned);
         browser
+    }
+
+    /// Presses the button on the page of a sign-in link.
+    pub(crate) fn use_link(&self, path: &str) -> BrowserResponse {
+        self.post(path, &[("Origin", &format!("http://{}", self.address))], &[])
     }
 
     /// A browser that signed in with the link that the server printed at start.

@@ -76,10 +76,20 @@ impl Hosts {
             return false;
         }
         let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
-        match parse_ip(&name) {
-            Some(ip) => ip.is_loopback() || ip == self.listen || (self.listen.is_unspecified() && !is_public(ip)),
-            None => name == "localhost" || name.ends_with(".localhost") || self.published.as_ref() == Some(&name),
-        }
+        is_loopback_host(&name)
+            || match parse_ip(&name) {
+                Some(ip) => ip == self.listen || (self.listen.is_unspecified() && !is_public(ip)),
+                None => self.published.as_ref() == Some(&name),
+            }
+    }
+}
+
+/// Whether a host name or an address, without a port, always means this machine. Names are not resolved.
+pub fn is_loopback_host(host: &str) -> bool {
+    let name = host.trim_end_matches('.').to_ascii_lowercase();
+    match parse_ip(&name) {
+        Some(ip) => ip.is_loopback(),
+        None => name == "localhost" || name.ends_with(".localhost"),
     }
 }
 

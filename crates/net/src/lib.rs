@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep};
 
-pub use hosts::{Hosts, is_public};
+pub use hosts::{Hosts, is_loopback_host, is_public};
 
 /// The maximum number of connections that wait to be accepted.
 pub const BACKLOG: u32 = 1024;

@@ -111,6 +111,7 @@ pub use schedule::{
 };
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
 pub use test_messages::{
-    AdmittedTests, OrderedTest, TestMessage, TestOrder, load_test_message, preview_ordered_test, send_ordered_test,
+    AdmittedTests, OrderedTest, TestMessage, TestOrder, TestRow, load_test_message, preview_ordered_test,
+    send_ordered_test,
 };
 pub use worker::{Worker, WorkerEvent, WorkerObserver};

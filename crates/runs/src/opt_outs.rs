@@ -65,7 +65,7 @@ impl OptOutFile {
     /// If the file cannot be read or has invalid rows, all of which are reported.
     pub async fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Self, Error> {
         let (path, terms) = (file.to_owned(), terms.clone());
-        run_blocking(move || read_file(&path, &terms, now)).await?
+        run_blocking(move || read_file(&path, &terms, now, IMPORTED_NATIONAL_NUMBER)).await?
     }
 
     /// Previews adding these opt-outs to the suppression list, without changing the list.
@@ -97,13 +97,20 @@ impl OptOutFile {
     }
 }
 
-/// Reads the phone numbers in a file that has the format of an opt-out file.
+/// The error for a number without a country code in an opt-out file.
+const IMPORTED_NATIONAL_NUMBER: &str =
+    "the number has no country code; write it with `+` and its country code, or set its country: `--region UA`";
+/// The same for a file of numbers, whose commands have no `--region`.
+const NATIONAL_NUMBER: &str = "the number has no country code; write it with `+` and its country code";
+
+/// Reads the international phone numbers in a file that has the format of an opt-out file.
 ///
 /// # Errors
 /// If the file cannot be read or has invalid rows, all of which are reported.
-pub async fn read_numbers(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
-    let terms = OptOutTerms { region, ..OptOutTerms::default() };
-    let listed = OptOutFile::read(file, &terms, Timestamp::UNIX_EPOCH).await?;
+pub async fn read_numbers(file: &Path) -> Result<BTreeSet<Phone>, Error> {
+    let path = file.to_owned();
+    let read = move || read_file(&path, &OptOutTerms::default(), Timestamp::UNIX_EPOCH, NATIONAL_NUMBER);
+    let listed = run_blocking(read).await??;
     Ok(listed.opt_outs.iter().filter_map(|listed| listed.who.phone()).collect())
 }
 
@@ -112,7 +119,13 @@ pub(super) fn file_name(file: &Path) -> String {
     file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, Error> {
+/// Reads a file of opt-outs. `national_number` is the error for a number without a country code.
+fn read_file(
+    file: &Path,
+    terms: &OptOutTerms,
+    now: Timestamp,
+    national_number: &'static str,
+) -> Result<OptOutFile, Error> {
     let refused = |finding: Box<Finding>| Error::Findings(vec![*finding]);
     let open = || {
         let opened = regular_file::open(file);
@@ -130,6 +143,7 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
     let mut intake = OptOutReader {
         terms,
         now,
+        national_number,
         source: import_source(&file_name(file), &current_person(), now).into(),
         is_export: columns.iter().all(|column| has(column)),
         zone: date.map(|_| TimeZone::system()),
@@ -205,6 +219,8 @@ fn find_mixed_columns(list: DecodedText, file: &Path) -> Result<Vec<MixedColumn>
 struct OptOutReader<'t> {
     terms: &'t OptOutTerms,
     now: Timestamp,
+    /// The error for a number without a country code.
+    national_number: &'static str,
     /// The source that the opt-outs get.
     source: Arc<str>,
     /// Whether the file is an export of this list, whose rows have their own sources.
@@ -230,9 +246,7 @@ impl OptOutReader<'_> {
 
     fn parse_opt_out(&mut self, [phone, scope, reason, source, at, gateways]: [&str; 6]) -> Result<OptOut, String> {
         let phone = parse_phone_number(phone, self.terms.region).map_err(|problem| match problem {
-            PhoneProblem::National => {
-                "the number has no country code; write it with `+` and its country code, or set its country: `--region UA`".to_owned()
-            }
+            PhoneProblem::National => self.national_number.to_owned(),
             problem => problem.to_string(),
         })?;
         let scope = match (&self.terms.scope, scope) {

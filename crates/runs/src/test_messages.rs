@@ -49,28 +49,49 @@ pub(super) fn test_edition(brief: &CampaignBrief, edition: &str) -> String {
     }
 }
 
-/// Loads the message of a row, even if the recipient already has the message. Without a row, loads the message of the
-/// first row that would be sent.
+/// The row whose message a test sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestRow {
+    /// The row with this number, even if its recipient already has the message.
+    Number(u32),
+    /// The first row that would be sent.
+    FirstToSend,
+    /// The first row that would be sent or, if there is none, the first skipped row.
+    First,
+}
+
+/// Loads the message of a row.
 ///
 /// # Errors
 /// If the inputs are wrong, the row has no message, or no message would be sent.
 pub async fn load_test_message(
     inputs: &Arc<Inputs>,
-    row: Option<u32>,
+    row: TestRow,
     ledger: Option<&dyn Ledger>,
     observer: &RunObserver,
 ) -> Result<TestMessage, Error> {
-    let rows = row.map(|row| row.to_string().parse::<RowSet>()).transpose();
-    let rows = rows.map_err(|error: ParseRowsError| Error::Input(error.to_string()))?;
+    let rows = match row {
+        TestRow::Number(row) => Some(row.to_string().parse::<RowSet>()),
+        TestRow::FirstToSend | TestRow::First => None,
+    };
+    let rows = rows.transpose().map_err(|error: ParseRowsError| Error::Input(error.to_string()))?;
     let list = survey_list(inputs, ledger, observer).await?;
     let (survey, opened) = (&list.survey, Arc::clone(inputs));
     let edition = run_blocking(move || Ok::<_, Error>(opened.compile_campaign()?.edition)).await??;
-    let Some(rows) = rows else {
-        let first = survey.examples.first().ok_or_else(|| {
-            Error::Input("no row gets a message now; add `--row N` to choose the row to test".to_owned())
-        })?;
-        let (row, content) = (first.row, first.content.clone());
-        return Ok(TestMessage { row, content, edition, list });
+    let rows = match (rows, survey.examples.first()) {
+        (Some(rows), _) => rows,
+        (None, Some(first)) => {
+            let (row, content) = (first.row, first.content.clone());
+            return Ok(TestMessage { row, content, edition, list });
+        }
+        (None, None) => {
+            let mut left_out = survey.left_out.iter_by_row();
+            let skipped = left_out.find(|(_, state, _)| *state == RowState::Skipped && row == TestRow::First);
+            let (row, ..) = skipped.ok_or_else(|| {
+                Error::Input("no row gets a message now; add `--row N` to choose the row to test".to_owned())
+            })?;
+            RowSet::from(row)
+        }
     };
     let row = rows.last_row();
     if row > survey.last_row {
@@ -232,7 +253,8 @@ pub struct OrderedTest {
     pub recipients: Vec<Phone>,
 }
 
-/// Loads the campaign of a run from its current file, and the message that a test sends.
+/// Loads the campaign of a run from its current file, and the message that a test sends: of this row, or else of the
+/// first row.
 ///
 /// # Errors
 /// If the inputs are wrong, or the row has no message.
@@ -248,6 +270,7 @@ pub async fn preview_ordered_test(
     let (gateway, profiles, now) = (run.gateway.clone(), adapters.profiles.clone(), (adapters.clock)());
     let load = move || Inputs::load(&file, Some(&gateway), &profiles, CampaignDay::Of(now));
     let inputs = Arc::new(run_blocking(load).await??);
+    let row = row.map_or(TestRow::First, TestRow::Number);
     let message = load_test_message(&inputs, row, Some(adapters.ledger.as_ref()), &adapters.observer).await?;
     Ok((inputs, message))
 }

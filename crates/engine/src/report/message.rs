@@ -79,26 +79,32 @@ pub enum HistoryEvent {
 }
 
 impl MessageHistory {
-    /// Loads the history of the message to the first of `recipients` to whom a message was sent, or else to the first
-    /// recipient.
+    /// Loads the histories of at most `most` messages to a number in these rows, and counts the other messages. Skipped
+    /// rows have no message; if all rows were skipped, the history is that of the first row.
     ///
-    /// `None` if `recipients` is empty. `owned` means that a process is sending the run.
+    /// `owned` means that a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub async fn load_for_recipients(
+    pub async fn load_to_number(
         ledger: &dyn Ledger,
         run: &Run,
         owned: bool,
-        recipients: &[Recipient],
-    ) -> Result<Option<Self>, LedgerError> {
+        rows: &[Recipient],
+        most: usize,
+    ) -> Result<(Vec<Self>, u64), LedgerError> {
         let snapshot = Snapshot::load(ledger, run, owned).await?;
-        // If a number is in several rows, only one of them was sent.
-        let sent_to = recipients.iter().find(|recipient| snapshot.states.recorded_state(recipient.row).is_some());
-        match sent_to.or(recipients.first()) {
-            Some(recipient) => Self::load_recipient(ledger, run, &snapshot, *recipient).await.map(Some),
-            None => Ok(None),
+        let is_sent = |recipient: &&Recipient| snapshot.row_state(recipient.row) != RowState::Skipped;
+        let mut messages: Vec<&Recipient> = rows.iter().filter(is_sent).collect();
+        if messages.is_empty() {
+            messages.extend(rows.first());
         }
+        let more = messages.len().saturating_sub(most) as u64;
+        let mut histories = Vec::new();
+        for recipient in messages.into_iter().take(most) {
+            histories.push(Self::load_recipient(ledger, run, &snapshot, *recipient).await?);
+        }
+        Ok((histories, more))
     }
 
     /// Loads the histories of the messages to all `recipients`. `owned` means that a process is sending the run.

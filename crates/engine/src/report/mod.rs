@@ -38,7 +38,7 @@ pub use listing::{ListSource, Listing, RowSelection};
 pub use message::{HistoryEntry, HistoryEvent, MessageDelivery, MessageHistory, TimeCertainty};
 pub use preview::{
     MarkedMessage, RowPreview, describe_sms_size, preview_json, preview_marked_rows, preview_rows,
-    render_message_preview, render_preview,
+    render_message_preview, render_preview, render_template_preview,
 };
 pub use progress::{Estimate, SendingProgress};
 pub use recipients::{
@@ -61,7 +61,8 @@ pub use run_figures::{
 };
 pub use run_view::{
     FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunReport, RunStatus, RunView, add_approvals,
-    can_retry, damaged_runs_json, find_runs_in_doubt, is_followed, is_owned, load_approvals, run_entry_json, run_json,
+    can_retry, damaged_runs_json, find_runs_in_doubt, is_followed, is_owned, load_approvals, load_run_json,
+    run_entry_json,
 };
 pub use target::{ProtectedPath, ResultsTarget, is_workbook};
 pub use workbook::MAX_SHEET_ROWS;

@@ -36,6 +36,13 @@ pub fn render_message_preview(phone: Phone, content: &MessageContent<Cow<'_, str
     text
 }
 
+/// Renders an SMS template for the operator who approves it.
+pub fn render_template_preview(name: &str, template: &str) -> String {
+    let mut text = format!("the SMS template {}\n", escape_to_one_line(name));
+    write_body(&mut text, template);
+    text
+}
+
 /// A row as JSON: the operation as it would be sent, with 0 as the identifier, or the reason why there is no message.
 pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
     match preview {

@@ -117,7 +117,15 @@ fn extract_replies(kept: &StoredReceipt) -> impl Iterator<Item = MessageReply<'_
 }
 
 fn csv_write_error(error: csv::Error) -> ResultsError {
-    ResultsError::Write { path: "-".into(), error: error.into() }
+    ResultsError::Write { path: "-".into(), error: to_io_error(error) }
+}
+
+/// Converts an error of the CSV writer. Unlike `into`, this keeps the kind of the error, such as `BrokenPipe`.
+fn to_io_error(error: csv::Error) -> io::Error {
+    match error.kind() {
+        csv::ErrorKind::Io(io_error) => io::Error::new(io_error.kind(), error),
+        _ => io::Error::other(error),
+    }
 }
 
 /// A reply to a message of a run that a person should read.
@@ -240,14 +248,14 @@ pub async fn export_opt_outs(
     out: impl Write,
 ) -> Result<u64, OptOutExportError> {
     let mut csv = csv::Writer::from_writer(out);
-    csv.write_record(OPT_OUT_COLUMNS).map_err(io::Error::from)?;
+    csv.write_record(OPT_OUT_COLUMNS).map_err(to_io_error)?;
     let mut count = 0;
     for_each_opt_out(ledger, campaign, |OptOut { who, scope, reach, reason, source, at }| {
         let Some(phone) = who.phone() else { return Ok(()) };
         count += 1;
         let (phone, scope, at) = (format!("+{phone}"), scope.to_string(), format!("{at:.3}"));
         let (reason, source) = (escape_formula(reason), escape_formula(source));
-        csv.write_record([&phone, &scope, &*reason, &*source, &at, reach.name()]).map_err(io::Error::from)
+        csv.write_record([&phone, &scope, &*reason, &*source, &at, reach.name()]).map_err(to_io_error)
     })
     .await?;
     csv.flush()?;
@@ -297,4 +305,30 @@ pub fn opt_out_json(opt_out: &OptOut) -> Value {
         "phone": phone, "scope": scope.to_string(), "reason": **reason, "source": **source,
         "at": format!("{at:.3}"), "gateways": reach.name(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pipe without a reader.
+    struct ClosedPipe;
+
+    impl Write for ClosedPipe {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn closed_pipe_is_recognized_before_the_last_record() {
+        let long = "x".repeat(100_000);
+        let error = csv::Writer::from_writer(ClosedPipe).write_record([long]).unwrap_err();
+        let ResultsError::Write { error, .. } = csv_write_error(error) else { panic!("another error") };
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
 }

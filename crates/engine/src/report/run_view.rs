@@ -359,10 +359,7 @@ impl RunReport {
             _ => RunView::load(ledger, run, owned).await?,
         };
         let approvals = load_approvals(ledger, &view.run).await?;
-        let senders = match view.run.sharding {
-            Some(_) => ShardHolder::from_blocks(&ledger.list_owned_blocks(view.run.key).await?),
-            None => Vec::new(),
-        };
+        let senders = load_senders(ledger, &view.run).await?;
         let budget_left = match &figures {
             Some(figures) if whole => load_budget_left(ledger, &view.run, figures).await?,
             _ => None,
@@ -396,11 +393,7 @@ impl RunReport {
         let mut object = run_json(&self.view);
         object["channels"] = self.channels().map_or_else(|| json!({}), ChannelFigures::to_json);
         add_approvals(&mut object, &self.approvals);
-        let sender =
-            |holder: &ShardHolder| json!({ "by": holder.name, "rows": holder.rows, "since": holder.since.to_string() });
-        if !self.senders.is_empty() {
-            object["senders"] = self.senders.iter().map(sender).collect();
-        }
+        add_senders(&mut object, &self.senders);
         object
     }
 
@@ -459,6 +452,34 @@ pub fn add_approvals(object: &mut Value, approvals: &[Approval]) {
     }
 }
 
+/// The processes that send a run, and their rows; empty for a single process.
+async fn load_senders(ledger: &dyn Ledger, run: &Run) -> Result<Vec<ShardHolder>, LedgerError> {
+    match run.sharding {
+        Some(_) => Ok(ShardHolder::from_blocks(&ledger.list_owned_blocks(run.key).await?)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Adds the processes that send a run to a JSON object, if there are several.
+fn add_senders(object: &mut Value, senders: &[ShardHolder]) {
+    let sender =
+        |holder: &ShardHolder| json!({ "by": holder.name, "rows": holder.rows, "since": holder.since.to_string() });
+    if !senders.is_empty() {
+        object["senders"] = senders.iter().map(sender).collect();
+    }
+}
+
+/// A run as JSON with its approvals and senders, but without figures that require reading every row.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn load_run_json(ledger: &dyn Ledger, view: &RunView) -> Result<Value, LedgerError> {
+    let mut object = run_json(view);
+    add_approvals(&mut object, &load_approvals(ledger, &view.run).await?);
+    add_senders(&mut object, &load_senders(ledger, &view.run).await?);
+    Ok(object)
+}
+
 /// A run as JSON, for an entry in a list of runs.
 pub fn run_entry_json(view: &RunView) -> Value {
     let RunView { run, status, counts, .. } = view;
@@ -476,7 +497,7 @@ pub fn run_entry_json(view: &RunView) -> Value {
 }
 
 /// A run as JSON, with more details than in a list of runs.
-pub fn run_json(view: &RunView) -> Value {
+fn run_json(view: &RunView) -> Value {
     let run = &view.run;
     let mut object = run_entry_json(view);
     object["edition"] = run.edition.clone().into();

@@ -78,16 +78,17 @@ impl Approvals {
         Ok(Self(calls))
     }
 
-    /// Uses the operator's approval of a call, or makes the call pending. `shown` is the call in human-readable form.
+    /// Uses the operator's approval of a call, or makes the call pending. `call` has every part of the call that the
+    /// operator approves, and `shown` is the call in human-readable form.
     pub(super) async fn request_approval(
         &self,
         adapters: &Adapters,
         key: &SecretString,
         gateway: &str,
-        what: &str,
+        call: &Value,
         shown: String,
     ) -> Result<ApprovalOutcome, ToolError> {
-        let digest = self.0.digest_of(self.0.caller_id(key), gateway, what);
+        let digest = self.0.digest_of(self.0.caller_id(key), gateway, call);
         if let Some(used) = use_approval(adapters.ledger.as_ref(), &digest).await? {
             self.0.lock_waiting().remove(&digest);
             return Ok(ApprovalOutcome::Approved(used));
@@ -119,16 +120,12 @@ impl PendingCalls {
         *callers.entry(self.hasher.hash_one(key.expose_secret())).or_insert_with(rand::random)
     }
 
-    /// The keyed digest that identifies a call.
-    fn digest_of(&self, caller: u128, gateway: &str, what: &str) -> String {
+    /// The keyed digest that identifies a call. JSON keeps the parts of the call apart, so that a text cannot move from
+    /// one part to another.
+    fn digest_of(&self, caller: u128, gateway: &str, call: &Value) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("an HMAC key can have any length");
-        let tag = mac
-            .chain_update(caller.to_le_bytes())
-            .chain_update(gateway)
-            .chain_update([0])
-            .chain_update(what)
-            .finalize()
-            .into_bytes();
+        let parts = json!([gateway, call]).to_string();
+        let tag = mac.chain_update(caller.to_le_bytes()).chain_update(parts).finalize().into_bytes();
         tag.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 

@@ -23,6 +23,7 @@ use super::tools::ReadyTool;
 use campaign_core::domain::{OperationOutcome, Phone};
 use campaign_core::finding::escape_controls;
 use campaign_engine::delivery::Interrupt;
+use campaign_engine::report::render_template_preview;
 use campaign_gateway::{CheckKey, CreateTemplate, Inquiry, MessageTemplate, TemplateChannel};
 use campaign_manifest::Destination;
 use campaign_runs::{Adapters, EndedSingle, Error, GatewayAccount, SingleOperation, return_approval};
@@ -227,9 +228,9 @@ impl Caller<'_> {
         self.verify_key().await?;
         let mut used = None;
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
-            let (what, shown) = (format!("template\n{name}\n{text}"), format!("the SMS template {name}\n  {text}\n"));
+            let (call, shown) = (json!({ "template": name, "text": text }), render_template_preview(&name, &text));
             let gateway = self.account.profile.name.as_str();
-            match approvals.request_approval(self.adapters, &self.key, gateway, &what, shown).await? {
+            match approvals.request_approval(self.adapters, &self.key, gateway, &call, shown).await? {
                 ApprovalOutcome::Approved(approval) => used = Some(approval),
                 ApprovalOutcome::Pending(pending) => return Ok(Err(pending)),
             }

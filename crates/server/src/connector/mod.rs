@@ -26,7 +26,7 @@ mod transport;
 pub use approval::{Approvals, fetch_pending_call};
 pub use campaigns::{Campaigns, SuggestedCommand};
 pub use sending::SendPolicy;
-pub use transport::{AssistantClient, ClientEntry, ConnectorAccess, router, serve_stdio};
+pub use transport::{AssistantClient, ClientEntry, ConnectorAccess, EntrySecret, router, serve_stdio};
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

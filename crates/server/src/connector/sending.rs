@@ -175,7 +175,7 @@ impl ConfirmedMessage {
     async fn send_confirmed(self) -> Result<Value, ToolError> {
         let Self { sending, adapters, profile, key, interrupt, message, again } = self;
         let SingleMessage { content, phone, id } = &message;
-        let (id, content_json) = (id.map(MessageId::get), serde_json::to_string(content).unwrap_or_default());
+        let id = id.map(MessageId::get);
         let destination = Destination::Live(Box::new(profile.clone()));
         let single = SingleOperation::for_message(key.clone(), message.clone(), destination, sending.per_hour.get());
         let (ledger, identity) =
@@ -184,13 +184,12 @@ impl ConfirmedMessage {
         let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated_message(ago.as_secs()))?;
         let admission = match &sending.approvals {
             Some(approvals) => {
-                let mut what = format!("{phone}\n{content_json}\n{}", id.unwrap_or_default());
+                let call = json!({ "to": phone.to_u64(), "message": content, "id": id, "repeat": again });
                 let mut shown = render_message_preview(*phone, content);
                 if again {
-                    what.push_str("\nrepeat");
                     shown.push_str("  repeat: sent even if the same message was sent less than a minute ago\n");
                 }
-                approvals.request_approval(&adapters, &key, &profile.name, &what, shown).await.map(Some)
+                approvals.request_approval(&adapters, &key, &profile.name, &call, shown).await.map(Some)
             }
             None => Ok(None),
         };

@@ -302,9 +302,32 @@ pub enum ClientEntry {
         command: String,
         /// Its arguments.
         arguments: Vec<String>,
-        /// The environment variable with the key, if none of our files contains it. Clients pass on few variables.
-        variable: Option<String>,
+        /// The secrets that are in environment variables. Clients pass on only the variables in their configuration.
+        secrets: Vec<EntrySecret>,
     },
+}
+
+/// A secret of a connector, in an environment variable.
+#[derive(Clone, Debug)]
+pub struct EntrySecret {
+    variable: String,
+    /// Its name in the configuration file of Visual Studio Code.
+    id: String,
+    /// The text with which Visual Studio Code asks for it.
+    description: &'static str,
+}
+
+impl EntrySecret {
+    /// The API key.
+    pub fn api_key(variable: String) -> Self {
+        Self { variable, id: "campaign-key".to_owned(), description: "API key for the messaging gateway" }
+    }
+
+    /// A secret that signs or verifies webhook addresses. `index` is its place in the profile.
+    pub fn hook(variable: String, index: usize) -> Self {
+        let id = format!("campaign-hook-secret-{}", index + 1);
+        Self { variable, id, description: "Webhook secret for the messaging gateway" }
+    }
 }
 
 impl AssistantClient {
@@ -326,49 +349,46 @@ impl AssistantClient {
         Self::ALL.into_iter().find(|client| client.name() == name)
     }
 
-    /// The whole configuration file, with a placeholder for the key.
-    pub fn config_file(self, entry: &ClientEntry) -> Value {
-        let (entry, has_key) = self.render_entry(entry);
+    /// The whole configuration file, with placeholders for the secrets.
+    pub fn config_file(self, entry: ClientEntry) -> Value {
+        let (entry, secrets) = self.render_entry(entry);
         match self {
             Self::Claude | Self::Cursor => json!({ "mcpServers": { SERVER_NAME: entry } }),
-            // VS Code asks for the key once and stores it with other passwords.
-            Self::VsCode if has_key => json!({
-                "inputs": [{
-                    "type": "promptString",
-                    "id": "campaign-key",
-                    "description": "API key for the messaging gateway",
-                    "password": true,
-                }],
-                "servers": { SERVER_NAME: entry },
-            }),
+            // VS Code asks for each secret once and stores it with other passwords.
+            Self::VsCode if !secrets.is_empty() => {
+                let input = |EntrySecret { variable: _, id, description }: &EntrySecret| json!({ "type": "promptString", "id": id, "description": description, "password": true });
+                let inputs: Vec<Value> = secrets.iter().map(input).collect();
+                json!({ "inputs": inputs, "servers": { SERVER_NAME: entry } })
+            }
             Self::VsCode => json!({ "servers": { SERVER_NAME: entry } }),
             Self::Generic => entry,
         }
     }
 
-    /// Renders the server entry of the file (contract 4.4), and returns whether the entry contains a key.
-    fn render_entry(self, entry: &ClientEntry) -> (Value, bool) {
+    /// Renders the server entry of the file (contract 4.4), and returns the secrets in the entry.
+    fn render_entry(self, entry: ClientEntry) -> (Value, Vec<EntrySecret>) {
         match entry {
             ClientEntry::Http(url) => {
-                let bearer = format!("Bearer {}", self.key_placeholder(KEY_VARIABLE));
-                (json!({ "type": "http", "url": url, "headers": { "Authorization": bearer } }), true)
+                let key = EntrySecret::api_key(KEY_VARIABLE.to_owned());
+                let bearer = format!("Bearer {}", self.placeholder(&key));
+                (json!({ "type": "http", "url": url, "headers": { "Authorization": bearer } }), vec![key])
             }
-            ClientEntry::Stdio { command, arguments, variable } => {
+            ClientEntry::Stdio { command, arguments, secrets } => {
                 let mut entry = json!({ "type": "stdio", "command": command, "args": arguments });
-                if let Some(variable) = variable {
-                    entry["env"] = json!({ variable: self.key_placeholder(variable) });
+                for secret in &secrets {
+                    entry["env"][&secret.variable] = self.placeholder(secret).into();
                 }
-                (entry, variable.is_some())
+                (entry, secrets)
             }
         }
     }
 
-    /// The placeholder for the key: the client's syntax for an environment variable or a password.
-    fn key_placeholder(self, variable: &str) -> String {
+    /// The placeholder for a secret: the client's syntax for an environment variable or a password.
+    fn placeholder(self, EntrySecret { variable, id, .. }: &EntrySecret) -> String {
         match self {
             Self::Claude | Self::Generic => format!("${{{variable}}}"),
             Self::Cursor => format!("${{env:{variable}}}"),
-            Self::VsCode => "${input:campaign-key}".to_owned(),
+            Self::VsCode => format!("${{input:{id}}}"),
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use super::RunListCache;
-use campaign_engine::report::{JSON_VERSION, RunList, damaged_runs_json, run_entry_json, run_json};
+use campaign_engine::report::{JSON_VERSION, RunList, damaged_runs_json, load_run_json, run_entry_json};
 use campaign_ledger::{Ledger, LedgerError};
 use campaign_manifest::SecretSource;
 use campaign_net::metrics::{AccountUse, LedgerFigures, MEDIA_TYPE, Metrics};
@@ -122,7 +122,10 @@ async fn get_run(State(run_list): State<Arc<RunListCache>>, Path(name): Path<Str
     let of_campaign = || views.iter().filter(|view| view.run.campaign == name);
     let latest = || of_campaign().find(|view| view.run.live).or_else(|| of_campaign().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
-        Some(view) => json_response(StatusCode::OK, run_json(view)),
+        Some(view) => match load_run_json(run_list.ledger(), view).await {
+            Ok(object) => json_response(StatusCode::OK, object),
+            Err(error) => ledger_unreadable_response(&error),
+        },
         None => json_response(StatusCode::NOT_FOUND, json!({ "error": "the run does not exist" })),
     }
 }
@@ -143,13 +146,15 @@ async fn list_schedules(State(adapters): State<Adapters>) -> Response {
 async fn read_runs(run_list: &RunListCache) -> Result<Arc<RunList>, Response> {
     let why = match run_list.read_latest().await {
         Ok(Some(runs)) => return Ok(runs),
-        Ok(None) => "the runs are being read; try again in a moment".to_owned(),
-        Err(error) => {
-            tracing::warn!("the ledger cannot be read for /api: {error}");
-            "the ledger cannot be read".to_owned()
-        }
+        Ok(None) => "the runs are being read; try again in a moment",
+        Err(error) => return Err(ledger_unreadable_response(&error)),
     };
     Err(json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why })))
+}
+
+fn ledger_unreadable_response(error: &LedgerError) -> Response {
+    tracing::warn!("the ledger cannot be read for /api: {error}");
+    json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": "the ledger cannot be read" }))
 }
 
 /// Responds with a JSON object, to which the version of the JSON format is added.

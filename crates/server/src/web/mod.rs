@@ -9,6 +9,7 @@
 //! - `html`: templates;
 //! - `charts`: geometry of charts;
 //! - `run_page`: the figures and charts of a run, for the report and the dashboard;
+//! - `masking`: phone numbers in texts;
 //! - `files`: previews, plans and reports as self-contained files; messages as phones show them.
 //!
 //! This is a router for a listener of `campaign_net`. It must not make decisions about runs.
@@ -17,6 +18,7 @@ pub mod charts;
 mod endpoints;
 pub mod files;
 pub mod html;
+mod masking;
 mod pages;
 pub mod run_page;
 pub mod words;
@@ -26,6 +28,7 @@ pub use endpoints::{
 };
 pub use pages::{LINK_LIFETIME, Pages, RunListCache, SignInEntry, TestNumbers, Visitors, is_name, routes as pages};
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -43,10 +46,13 @@ use campaign_net::Hosts;
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Adds the host allowlist and the security headers to the dashboard's router.
-pub fn dashboard_router(behind: Router, hosts: Hosts) -> Router {
-    let hosts = Arc::new(hosts);
-    behind.fallback(|| async { StatusCode::NOT_FOUND }).layer(middleware::from_fn_with_state(hosts, check_host))
+/// Joins the routers of the dashboard's listener, and adds host allowlists and security headers.
+///
+/// `app` has the pages and the API. `monitoring` needs no sign-in, so it is not available under the `published` host.
+pub fn dashboard_router(app: Router, monitoring: Router, listen: SocketAddr, published: Option<&str>) -> Router {
+    let check = |hosts| middleware::from_fn_with_state(Arc::new(hosts), check_host);
+    let app = app.fallback(|| async { StatusCode::NOT_FOUND }).layer(check(Hosts::new(listen, published)));
+    app.merge(monitoring.route_layer(check(Hosts::new(listen, None))))
 }
 
 /// Responds with 404 to requests that the host allowlist does not allow, and adds security headers to every response.

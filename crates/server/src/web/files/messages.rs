@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use crate::web::masking::{find_phone_numbers, mask_phone_numbers};
 use crate::web::words::PageWords;
 use campaign_content::message::MarkedText;
 use campaign_core::domain::{
@@ -363,20 +364,30 @@ struct TextPiece {
     pub part: Option<usize>,
 }
 
-/// Splits a text into pieces; `parts` are the byte offsets where SMS parts end, and `hide` is a phone number to mask.
+/// Splits a text into pieces; `parts` are the byte offsets where SMS parts end. `hide` is the recipient's phone number if
+/// it must be masked, as must the phone numbers that come from the row.
 fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> TextView {
     let (text, marks) = (text.text.as_str(), &text.from_row);
     let links = find_links(text);
+    let numbers = hide.map(|phone| find_phone_numbers(text, phone)).unwrap_or_default();
+    // A divided number could not be masked.
+    let after_number = |at: usize| numbers.iter().find(|it| it.start < at && at < it.end).map_or(at, |it| it.end);
+    let parts: Vec<usize> = parts.iter().map(|end| after_number(*end)).collect();
     let ends = |ranges: &[Range<usize>]| ranges.iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>();
-    let mut cuts: BTreeSet<usize> = ends(marks).into_iter().chain(ends(&links)).chain(parts.iter().copied()).collect();
+    let cuts = ends(marks).into_iter().chain(ends(&links)).map(after_number);
+    let mut cuts: BTreeSet<usize> = cuts.chain(parts.iter().copied()).collect();
     cuts.insert(text.len());
     cuts.remove(&0);
     let (mut pieces, mut begin) = (Vec::with_capacity(cuts.len()), 0);
     let within = |ranges: &[Range<usize>], at: usize| ranges.iter().any(|range| range.contains(&at));
     for end in cuts {
         let piece = &text[begin..end];
+        let has_cells = marks.iter().any(|mark| mark.start < end && begin < mark.end);
         let piece = match hide {
-            Some(phone) => phone.hide_in_text(piece, &phone.format_masked()).into_owned(),
+            Some(phone) => {
+                let hidden = phone.hide_in_text(piece, &phone.format_masked());
+                if has_cells { mask_phone_numbers(&hidden, phone) } else { hidden.into_owned() }
+            }
             None => piece.to_owned(),
         };
         let part = parts.iter().position(|part| *part == begin && begin > 0).map(|index| index + 2);
@@ -486,6 +497,18 @@ mod pieces_tests {
         let marked = MarkedText { text: "call 0501234567 now".into(), from_row: std::iter::once(5..15).collect() };
         let texts: Vec<String> = split_pieces(&marked, &[], Some(phone)).into_iter().map(|piece| piece.text).collect();
         assert_eq!(texts, ["call ", "0…67", " now"]);
+    }
+
+    #[test]
+    fn phone_number_from_another_column_is_masked() {
+        let phone = Phone::new(380_501_234_567).unwrap();
+        let text = "Ask +380671234589 or our hotline 0671234500";
+        // The mark and the end of an SMS part divide the number.
+        let marked = MarkedText { text: text.into(), from_row: std::iter::once(8..17).collect() };
+        let shown: String = split_pieces(&marked, &[10], Some(phone)).into_iter().map(|piece| piece.text).collect();
+        assert_eq!(shown, "Ask …89 or our hotline 0671234500", "a number of the template itself is no secret");
+        let shown: String = split_pieces(&marked, &[10], None).into_iter().map(|piece| piece.text).collect();
+        assert_eq!(shown, text);
     }
 }
 

@@ -50,6 +50,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("pages/components.html", include_str!("templates/pages/components.html")),
     ("pages/sign_in_unavailable.html", include_str!("templates/pages/sign_in_unavailable.html")),
     ("pages/sign_in_required.html", include_str!("templates/pages/sign_in_required.html")),
+    ("pages/sign_in.html", include_str!("templates/pages/sign_in.html")),
     ("pages/signed_in.html", include_str!("templates/pages/signed_in.html")),
     ("pages/error.html", include_str!("templates/pages/error.html")),
     ("pages/overview.html", include_str!("templates/pages/overview.html")),

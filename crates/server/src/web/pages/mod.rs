@@ -133,7 +133,7 @@ pub fn routes(pages: Arc<Pages>) -> Router {
     let files = Router::new().route("/static/{name}", get(get_asset));
     Router::new()
         .route("/", get(overview::show_overview))
-        .route("/enter/{link}", get(sign_in::sign_in))
+        .route("/enter/{link}", get(sign_in::show_sign_in).post(sign_in::sign_in))
         .route("/leave", post(sign_in::sign_out))
         .route("/language/{code}", get(request::choose_language))
         .route("/search", get(search::show_search).post(search::search))

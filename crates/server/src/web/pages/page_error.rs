@@ -22,6 +22,8 @@ pub(super) enum PageError {
     NoPermission,
     /// The request does not come from our pages.
     ForeignRequest,
+    /// A form is too long, or arrives too slowly.
+    UnreadableForm,
     /// A form has invalid input.
     InvalidInput(InvalidInput),
     /// A refusal by `runs`.
@@ -85,6 +87,7 @@ impl PageError {
             Self::Later => with_status(StatusCode::SERVICE_UNAVAILABLE, words.say("pages.later")),
             Self::NoPermission => with_status(StatusCode::FORBIDDEN, words.say("pages.no-permission")),
             Self::ForeignRequest => with_status(StatusCode::FORBIDDEN, words.say("pages.foreign-request")),
+            Self::UnreadableForm => with_status(StatusCode::BAD_REQUEST, words.say("pages.unreadable-form")),
             Self::InvalidInput(InvalidInput::Count { rows }) => {
                 with_status(StatusCode::UNPROCESSABLE_ENTITY, &words.count("pages.invalid-count", rows, &[]))
             }
@@ -149,6 +152,7 @@ impl fmt::Display for PageError {
             Self::Later => f.write_str("it takes too long"),
             Self::NoPermission => f.write_str("the session does not have the required permission"),
             Self::ForeignRequest => f.write_str("the request comes from another site"),
+            Self::UnreadableForm => f.write_str("the form is too long or arrived too slowly"),
             Self::InvalidInput(_) => f.write_str("a field has a wrong value"),
             Self::Refused(error) => write!(f, "{error}"),
             Self::Failed(why) => f.write_str(why),

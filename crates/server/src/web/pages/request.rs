@@ -16,6 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -27,6 +28,7 @@ use crate::web::html::{PageFormat, render, render_part};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
 use campaign_core::domain::Phone;
 use campaign_ledger::{Ledger, Run};
+use campaign_net::is_loopback_host;
 use campaign_runs::{find_stored_run, run_blocking};
 
 /// A request for a page, with a valid session.
@@ -187,6 +189,11 @@ impl Pages {
         readable.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
+    /// Whether a request comes from this server's pages.
+    pub(super) fn is_same_origin(&self, headers: &HeaderMap) -> bool {
+        is_same_origin(headers, self.published.as_deref())
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         (self.adapters.clock)()
     }
@@ -249,16 +256,27 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
 
 /// The response to a request without a session.
 pub(super) fn no_session_response(language: PageLanguage) -> Response {
-    let page = render(language, PageFormat::Served, "pages/sign_in_required.html", &serde_json::json!({}));
-    (StatusCode::FORBIDDEN, page.map(Html).map_err(|error| error.to_string())).into_response()
+    sessionless_response(language, StatusCode::FORBIDDEN, "pages/sign_in_required.html", &json!({}))
+}
+
+/// Responds with a page that needs no session.
+pub(super) fn sessionless_response(
+    language: PageLanguage,
+    status: StatusCode,
+    template: &str,
+    view: &Value,
+) -> Response {
+    match render(language, PageFormat::Served, template, view) {
+        Ok(page) => (status, Html(page)).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 /// Builds the response to a request while the sign-in file cannot be read, and logs the reason. The response does not
 /// reveal any path of this machine.
 pub(super) fn sign_in_unavailable_response(language: PageLanguage, why: &str) -> Response {
     tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {why}");
-    let page = render(language, PageFormat::Served, "pages/sign_in_unavailable.html", &serde_json::json!({}));
-    (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
+    sessionless_response(language, StatusCode::SERVICE_UNAVAILABLE, "pages/sign_in_unavailable.html", &json!({}))
 }
 
 /// An error response without a page, for visitors without a session.
@@ -419,11 +437,11 @@ impl FromRequest<Arc<Pages>> for VerifiedForm {
         let (mut parts, body) = request.into_parts();
         let request = PageRequest::from_request_parts(&mut parts, pages).await?;
         let foreign = || request.respond_to_order(Err(PageError::ForeignRequest));
-        if !is_same_origin(&parts.headers, pages.published.as_deref()) {
+        if !pages.is_same_origin(&parts.headers) {
             return Err(foreign());
         }
         let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
-        let Ok(Ok(body)) = read else { return Err(foreign()) };
+        let Ok(Ok(body)) = read else { return Err(request.respond_to_order(Err(PageError::UnreadableForm))) };
         let fields = FormFields::parse(&body);
         let token = fields.get("form").unwrap_or_default();
         if !bool::from(token.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
@@ -445,14 +463,19 @@ impl FromRequest<Arc<Pages>> for DecisionForm {
     }
 }
 
-/// Whether a request comes from this server's pages: its origin is the requested host or the published origin.
+/// Whether a request comes from this server's pages: its origin is the published origin or, over plain HTTP, the
+/// requested host. With a published origin, only hosts of this machine are requested over plain HTTP.
 fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
     let mut origins = headers.get_all(ORIGIN).into_iter();
     let (Some(origin), None) = (origins.next().and_then(|origin| origin.to_str().ok()), origins.next()) else {
         return false;
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    published == Some(origin) || host.is_some_and(|host| origin.strip_prefix("http://") == Some(host))
+    let is_plain_origin = |host: &str| {
+        let is_local = || host.parse().is_ok_and(|authority: Authority| is_loopback_host(authority.host()));
+        origin.strip_prefix("http://") == Some(host) && (published.is_none() || is_local())
+    };
+    published == Some(origin) || host.is_some_and(is_plain_origin)
 }
 
 /// Fields with their values, in the order of the request.
@@ -503,6 +526,22 @@ mod origin_tests {
                 headers.append(ORIGIN, HeaderValue::from_str(origin).unwrap());
             }
             assert_eq!(is_same_origin(&headers, published), accepted, "{origins:?}");
+        }
+    }
+
+    #[test]
+    fn published_host_is_not_accepted_over_plain_http() {
+        let published = Some("https://campaign.example.com");
+        for (host, published, accepted) in [
+            ("campaign.example.com", published, false),
+            ("Campaign.example.com:80", published, false),
+            ("localhost:8040", published, true),
+            ("[::1]:8040", published, true),
+            ("10.0.0.5:8040", None, true),
+        ] {
+            let origin = HeaderValue::from_str(&format!("http://{host}")).unwrap();
+            let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap()), (ORIGIN, origin)]);
+            assert_eq!(is_same_origin(&headers, published), accepted, "{host}");
         }
     }
 }

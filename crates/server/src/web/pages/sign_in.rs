@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::extract::{Path as UrlPath, State};
-use axum::http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
-use axum::http::{Method, StatusCode};
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::http::StatusCode;
+use axum::http::header::{HeaderMap, HeaderValue, SET_COOKIE};
+use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
@@ -23,39 +23,55 @@ use subtle::ConstantTimeEq as _;
 
 use super::Pages;
 use super::page_error::PageError;
-use super::request::{VerifiedForm, no_session_response, preferred_language, sign_in_unavailable_response};
-use crate::web::html::{PageFormat, render};
+use super::request::{
+    VerifiedForm, no_session_response, preferred_language, sessionless_response, sign_in_unavailable_response,
+};
 use campaign_core::private::{self, ExistingFile};
 use campaign_runs::run_blocking;
 
-/// The headers with which browsers mark speculative requests.
-const PURPOSES: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
+/// Shows the button that uses a sign-in link. Programs that fetch links, such as link previews in chat apps and browser
+/// prefetching, do not submit forms. They therefore do not use up the link.
+pub(super) async fn show_sign_in(
+    State(pages): State<Arc<Pages>>,
+    UrlPath(link): UrlPath<String>,
+    headers: HeaderMap,
+) -> Response {
+    let language = preferred_language(&headers);
+    let (visitors, now) = (pages.visitors.clone(), pages.now());
+    match run_blocking(move || visitors.has_link(&link, now))
+        .await
+        .map_err(PageError::from)
+        .and_then(|known| Ok(known?))
+    {
+        Ok(true) => sessionless_response(language, StatusCode::OK, "pages/sign_in.html", &json!({})),
+        Ok(false) => no_session_response(language),
+        Err(refusal) => sign_in_unavailable_response(language, &refusal.to_string()),
+    }
+}
 
 /// Signs a visitor in with a link. The response is a page that loads the next page, not a redirect. After a redirect
 /// from the site with the link, browsers do not send the `SameSite=Strict` cookie.
 pub(super) async fn sign_in(
     State(pages): State<Arc<Pages>>,
     UrlPath(link): UrlPath<String>,
-    method: Method,
     headers: HeaderMap,
 ) -> Response {
     let language = preferred_language(&headers);
-    if method != Method::GET || is_prefetch(&headers) {
-        return StatusCode::NO_CONTENT.into_response();
+    // Otherwise, another site could sign a visitor in under a different name.
+    if !pages.is_same_origin(&headers) {
+        return StatusCode::FORBIDDEN.into_response();
     }
     let (visitors, now) = (pages.visitors.clone(), pages.now());
     let used = run_blocking(move || visitors.use_link(&link, now)).await.map_err(PageError::from);
     let (visitor, session) = match used.and_then(|used| Ok(used?)) {
         Ok(Some(signed_in)) => signed_in,
         Ok(None) => return no_session_response(language),
-        Err(refusal) => {
-            return sign_in_unavailable_response(language, &refusal.to_string());
-        }
+        Err(refusal) => return sign_in_unavailable_response(language, &refusal.to_string()),
     };
     tracing::info!("{} signed in to the dashboard", visitor.name);
-    let page = render(language, PageFormat::Served, "pages/signed_in.html", &json!({ "name": visitor.name }));
-    let Ok(page) = page else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    with_session_cookie(&pages, Html(page).into_response(), &session, SESSION_LIFETIME.as_secs())
+    let view = json!({ "name": visitor.name });
+    let page = sessionless_response(language, StatusCode::OK, "pages/signed_in.html", &view);
+    with_session_cookie(&pages, page, &session, SESSION_LIFETIME.as_secs())
 }
 
 /// Ends the session.
@@ -65,12 +81,6 @@ pub(super) async fn sign_out(State(pages): State<Arc<Pages>>, form: VerifiedForm
         Ok(Ok(())) => with_session_cookie(&pages, no_session_response(form.request.language), "", 0),
         _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
-}
-
-/// Whether a browser requests a page speculatively. Such requests must not use up a link.
-fn is_prefetch(headers: &HeaderMap) -> bool {
-    let says = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("prefetch"));
-    PURPOSES.iter().filter_map(|name| headers.get(name)).any(says)
 }
 
 fn with_session_cookie(pages: &Pages, mut answer: Response, session: &str, seconds: i64) -> Response {
@@ -193,6 +203,14 @@ impl Visitors {
         let secret = new_secret();
         let pass = SignInPass::new(&secret, Visitor { name: name.to_owned(), decides }, add_time(now, LINK_LIFETIME));
         self.update_file(now, |sign_ins| push_bounded(&mut sign_ins.links, pass)).map(|()| secret)
+    }
+
+    /// Whether a link is valid and unused.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(super) fn has_link(&self, link: &str, now: Timestamp) -> io::Result<bool> {
+        Ok(self.read_file()?.links.iter().any(|pass| pass.until > now && has_secret(pass, link)))
     }
 
     /// Uses up a link and returns the visitor and the secret of the new session; `None` if the link is used, expired
@@ -370,9 +388,12 @@ mod tests {
             visitors.create_link("Ivan", false, at_hour(0)).unwrap(),
         );
         assert_eq!(visitors.use_link("another", at_hour(1)).unwrap(), None);
+        assert!(visitors.has_link(&link, at_hour(1)).unwrap() && !visitors.has_link("another", at_hour(1)).unwrap());
         let (visitor, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("a valid link");
         assert_eq!(visitor, olha());
         assert_eq!(visitors.use_link(&link, at_hour(1)).unwrap(), None, "used");
+        assert!(!visitors.has_link(&link, at_hour(1)).unwrap(), "used");
+        assert!(!visitors.has_link(&late, at_hour(24)).unwrap(), "expired");
         assert_eq!(visitors.use_link(&late, at_hour(24)).unwrap(), None, "expired");
         assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), Some(olha()));
         assert_eq!(visitors.find_session(&link, at_hour(2)).unwrap(), None, "a link is no session");
