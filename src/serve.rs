@@ -324,7 +324,7 @@ async fn open_webhook_endpoint(
     ledger: &Arc<dyn Ledger>,
 ) -> Result<Option<WebhookEndpoint>, CommandFailure> {
     let files: Vec<PathBuf> = args.campaigns.iter().map(|path| campaign_path_in(path.clone())).collect();
-    let ProfileHooks { hooks, opt_out_words } =
+    let ProfileHooks { hooks, opt_out_words, opt_out_errors } =
         load_all_hooks(ledger.as_ref(), &context.profiles(), &files, &context.observer).await?;
     if hooks.is_empty() {
         return match args.hooks {
@@ -338,7 +338,7 @@ async fn open_webhook_endpoint(
     let secrets = WebhookSecrets::merge(hooks.iter().map(|hook| hook.secrets().clone()));
     let (sender, failures) = mpsc::channel(1);
     let receiver = WebhookReceiver::new(Arc::clone(ledger), secrets, Timestamp::now, sender);
-    let receiver = Arc::new(receiver.with_opt_out_words(opt_out_words));
+    let receiver = Arc::new(receiver.with_opt_out_words(opt_out_words).with_opt_out_errors(opt_out_errors));
     let proxies = TrustedProxies::new(args.trusted_proxy.clone());
     Ok(Some(WebhookEndpoint { address, listener, receiver, failures, proxies }))
 }

@@ -24,7 +24,7 @@ use campaign_engine::report::{
     OptOutExportError, OptOutHistory, export_opt_outs, for_each_opt_out, format_count, format_local_minute,
     format_thousands, opt_out_json,
 };
-use campaign_ledger::{Additions, EndedOptOut, Ledger, OptOut, OptOutEnd, OptOutReach, OptOutScope};
+use campaign_ledger::{Additions, EndedOptOut, Ledger, OptOut, OptOutEnd, OptOutReach, OptOutScope, import_name};
 use campaign_manifest::is_slug;
 use campaign_runs::{Error, ImportedEntries, MixedColumn, OptOutFile, OptOutTerms};
 
@@ -510,9 +510,11 @@ async fn remove_import(
         return Err(unknown_import(source, &found));
     }
     let (imports, forgotten, number) = (count_by_source(&found.entries), found.forgotten, found.entries.len() as u64);
-    if !args.yes {
-        let entries = format_count(number, "opt-out");
-        let change = format!("removing {entries} that {} added", format_count(imports.len() as u64, "import"));
+    let entries = format_count(number, "opt-out");
+    let change = format!("removing {entries} that {} added", format_count(imports.len() as u64, "import"));
+    if args.yes {
+        refuse_several_imports(context, source, &imports, &change)?;
+    } else {
         require_confirmation(
             &context.output,
             removal_prompt(&imports, forgotten, number),
@@ -537,6 +539,28 @@ async fn remove_import(
     text += &format!("next: {}\n", context.output.command("suppress list".to_owned()));
     context.output.print_done(&text, exit::SUCCESS);
     Ok(())
+}
+
+/// Requires that only one import has this source, because files in different folders can have the same name.
+fn refuse_several_imports(
+    context: &Context,
+    source: &str,
+    imports: &BTreeMap<String, u64>,
+    change: &str,
+) -> Result<(), CommandFailure> {
+    let names: BTreeSet<&str> = imports.keys().map(|source| import_name(source)).collect();
+    if names.len() < 2 {
+        return Ok(());
+    }
+    let command =
+        |name: &&str| context.output.command(format!("suppress remove --source {}", shell_path(Path::new(name))));
+    let mut choices: Vec<String> = names.iter().take(MAX_SHOWN_IMPORTS).map(command).collect();
+    if names.len() > choices.len() {
+        choices.push(format!("and {} more", format_count((names.len() - choices.len()) as u64, "import")));
+    }
+    let source = escape_to_one_line(source);
+    let reason = format!("{change}: `{source}` names several imports; nothing was changed");
+    Err(CommandFailure::invalid(reason).with_help(format!("choose one import:\n  {}", choices.join("\n  "))))
 }
 
 /// Counts the entries of each import, by the source in the list.

@@ -36,6 +36,37 @@ fn rejection_with_a_configured_error_opts_the_recipient_out() {
 }
 
 #[test]
+fn rejection_by_webhook_opts_the_recipient_out() {
+    let gateway = Gateway::accepting();
+    let draft = campaign().to(5).asynchronous().through(&gateway).profile(PROFILE);
+    let hooked = Hooked::write(draft);
+    let (sale, server) = (&hooked.sale, hooked.serve());
+    sale.run(&["--offline"]);
+    let messages = operations(&gateway);
+    let with_type = json!({ "success": false, "status": "REJECTED", "type": "sms", "error": STOP_LIST });
+    let others = [
+        json!({ "success": false, "status": "REJECTED", "error": STOP_LIST }),
+        json!({ "success": false, "status": "REJECTED", "error": "No route" }),
+        json!({ "success": true, "status": "DELIVERED", "error": STOP_LIST }),
+    ];
+    for (message, receipt) in messages.iter().zip([with_type].iter().chain(&others)) {
+        assert_eq!(hooked.tell(message, &receipt.to_string()), 200);
+    }
+    let listed = entries(sale);
+    let of = |key: &str| listed.iter().map(|entry| entry[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("phone"), [2, 3].map(|row| json!(phone(row).to_string())));
+    for entry in &listed {
+        assert_eq!((&entry["scope"], &entry["source"]), (&json!("marketing"), &json!("rejected in sale@1")));
+        assert_eq!(entry["reason"], format!("the gateway rejected a message: {STOP_LIST}"));
+        assert_eq!(entry["gateways"], "loopback");
+    }
+    let before = gateway.phones().len();
+    sale.campaign(&["retry", "sale", "--yes", "--no-wait"]).says("opted out");
+    assert_eq!(gateway.phones()[before..], [phone(4)]);
+    server.end("TERM").exits(0);
+}
+
+#[test]
 fn other_rejections_and_rehearsals_opt_nobody_out() {
     let gateway = Gateway::answering_then([], reject_rows(&[3], "No route"));
     let sale = campaign().to(3).through(&gateway).profile(PROFILE).write();

@@ -109,6 +109,29 @@ fn same_named_imports_are_undone_separately_or_together() {
 }
 
 #[test]
+fn undoing_one_of_several_imports_requires_its_source() {
+    let sale = campaign().write();
+    for folder in ["s", "t"] {
+        std::fs::create_dir(sale.path(folder)).expect("a folder");
+    }
+    import_rows(&sale, "s/list.csv", "", 2..3, "");
+    // Rows with a source of their own belong to the same import.
+    import_rows(&sale, "t/list.csv", ",source", 3..5, ",shop");
+    import_rows(&sale, "a, b.csv", "", 5..6, "");
+    let remove = |source: &str| sale.campaign(&["suppress", "remove", "--source", source, "--yes"]);
+    let sources: Vec<String> =
+        entries(&sale).iter().map(|entry| entry["source"].as_str().expect("a source").to_owned()).collect();
+    let refused = remove("t/list.csv").exits(2).says("`t/list.csv` names several imports; nothing was changed");
+    refused.says(&format!("--source '{}'", sources[0]));
+    remove("a").exits(2).says("the list contains no opt-outs imported from `a`");
+    assert_eq!(suppressed_rows(&sale), [2, 3, 4, 5]);
+    remove(sources[1].strip_suffix(", shop").expect("the source of the row")).exits(0).says("2 opt-outs removed");
+    remove("a, b.csv").exits(0).says("1 opt-out removed");
+    assert_eq!(suppressed_rows(&sale), [2]);
+    remove("s/list.csv").exits(0);
+}
+
+#[test]
 fn undoing_an_import_keeps_other_scopes_and_forgotten_numbers() {
     let sale = campaign().write();
     import_rows(&sale, "stop.csv", ",scope", 2..5, ",campaign:sale");

@@ -100,7 +100,7 @@ pub use stop_kind::StopKind;
 pub use suppression::{
     AdditionMode, Additions, EndedOptOut, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutFilter, OptOutPage, OptOutReach,
     OptOutRecord, OptOutRemoval, OptOutScope, RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy,
-    import_source, opt_in_source, rejection_source, reply_source,
+    import_name, import_source, opt_in_source, rejection_source, reply_source,
 };
 
 use std::future::Future;

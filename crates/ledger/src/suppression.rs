@@ -131,6 +131,27 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
+/// The place of the time among the parts of an import's source. Commas in the name of the file move it.
+fn time_place(source: &str) -> Option<usize> {
+    source.split(SOURCE_PARTS).position(|part| part.parse::<Timestamp>().is_ok())
+}
+
+/// The first `count` parts of an import's source.
+fn first_parts(source: &str, count: usize) -> &str {
+    let end = source.match_indices(SOURCE_PARTS).nth(count.saturating_sub(1));
+    end.map_or(source, |(end, _)| &source[..end])
+}
+
+/// The part of a source that names the import: file, author and time, without the source in the row.
+pub fn import_name(source: &str) -> &str {
+    first_parts(source, time_place(source).map_or(2, |place| place + 1))
+}
+
+/// The name of the imported file in a source.
+fn imported_file(source: &str) -> &str {
+    first_parts(source, time_place(source).map_or(1, |place| place.saturating_sub(1)))
+}
+
 /// Starts the source of a reply.
 const REPLY_PREFIX: &str = "reply to ";
 /// Separates the run from the row in the source of an opt-in.
@@ -164,7 +185,8 @@ impl OptOut {
     /// file name.
     pub fn is_from_import(&self, source: &str) -> bool {
         let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SOURCE_PARTS))
+        let is_whole = |rest: &str| rest.is_empty() || rest.starts_with(SOURCE_PARTS);
+        rest.is_some_and(is_whole) && source.len() >= imported_file(&self.source).len()
     }
 
     /// Whether this opt-out replaces a listed one. An opt-out by a recipient or operator replaces an imported one, and
@@ -406,4 +428,38 @@ pub trait SuppressionList: Send + Sync {
 
     /// The opt-outs that match, oldest first.
     fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn import_is_named_by_its_file_author_and_time() {
+        let opt_out = |source: &str| OptOut {
+            who: Phone::new(380_501_234_567).unwrap().into(),
+            scope: OptOutScope::Marketing,
+            reach: OptOutReach::AllGateways,
+            reason: "STOP".into(),
+            source: source.into(),
+            at: Timestamp::UNIX_EPOCH,
+        };
+        let time = "2026-11-28T10:44:33.671Z";
+        let [plain, comma] = ["a", "a, b.csv"].map(|file| format!("{file}, olena, {time}"));
+        let with_row = format!("{comma}, shop, {time}");
+        let (plain, comma, with_row) = (plain.as_str(), comma.as_str(), with_row.as_str());
+        for (source, import, files) in [
+            (plain, plain, &["a", "a, olena"][..]),
+            (comma, comma, &["a, b.csv", "a, b.csv, olena"]),
+            (with_row, comma, &["a, b.csv", "a, b.csv, olena", comma]),
+            ("a, olena", "a, olena", &["a"]),
+            ("a, olena, shop", "a, olena", &["a", "a, olena"]),
+        ] {
+            assert_eq!(import_name(source), import);
+            for file in ["a", "a, b.csv", "a, olena", "a, b.csv, olena", "b.csv", "", plain, comma, with_row] {
+                let is_meant = files.contains(&file) || file == source;
+                assert_eq!(opt_out(source).is_from_import(file), is_meant, "{source}: {file}");
+            }
+        }
+    }
 }

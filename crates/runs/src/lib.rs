@@ -95,8 +95,8 @@ pub use ports::{
     RunObserver, run_blocking,
 };
 pub use profiles::{
-    Connection, ProfileHooks, Profiles, check_host, has_other_secret, load_all_hooks, load_hook, read_destination_key,
-    refuse_other_secret, store_hook_secrets,
+    Connection, OptOutErrors, ProfileHooks, Profiles, check_host, has_other_secret, load_all_hooks, load_hook,
+    read_destination_key, refuse_other_secret, store_hook_secrets,
 };
 pub use receipts::{WebhookPath, WebhookReceiver, WebhookRefusal};
 pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};

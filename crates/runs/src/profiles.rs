@@ -179,6 +179,24 @@ pub struct ProfileHooks {
     pub hooks: Vec<WebhookUrls>,
     /// The words that opt out or in, in a reply, for all of them.
     pub opt_out_words: OptOutWords,
+    /// The errors that opt out.
+    pub opt_out_errors: OptOutErrors,
+}
+
+/// The errors of rejected messages that mean an opt-out, by account. The profiles of an account share its stop list.
+#[derive(Clone, Debug, Default)]
+pub struct OptOutErrors(BTreeMap<String, BTreeSet<String>>);
+
+impl OptOutErrors {
+    fn add_profile(&mut self, profile: &Profile) {
+        let errors = self.0.entry(profile.account.clone()).or_default();
+        errors.extend(profile.opt_out_errors.iter().cloned());
+    }
+
+    /// The errors of the account of a run.
+    pub(super) fn find_for_run(&self, run: &Run) -> Vec<String> {
+        self.0.get(&run.account).into_iter().flatten().cloned().collect()
+    }
 }
 
 /// Loads the webhooks of all profiles for the working folder, these campaign files, and the campaign files of live
@@ -202,6 +220,7 @@ pub async fn load_all_hooks(
         .collect();
     let mut hooks: BTreeMap<String, WebhookUrls> = BTreeMap::new();
     let (mut words, mut opt_in_words) = (BTreeSet::new(), BTreeSet::new());
+    let mut opt_out_errors = OptOutErrors::default();
     for file in near.into_values() {
         let gateways = match profiles.load(file.as_deref()) {
             Ok(gateways) => gateways,
@@ -215,6 +234,7 @@ pub async fn load_all_hooks(
         for profile in gateways.profiles() {
             words.extend(profile.opt_out_words.iter().cloned());
             opt_in_words.extend(profile.opt_in_words.iter().cloned());
+            opt_out_errors.add_profile(profile);
             match load_hook(profile) {
                 Ok(Some(hook)) => drop(hooks.insert(hook.account_url(), hook)),
                 Ok(None) => {}
@@ -224,7 +244,7 @@ pub async fn load_all_hooks(
         }
     }
     let words = OptOutWords::default().with_words(words).with_opt_in_words(opt_in_words);
-    Ok(ProfileHooks { hooks: hooks.into_values().collect(), opt_out_words: words })
+    Ok(ProfileHooks { hooks: hooks.into_values().collect(), opt_out_words: words, opt_out_errors })
 }
 
 /// Stores check values of the secrets for each address, so that a run with another secret is refused.

@@ -2,6 +2,7 @@
 //!
 //! A webhook only advances the state of a row; it never sends anything.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,13 +15,16 @@ use tokio::time::Instant;
 
 use super::find::reload_run;
 use super::launch::Session;
+use super::profiles::OptOutErrors;
 use super::{Adapters, Error};
 use campaign_core::domain::{MessageId, OptOutWords, Receipt, RecipientReply, ReplyReading, Row};
-use campaign_engine::delivery::{ChainLifetimes, PollCounts, SendEnding, Snapshot, StatusPoller, Stop, load_pending};
+use campaign_engine::delivery::{
+    ChainLifetimes, PollCounts, RunOptOuts, SendEnding, Snapshot, StatusPoller, Stop, load_pending,
+};
 use campaign_gateway::{Gateway, WebhookSecrets, WebhookUrls, read_receipts};
 use campaign_ledger::{
     Allowance, Ledger, LedgerError, NewReceipt, OptIn, OptOut, OptOutReach, OptOutScope, ReceiptOutcome, ReceiptReader,
-    Run, RunFilter, StopKind, reply_source,
+    Run, RunFilter, StopKind, opt_in_source, reply_source,
 };
 use campaign_manifest::ReceiptMode;
 use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
@@ -34,6 +38,8 @@ pub struct WebhookReceiver {
     secrets: WebhookSecrets,
     /// The words that opt out.
     words: OptOutWords,
+    /// The errors that opt out.
+    errors: OptOutErrors,
     clock: fn() -> Timestamp,
     /// Cached runs of recent webhooks, by name.
     runs: RwLock<HashMap<String, Arc<Run>>>,
@@ -80,6 +86,16 @@ enum RecipientWish {
     OptIn(OptIn),
 }
 
+/// What a receipt says about a recipient's wish.
+enum WishEvidence<'r> {
+    /// A reply with a word that opts out.
+    OptOut(Cow<'r, str>),
+    /// A reply with a word that opts in.
+    OptIn(Cow<'r, str>),
+    /// A rejection with an error that means an opt-out.
+    Rejection(&'r str),
+}
+
 impl WebhookReceiver {
     /// Creates a receiver of webhooks to addresses that are signed with one of these secrets. If the ledger fails, the
     /// reason is sent to `failures`, because no further receipts can be stored.
@@ -89,14 +105,21 @@ impl WebhookReceiver {
         clock: fn() -> Timestamp,
         failures: mpsc::Sender<LedgerError>,
     ) -> Self {
-        let (words, runs, is_busy) = (OptOutWords::default(), RwLock::default(), AtomicBool::default());
-        Self { ledger, secrets, words, clock, runs, is_busy, failures }
+        let (words, errors) = (OptOutWords::default(), OptOutErrors::default());
+        let (runs, is_busy) = (RwLock::default(), AtomicBool::default());
+        Self { ledger, secrets, words, errors, clock, runs, is_busy, failures }
     }
 
     /// Sets the words by which recipients opt out.
     #[must_use]
     pub fn with_opt_out_words(self, words: OptOutWords) -> Self {
         Self { words, ..self }
+    }
+
+    /// Sets the errors of rejected messages that mean an opt-out.
+    #[must_use]
+    pub fn with_opt_out_errors(self, errors: OptOutErrors) -> Self {
+        Self { errors, ..self }
     }
 
     /// Returns the message identifier in a webhook address if the signature of the address is valid. The ledger is not
@@ -166,10 +189,10 @@ impl WebhookReceiver {
     }
 
     /// Finds the latest wish in the replies of a receipt: to receive no messages, or to receive messages again. If two
-    /// replies have the same time, the opt-out counts.
+    /// replies have the same time, the opt-out counts. Without such a reply, a rejection can mean an opt-out.
     ///
     /// A receipt from a gateway on loopback counts only for gateways on loopback, because no real recipient replies
-    /// there. Replies to rehearsals are ignored.
+    /// there. Receipts of rehearsals are ignored.
     async fn find_wish(&self, run: &Run, row: Row, receipt: &Receipt) -> Result<Option<RecipientWish>, LedgerError> {
         if !run.live {
             return Ok(None);
@@ -178,29 +201,35 @@ impl WebhookReceiver {
         let wishes = receipt.replies.iter().filter_map(|reply| {
             let at = reply.at.unwrap_or(now);
             match self.words.classify_reply(&reply.text, purpose) {
-                ReplyReading::OptOut(word) => Some((at, true, word)),
-                ReplyReading::OptIn(word) => Some((at, false, word)),
+                ReplyReading::OptOut(word) => Some((at, WishEvidence::OptOut(word))),
+                ReplyReading::OptIn(word) => Some((at, WishEvidence::OptIn(word))),
                 ReplyReading::Unclear | ReplyReading::Other => None,
             }
         });
-        let Some((at, opts_out, word)) = wishes.max_by_key(|(at, opts_out, _)| (*at, *opts_out)) else {
-            return Ok(None);
-        };
-        let Some(who) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
+        let latest = wishes.max_by_key(|(at, wish)| (*at, matches!(wish, WishEvidence::OptOut(_))));
         let reach = if run.suppression.loopback { OptOutReach::LoopbackGateways } else { OptOutReach::AllGateways };
-        let reason = format!("answered {word}").into();
-        Ok(Some(match opts_out {
-            true => {
-                let (scope, source) = (OptOutScope::from_reply_to(purpose), reply_source(&run.name()).into());
+        let (errors, scope) = (self.errors.find_for_run(run), OptOutScope::from_reply_to(purpose));
+        let rejections = RunOptOuts { errors, run: run.name(), scope: scope.clone(), reach, clock: self.clock };
+        let error = receipt.error.as_deref().filter(|_| receipt.status.is_failure());
+        let rejection = || {
+            let known = rejections.find_error(error?)?;
+            Some((receipt.updated.unwrap_or(now), WishEvidence::Rejection(known)))
+        };
+        let Some((at, wish)) = latest.or_else(rejection) else { return Ok(None) };
+        let Some(who) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
+        // A time from a clock that is ahead must not override later wishes.
+        let at = at.min(now);
+        Ok(Some(match wish {
+            WishEvidence::OptOut(word) => {
+                let (reason, source) = (format!("answered {word}").into(), reply_source(&run.name()).into());
                 RecipientWish::OptOut(OptOut { who, scope, reach, reason, source, at })
             }
-            false => {
-                let (campaign, source) =
-                    (run.campaign.as_str().into(), format!("{}, row {row}", reply_source(&run.name())));
-                // A timestamp from a clock that is ahead must not override later opt-outs.
-                let (source, at) = (source.into(), at.min(now));
+            WishEvidence::OptIn(word) => {
+                let (reason, source) = (format!("answered {word}").into(), opt_in_source(&run.name(), row).into());
+                let campaign = run.campaign.as_str().into();
                 RecipientWish::OptIn(OptIn { who, campaign, purpose, reach, reason, source, at })
             }
+            WishEvidence::Rejection(error) => RecipientWish::OptOut(rejections.build_opt_out(who, error, at)),
         }))
     }
 

@@ -46,7 +46,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use tokio::sync::watch;
 
-use campaign_core::domain::OperationOutcome;
+use campaign_core::domain::{Addressee, OperationOutcome};
 use campaign_gateway::{Envelope, Gateway, GatewayReply};
 use campaign_ledger::{
     Allowance, Bounds, Lease, Ledger, OptOut, OptOutReach, OptOutScope, StateCounts, rejection_source,
@@ -131,19 +131,29 @@ impl RunOptOuts {
         let answered = envelope.operations().iter().zip(&reply.outcomes);
         let refusals = answered.filter_map(|(operation, outcome)| match outcome {
             OperationOutcome::Rejected { error } => {
-                let known = self.errors.iter().find(|known| **known == *error.trim())?;
-                Some(OptOut {
-                    who: operation.phone.into(),
-                    scope: self.scope.clone(),
-                    reach: self.reach,
-                    reason: format!("the gateway rejected a message: {known}").into(),
-                    source: rejection_source(&self.run).into(),
-                    at: (self.clock)(),
-                })
+                let known = self.find_error(error)?;
+                Some(self.build_opt_out(operation.phone.into(), known, (self.clock)()))
             }
             _ => None,
         });
         refusals.collect()
+    }
+
+    /// The known error that a rejection with this error means, if it means an opt-out.
+    pub fn find_error(&self, error: &str) -> Option<&str> {
+        self.errors.iter().map(String::as_str).find(|known| *known == error.trim())
+    }
+
+    /// The opt-out of a recipient whose message was rejected with a known error.
+    pub fn build_opt_out(&self, who: Addressee, error: &str, at: Timestamp) -> OptOut {
+        OptOut {
+            who,
+            scope: self.scope.clone(),
+            reach: self.reach,
+            reason: format!("the gateway rejected a message: {error}").into(),
+            source: rejection_source(&self.run).into(),
+            at,
+        }
     }
 }
 

@@ -356,7 +356,7 @@ pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded<L: Ledger>(sc
     assert_eq!(list_entries(&scene).await, []);
     for other in [opt_out_at(2, 20), opt_out_at(3, 10), OptOut { at: second(10), ..on_loopback(2) }] {
         store_opt_out(&scene, other.clone()).await;
-        assert_eq!(list_entries(&scene).await, [other.clone()]);
+        assert_eq!(list_entries(&scene).await, std::slice::from_ref(&other));
         let target = RemovalTarget::Entries(vec![other]);
         scene.ledger.remove_opt_outs(OptOutRemoval { target, by: "ivan".into(), why: None }).await.unwrap();
     }
