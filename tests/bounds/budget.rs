@@ -96,22 +96,26 @@ fn messages_that_receipts_prove_count_toward_limits_and_caps() {
     let sent = operations(&gateway);
     let resolve = ["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"];
     hooked.sale.campaign(&resolve).exits(3);
-    let money = || hooked.sale.campaign(&["report", "sale", "--json"]).json()["figures"]["money"].clone();
-    let before = money();
+    let money = || {
+        let money = hooked.sale.campaign(&["report", "sale", "--json"]).json()["figures"]["money"].clone();
+        [&money["used_at_most"], &money["given_back"]].map(Value::as_f64)
+    };
+    assert_eq!(money(), [Some(1.6), Some(1.6)]);
     for (operation, status) in [(&sent[1], "DELIVERED"), (&sent[2], "READ")] {
         assert_eq!(hooked.tell(operation, &json!({"success": true, "status": status, "type": "sms"}).to_string()), 200);
     }
     assert_eq!(hooked.results().states(), ["accepted", "delivered", "read", "accepted"]);
-    assert_eq!((&before["used"], &money()["used"]), (&json!(1.6), &json!(3.2)), "{before} {}", money());
-    // The budget is used up, so a new recipient gets no message.
-    let list = std::fs::read_to_string(hooked.sale.path("clients.csv")).expect("a list");
-    hooked.sale.write("clients.csv", &format!("{list}{},New\n", phone(9)));
-    assert_eq!(stop_summary(&hooked.sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 0, 1));
-    // The cap applies to the other edition.
-    hooked.sale.write("clients.csv", &list);
+    assert_eq!(money(), [Some(3.2), Some(0.0)]);
+    // The cap applies to the messages of the first edition.
+    let list = std::fs::read_to_string(hooked.sale.path("sale.csv")).expect("a list");
+    hooked.sale.write("sale.csv", &format!("{list}{},New\n", phone(9)));
     hooked.sale.replace("sale.yaml", "limits:", "edition: second\nlimits:");
     let report = hooked.sale.run(&["--json"]).json();
-    assert_eq!(report["counts"], json!({ "skipped": 4 }));
+    assert_eq!(report["counts"], json!({ "accepted": 1, "skipped": 4 }));
+    // The budget of the first edition is used up.
+    hooked.sale.write("sale.csv", &format!("{list}{},New\n", phone(8)));
+    hooked.sale.replace("sale.yaml", "edition: second\n", "");
+    assert_eq!(stop_summary(&hooked.sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 0, 1));
     drop(server);
 }
 

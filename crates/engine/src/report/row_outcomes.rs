@@ -388,11 +388,13 @@ impl<'a> RowRecords<'a> {
 
     fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [StoredReceipt]) -> Judgement<'r> {
         let activity = self.activities.row_activity(row);
+        let last = attempts.last.to_attempt(row, &self.activities);
         if attempts.earlier.is_empty() {
-            let only = attempts.last.to_attempt(row, &self.activities);
-            return activity.judge_row(row, &[only], &self.events, receipts);
+            return activity.judge_row(row, &[last], &self.events, receipts);
         }
-        activity.judge_row(row, &attempts.to_attempts(row, &self.activities), &self.events, receipts)
+        let earlier = attempts.earlier.iter().map(|attempt| attempt.to_attempt(row, &self.activities));
+        let attempts: Vec<Attempt> = earlier.chain([last]).collect();
+        activity.judge_row(row, &attempts, &self.events, receipts)
     }
 
     /// Summarizes the receipts of the attempt that decides the row's state.

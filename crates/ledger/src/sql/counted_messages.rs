@@ -1,7 +1,7 @@
 //! Messages that count towards limits and caps, from envelopes and receipts.
 //!
-//! Most receipts are about accepted messages, which count anyway. The rows of these messages are cached, so that storing
-//! a receipt rarely reads an envelope.
+//! Most receipts are about accepted messages, which count anyway. The rows of these messages are cached, so storing a
+//! receipt rarely reads an envelope.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -143,8 +143,8 @@ fn skip_damaged(record: &Record) -> Option<Result<EnvelopeRecord, StatementError
     }
 }
 
-/// The rows whose first attempt the gateway accepted, as far as this process has read them. These messages always count,
-/// whatever is learned later.
+/// The rows whose first attempt the gateway accepted, as far as this process has read them. These messages always
+/// count.
 #[derive(Default)]
 pub(super) struct AcceptedRows {
     runs: HashMap<RunId, KnownRows>,
