@@ -108,7 +108,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates_hint(*number),
         Error::LedgerLost { .. } => "if you sent them with another ledger (another user, `--state-dir` or \
                                      `--ledger`), use that ledger; if it is lost, remove from the list all \
-                                     recipients who already got the message, and add `--new-ledger`"
+                                     recipients who already got the message, and run the campaign with `--new-ledger`"
             .to_owned(),
         Error::Ledger(error) => return ledger_hint(error, options),
         Error::Results(error) => return results_hint(error, options),
