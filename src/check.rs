@@ -63,7 +63,9 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.count_by_state().iter().for_each(|(state, count)| counts.add(state, count));
-                text.extend(render_report(file, &checked, !fails, columns));
+                let is_distrusted = context.output.distrust_reason().is_some();
+                let title = report_title(file, &checked, ReportTrust { is_ready: !fails, is_distrusted });
+                text.extend(render_report(title, &checked, columns));
                 tests.extend(tests_json(file, &checked.tests));
                 tested.push(TestedFile::new(file, std::mem::take(&mut checked.tests), &checked.findings));
                 let mut campaign = checked.forecast.to_json();
@@ -113,6 +115,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     let is_apart = |finding: &Finding| columns.is_none() || finding.is_error();
     context.output.print_findings(&findings.into_iter().filter(is_apart).collect::<Vec<_>>());
     if code == exit::SUCCESS
+        && context.output.distrust_reason().is_none()
         && let [file] = args.files.as_slice()
     {
         let preview = format!("preview {}", suggested::shell_path(file));
@@ -293,29 +296,45 @@ fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledL
     }
 }
 
-/// Renders the report about one campaign. `is_ready` means that the only errors are warnings that `--strict` turns into
-/// errors. At a terminal, `columns` is the width, and the report includes warnings and notes.
-fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Option<usize>) -> StyledText {
-    let FileCheck { findings, cost, forecast, samples, inputs, variants, online, .. } = checked;
+/// What limits the trust in a report.
+struct ReportTrust {
+    /// Whether the only errors are warnings that `--strict` turns into errors.
+    is_ready: bool,
+    /// Whether the ledger cannot be trusted, so that the figures might be wrong.
+    is_distrusted: bool,
+}
+
+/// Formats the first line of the report about a campaign.
+fn report_title(file: &Path, checked: &FileCheck, trust: ReportTrust) -> StyledLine {
+    let FileCheck { findings, forecast, tests, .. } = checked;
+    let name = strong(file.display().to_string());
+    if findings.iter().any(Finding::is_error) {
+        return not_ready_line(file, findings, trust.is_ready);
+    }
+    if trust.is_distrusted {
+        return StyledLine::new([caution("! "), name, plain(" might not be ready: the ledger cannot be trusted")]);
+    }
+    let recipients = format_count(forecast.rows, "recipient");
+    if forecast.messages == 0 {
+        let none = format!(" has no messages to send: 0 of {recipients}");
+        return StyledLine::new([caution("! "), name, plain(none)]);
+    }
+    let mut ready = format!(" is ready: {} of {recipients}", format_thousands(forecast.messages));
+    if !tests.is_empty() {
+        ready += &format!(", {}", describe_counts(tests));
+    }
     let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count() as u64;
-    let mut text = match findings.iter().any(Finding::is_error) {
-        true => StyledText::from(not_ready_line(file, findings, is_ready)),
-        false if forecast.messages == 0 => {
-            let none = format!(" has no messages to send: 0 of {}", format_count(forecast.rows, "recipient"));
-            StyledText::from(StyledLine::new([caution("! "), strong(file.display().to_string()), plain(none)]))
-        }
-        false => {
-            let recipients = format_count(forecast.rows, "recipient");
-            let mut ready = format!(" is ready: {} of {recipients}", format_thousands(forecast.messages));
-            if !checked.tests.is_empty() {
-                ready += &format!(", {}", describe_counts(&checked.tests));
-            }
-            if warnings > 0 {
-                ready += &format!(", {}", format_count(warnings, "warning"));
-            }
-            StyledText::from(StyledLine::new([good("✓ "), strong(file.display().to_string()), plain(ready)]))
-        }
-    };
+    if warnings > 0 {
+        ready += &format!(", {}", format_count(warnings, "warning"));
+    }
+    StyledLine::new([good("✓ "), name, plain(ready)])
+}
+
+/// Renders the report about one campaign. At a terminal, `columns` is the width, and the report includes warnings and
+/// notes.
+fn render_report(title: StyledLine, checked: &FileCheck, columns: Option<usize>) -> StyledText {
+    let FileCheck { findings, cost, forecast, samples, inputs, variants, online, .. } = checked;
+    let mut text = StyledText::from(title);
     let mut forecast = forecast.clone();
     let balance = online.as_ref().and_then(|online| online.balance.as_ref());
     if forecast.currency.is_none() {

@@ -12,6 +12,7 @@ use super::args::ConnectorArgs;
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
+use super::hint::error_hint;
 use super::serve::bind_listener;
 use super::state_folder::LedgerPurpose;
 use campaign_engine::delivery::Interrupt;
@@ -22,7 +23,8 @@ use campaign_runs::{
     Adapters, INTAKE_TIMEOUT, KeylessAccount, load_hook, read_api_key, read_numbers, refuse_other_secret,
 };
 use campaign_server::connector::{
-    Approvals, Campaigns, ClientEntry, Connector, ConnectorAccess, EntrySecret, SendPolicy, router, serve_stdio,
+    Approvals, Campaigns, ClientEntry, Connector, ConnectorAccess, EntrySecret, OperatorAdvice, SendPolicy, router,
+    serve_stdio,
 };
 
 /// The timeout of a request to the gateway.
@@ -100,8 +102,12 @@ fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Comm
 /// Loads the campaigns of a folder. The API key of the profile must be readable, because campaigns need it.
 fn load_folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
     read_api_key(profile)?;
-    let output = context.output.clone();
-    Campaigns::from_folder(folder, Box::new(move |arguments| output.command(arguments))).map_err(|error| {
+    let (output, options) = (context.output.clone(), context.output.options.clone());
+    let advice = OperatorAdvice {
+        command: Box::new(move |arguments| output.command(arguments)),
+        remedy: Box::new(move |error| error_hint(error, &options)),
+    };
+    Campaigns::from_folder(folder, advice).map_err(|error| {
         CommandFailure::invalid(format!("cannot read the campaigns folder `{}`: {error}", folder.display()))
     })
 }

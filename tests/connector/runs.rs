@@ -1,11 +1,12 @@
 //! Campaign runs started by an assistant: only a plan that a person approved is sent.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::campaigns::{campaign, campaigns_folder};
 use super::stdio::Conversation;
-use super::{Connector, parse_result};
-use crate::support::{Folder, SandboxProcess, Terminal, phone, until};
+use super::{Connector, LISTEN, parse_result};
+use crate::support::{Folder, SandboxProcess, Terminal, closed_window, phone, until};
 
 pub(super) const OPTIONS: [&str; 3] = ["--campaigns", "campaigns", "--allow-send"];
 
@@ -239,4 +240,81 @@ fn assistant_plan_skips_cancelled_recipients() {
     let begun = run(&connector, "sale", planned["digest"].as_str().expect("a digest"));
     assert_ne!(begun["started"], json!(true), "{begun}");
     assert_eq!(sandbox.messages(), [(phone(2), 1)].into());
+}
+
+#[test]
+fn started_run_reports_when_its_window_opens() {
+    let sandbox = SandboxProcess::start();
+    let folder = campaigns_folder(&sandbox);
+    let (window, opens) = closed_window("Europe/Kyiv");
+    let window = format!("timezone: Europe/Kyiv\ndelivery: {{ window: {window} }}\n");
+    folder.write("campaigns/sale.yaml", &(window + &campaign("sale", "list.csv")));
+    let connector = connector(folder);
+    let digest = plan(&connector, "sale");
+    approve(&connector.folder, &digest);
+    let begun = run(&connector, "sale", &digest);
+    assert_eq!((&begun["started"], &begun["run"]), (&json!(true), &json!("sale@1")), "{begun}");
+    let status = parse_result(&connector.call("run_status", &json!({ "campaign": "sale" })));
+    assert_eq!(status["state"], "sending");
+    for waiting in [&begun, &status] {
+        let until: Timestamp = waiting["waiting_until"].as_str().and_then(|at| at.parse().ok()).expect("a time");
+        assert!(until.duration_since(opens.timestamp()).unsigned_abs().as_secs() < 2, "{opens}: {waiting}");
+        assert!(waiting["waiting_for"].as_str().is_some_and(|why| why.contains("window is closed")), "{waiting}");
+    }
+    let (ended, folder) = connector.finish_with_folder();
+    ended.exits(0);
+    assert_eq!(folder.campaign(&["status", "sale@1", "--json"]).json()["counts"]["planned"], 3);
+    assert!(sandbox.messages().is_empty());
+}
+
+/// Creates the campaigns folder after its campaign was sent from the command line.
+fn sent_campaigns_folder(sandbox: &SandboxProcess) -> Folder {
+    let folder = campaigns_folder(sandbox);
+    folder.campaign(&["run", "campaigns/sale.yaml", "--gateway", "local", "--no-wait", "--yes"]).exits(3);
+    folder
+}
+
+/// Calls a tool for the campaign, and returns the refusal and its advice.
+fn refusal(connector: &Connector, tool: &str) -> (String, String) {
+    let result = parse_result(&connector.call(tool, &json!({ "campaign": "sale" })));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if tool != "check_campaign" {
+        assert_eq!(result["code"], "campaign_refused", "{tool}: {result}");
+        return (text(&result["error"]), text(&result["how_to"]));
+    }
+    assert_eq!(result["ok"], false, "{result}");
+    let findings = result["findings"].as_array().cloned().unwrap_or_default();
+    let error = findings.into_iter().find(|finding| finding["severity"] == "error").expect("an error");
+    (text(&error["message"]), text(&error["help"]))
+}
+
+#[test]
+fn campaign_tools_refuse_a_ledger_without_its_messages() {
+    let sandbox = SandboxProcess::start();
+    let folder = sent_campaigns_folder(&sandbox);
+    let mut command = folder.command(&[&LISTEN, &OPTIONS[..]].concat());
+    command.env("CAMPAIGN_STATE_DIR", folder.path("elsewhere"));
+    let connector = Connector::spawn(command, folder);
+    for tool in ["check_campaign", "preview_campaign", "plan_campaign", "run_status"] {
+        let (error, advice) = refusal(&connector, tool);
+        assert!(error.contains("3 unknown messages"), "{tool}: {error}");
+        assert!(advice.contains("use that ledger") && advice.contains("--new-ledger"), "{tool}: {advice}");
+    }
+    assert_eq!(sandbox.messages().len(), 3);
+}
+
+#[test]
+fn refused_campaign_tools_say_what_a_person_can_do() {
+    let sandbox = SandboxProcess::start();
+    let connector = connector(sent_campaigns_folder(&sandbox));
+    let digest = plan(&connector, "sale");
+    connector.folder.replace("campaigns/sale.yaml", "Hello", "Goodbye");
+    for tool in ["check_campaign", "plan_campaign"] {
+        let (_, advice) = refusal(&connector, tool);
+        assert!(advice.starts_with("tell the user") && advice.contains("`--accept-changes`"), "{tool}: {advice}");
+    }
+    let refused = run(&connector, "sale", &digest);
+    assert_eq!(refused["code"], "campaign_refused", "{refused}");
+    assert!(refused["how_to"].as_str().is_some_and(|how_to| how_to.starts_with("tell the user")), "{refused}");
+    assert_eq!(sandbox.messages().len(), 3);
 }

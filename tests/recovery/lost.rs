@@ -151,6 +151,27 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
 }
 
 #[test]
+fn plans_and_checks_refuse_another_ledger() {
+    let _files = in_files();
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = sale.command(arguments);
+        command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
+        Process::start(command).finish()
+    };
+    let planned = elsewhere(&["plan", "sale.yaml", "--json"]).exits(0).json();
+    let digest = planned["digest"].as_str().expect("a digest");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("is ready");
+    sale.run(&[]).exits(0);
+    for refused in [&["plan", "sale.yaml"][..], &["approve", digest]] {
+        elsewhere(refused).exits(74).says("11 unknown messages").says("another user");
+    }
+    let checked = elsewhere(&["check", "sale.yaml"]).exits(74).says("might not be ready");
+    assert!(!checked.stdout.contains("is ready") && !checked.stdout.contains("next:"), "{}", checked.stdout);
+}
+
+#[test]
 fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     let witness = Witness::start();
     let sale = sale(&witness);

@@ -153,11 +153,11 @@ async fn check_copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), Ledge
     .await
 }
 
-/// Refuses to send while copies or results outside the ledger contradict it. Rehearsals are never refused.
+/// Refuses to use the ledger while copies or results outside it contradict it. Rehearsals are never refused.
 ///
 /// # Errors
 /// If there are signs of a lost ledger, or the ledger cannot be read.
-pub(super) async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> Result<(), Error> {
+pub async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> Result<(), Error> {
     refuse_loss_signs(find_loss_signs(ledger, inputs).await?, ledger.properties().location)
 }
 

@@ -71,7 +71,7 @@ pub use launch::{
 };
 pub use ledger_health::{
     BackupRefusal, CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger, check_ledger,
-    unfamiliar_ledger_warning,
+    refuse_lost_ledger, unfamiliar_ledger_warning,
 };
 pub use list::{CampaignList, EarlierCountries, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{

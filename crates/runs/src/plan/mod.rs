@@ -28,6 +28,7 @@ use sha2::{Digest as _, Sha256};
 use crate::begin::{TodaysTexts, freeze_inputs};
 use crate::check_campaign::check_inputs;
 use crate::check_campaign::refuse_failed_tests;
+use crate::ledger_health::refuse_lost_ledger;
 use crate::schedule::format_addresses;
 use crate::send::{refuse_expired, refuse_unsendable_run};
 use crate::{
@@ -427,9 +428,11 @@ impl CreatedPlan {
     }
 }
 
-/// Surveys the list of a campaign for recipients without a message, or for all recipients if `again` is set.
+/// Surveys the list of a campaign for recipients without a message, or for all recipients if `again` is set. A ledger
+/// that does not contain all sent messages is refused, because the figures would be wrong.
 async fn survey_for_plan(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
+    refuse_lost_ledger(ledger, inputs).await?;
     let edition = TodaysTexts::compile(inputs).await?.edition;
     let mut sent = find_sent_recipients(ledger, inputs, &edition).await?;
     if again {

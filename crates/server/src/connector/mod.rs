@@ -24,7 +24,7 @@ mod tools;
 mod transport;
 
 pub use approval::{Approvals, fetch_pending_call};
-pub use campaigns::{Campaigns, SuggestedCommand};
+pub use campaigns::{Campaigns, OperatorAdvice};
 pub use sending::SendPolicy;
 pub use transport::{AssistantClient, ClientEntry, ConnectorAccess, EntrySecret, router, serve_stdio};
 

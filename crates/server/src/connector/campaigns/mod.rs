@@ -1,12 +1,14 @@
 //! Tools for the campaigns of a folder, for callers with the key of the connector's profile.
 //!
 //! - `review_tools`: listing, checking and previewing campaigns, and the status of runs;
-//! - `run_tools`: planning and running a campaign.
+//! - `run_tools`: planning and running a campaign;
+//! - `waits`: pauses of the runs that are being sent.
 //!
 //! These tools come in addition to those of the account. `runs` does the work, as for the command line.
 
 mod review_tools;
 mod run_tools;
+mod waits;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
+use self::waits::RunWaits;
 use super::tools::{McpTool, ToolAnnotations, object_schema, text_schema};
 use crate::connector::arguments::ToolArguments;
 use crate::connector::error::ToolError;
@@ -99,6 +102,13 @@ fn run_property_schemas() -> Value {
     })
 }
 
+/// Adds properties to the properties of a schema.
+fn add_properties(properties: &mut Value, more: Value) {
+    if let (Value::Object(properties), Value::Object(more)) = (properties, more) {
+        properties.extend(more);
+    }
+}
+
 /// A note that the connector does not start the campaign's notification program, if the campaign has such a program.
 fn notify_command_note(inputs: &Inputs) -> Option<&'static str> {
     inputs.campaign.places.locate_key(NOTIFY_COMMAND)?;
@@ -116,19 +126,26 @@ fn remove_nulls(mut object: Value) -> Value {
     object
 }
 
-/// Renders a command for the operator from these arguments.
-pub type SuggestedCommand = Box<dyn Fn(&str) -> String + Send + Sync>;
+/// Advice for the operator, which only the command line can write.
+pub struct OperatorAdvice {
+    /// Renders a command from these arguments.
+    pub command: Box<dyn Fn(&str) -> String + Send + Sync>,
+    /// Renders the remedy for an error on the command line, if there is one.
+    pub remedy: Box<dyn Fn(&Error) -> Option<String> + Send + Sync>,
+}
 
 /// The campaigns of a folder, which use the profile of the connector.
 pub struct Campaigns {
     folder: PathBuf,
     /// The files that its campaigns may open: those in the folder.
     reach: PathScope,
-    command: SuggestedCommand,
+    advice: OperatorAdvice,
     /// One permit for reading a whole list, which uses all cores.
     list_permit: Semaphore,
     /// Tasks of the runs that were started here.
     runs: TaskTracker,
+    /// The pauses of those runs.
+    waits: Arc<RunWaits>,
 }
 
 impl Campaigns {
@@ -136,10 +153,17 @@ impl Campaigns {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn from_folder(folder: &Path, command: SuggestedCommand) -> io::Result<Self> {
+    pub fn from_folder(folder: &Path, advice: OperatorAdvice) -> io::Result<Self> {
         list_campaign_files(folder)?;
         let (folder, reach) = (folder.canonicalize()?, PathScope::within(folder)?);
-        Ok(Self { folder, reach, command, list_permit: Semaphore::new(1), runs: TaskTracker::new() })
+        Ok(Self {
+            folder,
+            reach,
+            advice,
+            list_permit: Semaphore::new(1),
+            runs: TaskTracker::new(),
+            waits: Arc::default(),
+        })
     }
 
     /// Opens the folder for a caller with the profile's current key. Other callers get no access.
@@ -266,7 +290,7 @@ impl OpenFolder<'_> {
                 "the list for `{}` is {}, which is fetched only when a person runs the campaign with `{}`",
                 inputs.campaign.brief.name,
                 inputs.campaign.recipients,
-                (self.campaigns.command)("run FILE"),
+                (self.campaigns.advice.command)("run FILE"),
             )));
         }
         match inputs.campaign.schedule {
@@ -274,9 +298,29 @@ impl OpenFolder<'_> {
             Some(_) => Err(Error::Input(format!(
                 "the campaign `{}` has a schedule, so it runs automatically after a person activates it with `{}`",
                 inputs.campaign.brief.name,
-                (self.campaigns.command)("schedule add FILE"),
+                (self.campaigns.advice.command)("schedule add FILE"),
             ))),
         }
+    }
+
+    /// Converts an error about a campaign to a tool error, with the remedy on the command line as advice.
+    fn refuse(&self, error: Error) -> ToolError {
+        let code = match error {
+            Error::Unanswered { .. } | Error::HostChanged { .. } => return error.into(),
+            Error::Busy { .. } | Error::BusyRun { .. } => "busy",
+            _ => "campaign_refused",
+        };
+        let refusal = ToolError::new(code, describe_error(&error));
+        match self.describe_remedy(&error) {
+            Some(remedy) => refusal.with_how_to(remedy),
+            None => refusal,
+        }
+    }
+
+    /// Describes the remedy for an error. Only a person can apply the remedy, on the command line.
+    fn describe_remedy(&self, error: &Error) -> Option<String> {
+        let remedy = (self.campaigns.advice.remedy)(error)?;
+        Some(format!("tell the user what to do on the command line: {remedy}"))
     }
 
     /// Waits until no other call reads a whole list, and returns a permit to read a list.
@@ -289,20 +333,11 @@ impl OpenFolder<'_> {
         // The profile might require signed approvals.
         let signed = inputs.destination.profile().is_some_and(|profile| profile.approval.is_some());
         let key = if signed { " --key FILE" } else { "" };
-        let approve = (self.campaigns.command)(&format!("approve {}{key}", short_digest(digest)));
+        let approve = (self.campaigns.advice.command)(&format!("approve {}{key}", short_digest(digest)));
         format!(
             "show the plan to the user. They approve it with `{approve}` in their own terminal; then call \
              run_campaign to send the campaign"
         )
-    }
-}
-
-/// The tool error for an error about a campaign.
-fn campaign_error(error: Error) -> ToolError {
-    match error {
-        Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),
-        Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", describe_error(&error)),
-        error => ToolError::new("campaign_refused", describe_error(&error)),
     }
 }
 

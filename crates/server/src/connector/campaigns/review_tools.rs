@@ -6,8 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::waits::wait_schemas;
 use super::{
-    LOCAL, OpenFolder, abroad_schema, campaign_arguments_schema, campaign_error, counts_schema, file_name,
+    LOCAL, OpenFolder, abroad_schema, add_properties, campaign_arguments_schema, counts_schema, file_name,
     number_schema, remove_nulls, run_property_schemas,
 };
 use crate::connector::arguments::{ROWS, ToolArguments, mask_phone};
@@ -21,8 +22,8 @@ use campaign_engine::report::{
 };
 use campaign_manifest::{CampaignDay, NOTIFY_COMMAND};
 use campaign_runs::{
-    CheckedCampaign, Error, Inputs, ListSurvey, ProtectedFiles, find_closed_window, find_latest_of_file, run_blocking,
-    survey_list,
+    CheckedCampaign, Error, Inputs, ListSurvey, ProtectedFiles, find_closed_window, find_latest_of_file,
+    refuse_lost_ledger, run_blocking, survey_list,
 };
 
 pub(super) const LIST_CAMPAIGNS: McpTool = McpTool {
@@ -81,7 +82,7 @@ async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, To
         Ok(latest) => (latest, None),
         // A damaged record of one campaign must not hide the others.
         Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.describe_damage())),
-        Err(error) => return Err(campaign_error(error)),
+        Err(error) => return Err(folder.refuse(error)),
     };
     Ok(object_without_nulls([
         ("file", Some(json!(file_name(file)))),
@@ -142,8 +143,8 @@ pub(super) const CHECK_CAMPAIGN: McpTool = McpTool {
                     let findings = checked.findings.clone();
                     (Some(checked), findings)
                 }
-                Err(Error::Input(why)) => return Err(campaign_error(Error::Input(why))),
-                Err(error) => (None, error_findings(&error)),
+                Err(Error::Input(why)) => return Err(folder.refuse(Error::Input(why))),
+                Err(error) => (None, error_findings(&folder, &error)),
             };
             let ok = !findings.iter().any(Finding::is_error);
             let survey = checked.as_ref().map(|checked| &checked.list.survey);
@@ -187,6 +188,14 @@ async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCamp
         (adapters.clock)(),
     )
     .await?;
+    if let Some(help) = checked.refused.as_ref().and_then(|refused| folder.describe_remedy(refused)) {
+        let refused = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
+        refused.for_each(|finding| finding.help = Some(help.clone()));
+    }
+    // The figures would be wrong, as in a preview and a plan.
+    if let Err(error) = refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await {
+        checked.findings.extend(error_findings(folder, &error));
+    }
     let place = inputs.campaign.places.locate_key(NOTIFY_COMMAND);
     let note = super::notify_command_note(&inputs).map(|note| Finding::new(&rules::NOTIFY_COMMAND, note).at(place));
     checked.findings.extend(note);
@@ -194,9 +203,9 @@ async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCamp
 }
 
 /// Converts an error that prevents a check to findings.
-fn error_findings(error: &Error) -> Vec<Finding> {
+fn error_findings(folder: &OpenFolder<'_>, error: &Error) -> Vec<Finding> {
     match error.findings() {
-        [] => vec![Finding::new(&rules::CHECK, error.to_string())],
+        [] => vec![Finding { help: folder.describe_remedy(error), ..Finding::new(&rules::CHECK, error.to_string()) }],
         findings => findings.to_vec(),
     }
 }
@@ -270,15 +279,16 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let (rows, most) = (parse_rows(&arguments)?, arguments.number("limit").unwrap_or(DEFAULT_ROWS));
-            let inputs = folder.load_inputs(file).await.map_err(campaign_error)?;
+            let inputs = folder.load_inputs(file).await.map_err(|error| folder.refuse(error))?;
             let _permit = folder.acquire_list_permit().await;
             let (ledger, observer) = (folder.adapters.ledger.as_ref(), &folder.adapters.observer);
-            let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(campaign_error)?;
+            refuse_lost_ledger(ledger, &inputs).await.map_err(|error| folder.refuse(error))?;
+            let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(|error| folder.refuse(error))?;
             let total = surveyed.survey.recipients;
             let clock = folder.adapters.clock;
             let shown = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), most)).await;
             let shown = shown.and_then(|shown| shown);
-            Ok(json!({ "items": shown.map_err(campaign_error)?, "total": total }))
+            Ok(json!({ "items": shown.map_err(|error| folder.refuse(error))?, "total": total }))
         })
     },
 };
@@ -372,9 +382,8 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
                 "description": "The approvals for the run.",
             },
         });
-        if let (Some(properties), Some(more)) = (properties.as_object_mut(), more.as_object()) {
-            properties.extend(more.clone());
-        }
+        add_properties(&mut properties, more);
+        add_properties(&mut properties, wait_schemas());
         object_schema(properties, &["run", "campaign", "state", "counts"])
     },
     preview: None,
@@ -388,13 +397,24 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             let name = folder.read_name(&file).unwrap_or_else(stem);
             let found = match find_latest_of_file(ledger, &name, &file).await {
                 Err(Error::RunsElsewhere { .. }) => None,
-                found => found.map_err(campaign_error)?,
+                found => found.map_err(|error| folder.refuse(error))?,
             };
             let Some(run) = found else {
+                // The runs might be in another ledger.
+                if let Ok(inputs) = folder.load_inputs(file).await {
+                    refuse_lost_ledger(ledger, &inputs).await.map_err(|error| folder.refuse(error))?;
+                }
                 return Err(ToolError::new("no_run", "this campaign has no runs yet"));
             };
-            let run_report = RunReport::load(ledger, run).await.map_err(|error| campaign_error(error.into()))?;
-            Ok(remove_nulls(run_report.to_json()))
+            let run_report = RunReport::load(ledger, run).await.map_err(|error| folder.refuse(error.into()))?;
+            let mut status = remove_nulls(run_report.to_json());
+            let clock = folder.adapters.clock;
+            if status["state"] == "sending"
+                && let Some(wait) = status["run"].as_str().and_then(|run| folder.campaigns.waits.find(run, clock()))
+            {
+                wait.add_to(&mut status);
+            }
+            Ok(status)
         })
     },
 };

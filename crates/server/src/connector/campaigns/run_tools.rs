@@ -1,19 +1,23 @@
 //! Tools that plan a campaign and run an approved plan.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
+use super::waits::{RunWait, RunWaits, wait_schemas};
 use super::{
-    OpenFolder, abroad_schema, campaign_arguments_schema, campaign_error, counts_schema, describe_error, number_schema,
+    OpenFolder, abroad_schema, add_properties, campaign_arguments_schema, counts_schema, describe_error, number_schema,
 };
 use crate::connector::arguments::DIGEST;
 use crate::connector::error::ToolError;
 use crate::connector::methods::Caller;
 use crate::connector::tools::{McpTool, ToolAnnotations, object_schema, text_schema};
-use campaign_engine::delivery::Interrupt;
+use campaign_engine::delivery::{DeliveryEvent, Interrupt};
 use campaign_engine::report::{format_count, format_counts};
 use campaign_gateway::BoxFuture;
 use campaign_runs::notify::{self, AllowedPrograms};
@@ -64,10 +68,10 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
         Box::pin(async move {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
-            let inputs = folder.load_inputs_to_send(file).await.map_err(campaign_error)?;
+            let inputs = folder.load_inputs_to_send(file).await.map_err(|error| folder.refuse(error))?;
             let _permit = folder.acquire_list_permit().await;
             let plan = campaign_runs::create_plan(folder.adapters, &inputs, &RunRequest::default()).await;
-            let plan = plan.map_err(campaign_error)?;
+            let plan = plan.map_err(|error| folder.refuse(error))?;
             let mut result = plan_json(&plan, folder.gateway, &next_step(&folder, &inputs, &plan))?;
             if let Some(note) = super::notify_command_note(&inputs) {
                 result["notes"] = json!([note]);
@@ -128,16 +132,19 @@ pub(super) const RUN_CAMPAIGN: McpTool = McpTool {
         schema
     },
     output: || {
-        object_schema(
-            json!({
-                "started": { "type": "boolean", "description": "Whether messages are being sent now." },
-                "run": text_schema("The name of the run."),
-                "pending": { "type": "boolean", "description": "Whether a person must approve the digest first." },
-                "messages": number_schema("The number of messages that would be sent, if the result is `pending`."),
-                "how_to": text_schema("What to do next."),
-            }),
-            &["started", "how_to"],
-        )
+        let mut properties = json!({
+            "started": {
+                "type": "boolean",
+                "description": "Whether the run has started. While `waiting_until` is in the future, it sends no \
+                                messages.",
+            },
+            "run": text_schema("The name of the run."),
+            "pending": { "type": "boolean", "description": "Whether a person must approve the digest first." },
+            "messages": number_schema("The number of messages that would be sent, if the result is `pending`."),
+            "how_to": text_schema("What to do next."),
+        });
+        add_properties(&mut properties, wait_schemas());
+        object_schema(properties, &["started", "how_to"])
     },
     preview: None,
     call: |caller, arguments| {
@@ -145,7 +152,7 @@ pub(super) const RUN_CAMPAIGN: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let digest = arguments.text("digest");
-            let inputs = folder.load_inputs_to_send(file).await.map_err(campaign_error)?;
+            let inputs = folder.load_inputs_to_send(file).await.map_err(|error| folder.refuse(error))?;
             start_run(caller, &folder, inputs, digest).await
         })
     },
@@ -178,16 +185,14 @@ async fn start_run(
     );
     let request = RunRequest { plan: Some(digest), approved_only: true, ..RunRequest::default() };
     let files = ProtectedFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
-    let launch = Launch::prepare(inputs, request, files).map_err(campaign_error)?;
-    let (adapters, mut beginning) = observe_start(folder.adapters);
+    let launch = Launch::prepare(inputs, request, files).map_err(|error| folder.refuse(error))?;
+    let (adapters, mut beginning) = observe_sending(folder.adapters, Arc::clone(&folder.campaigns.waits));
     let task = send_run(launch, adapters, caller.interrupt.clone(), programs);
     // A separate task, because the run must continue if the caller disconnects.
     let mut task = folder.campaigns.runs.spawn(task);
     let ended = tokio::select! {
         biased;
-        Some(run) = beginning.recv() => {
-            return Ok(json!({ "started": true, "run": run, "how_to": "call run_status for the progress of the run" }));
-        }
+        Some(SendingStep::Begins(run)) = beginning.recv() => return Ok(describe_start(&run, &mut beginning).await),
         ended = &mut task => ended,
     };
     match ended {
@@ -197,23 +202,63 @@ async fn start_run(
             Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
             | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
         )) => Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve })),
-        Ok(Err(error)) => Err(campaign_error(error)),
+        Ok(Err(error)) => Err(folder.refuse(error)),
         Err(_) => Err(ToolError::new("internal", "the run stopped because the connector failed; call run_status")),
     }
 }
 
-/// Creates adapters whose observer passes on the name of the run when sending starts. Progress is omitted, because
+/// How long a call waits for the first request or pause of its run.
+const FIRST_STEP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Describes a run that has started, with its pause if nothing can be sent now.
+async fn describe_start(run: &str, steps: &mut UnboundedReceiver<SendingStep>) -> Value {
+    let mut result = json!({ "started": true, "run": run, "how_to": "call run_status for the progress of the run" });
+    if let Ok(Some(SendingStep::Waits(wait))) = timeout(FIRST_STEP_TIMEOUT, steps.recv()).await {
+        wait.add_to(&mut result);
+        result["how_to"] = json!("nothing is sent before `waiting_until`: tell the user; call run_status after that");
+    }
+    result
+}
+
+/// What happens to the run of a call.
+enum SendingStep {
+    /// The run with this name begins.
+    Begins(String),
+    /// It sends nothing for now.
+    Waits(RunWait),
+    /// It sends messages, or ends.
+    Continues,
+}
+
+/// Creates adapters whose observer passes on the steps of sending and records pauses. Progress is omitted, because
 /// `run_status` reports it.
-fn observe_start(adapters: &Adapters) -> (Adapters, UnboundedReceiver<String>) {
-    let (begun, beginning) = unbounded_channel();
-    let forward = Arc::clone(&adapters.observer);
-    let observer: RunObserver = Arc::new(move |event| match event {
-        // The client might have disconnected.
-        RunEvent::SendingBegins { run, .. } => drop(begun.send(run)),
-        RunEvent::Sending(_) | RunEvent::SendingEnded => {}
-        event => forward(event),
+fn observe_sending(adapters: &Adapters, waits: Arc<RunWaits>) -> (Adapters, UnboundedReceiver<SendingStep>) {
+    let (passed, steps) = unbounded_channel();
+    let (forward, clock, current) = (Arc::clone(&adapters.observer), adapters.clock, Mutex::new(String::new()));
+    let observer: RunObserver = Arc::new(move |event| {
+        let mut run = current.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = match event {
+            RunEvent::SendingBegins { run: begun, .. } => {
+                run.clone_from(&begun);
+                SendingStep::Begins(begun)
+            }
+            RunEvent::Sending(DeliveryEvent::Waiting { reason, time, .. }) => {
+                let wait = RunWait::new(&reason, clock().checked_add(time).unwrap_or(Timestamp::MAX));
+                waits.record(&run, Some(wait.clone()));
+                SendingStep::Waits(wait)
+            }
+            RunEvent::Sending(DeliveryEvent::Settled { .. } | DeliveryEvent::Stopping { .. })
+            | RunEvent::SendingEnded => {
+                waits.record(&run, None);
+                SendingStep::Continues
+            }
+            RunEvent::Sending(_) => return,
+            event => return forward(event),
+        };
+        // The call has its result, or the client disconnected.
+        let _ = passed.send(step);
     });
-    (Adapters { observer, ..adapters.clone() }, beginning)
+    (Adapters { observer, ..adapters.clone() }, steps)
 }
 
 /// Sends a run until it ends or the connector stops, then sends notifications. No run is created if no row gets a
