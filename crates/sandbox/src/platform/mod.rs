@@ -406,7 +406,8 @@ impl Counts {
         }
     }
 
-    /// Counts the result of a message on the channel that delivered it or was tried last; `before` is its previous phase.
+    /// Counts the result of a message on the channel that delivered it or was tried last. `before` is the previous
+    /// phase.
     pub(crate) fn count_channel_result(&mut self, channel: Channel, before: Phase, phase: Phase) {
         let tally = self.channels.entry(channel).or_default();
         match phase {
