@@ -126,12 +126,15 @@ fn remove_nulls(mut object: Value) -> Value {
     object
 }
 
+/// Renders the remedy for an error on the command line, if there is one.
+pub(super) type RenderRemedy = dyn Fn(&Error) -> Option<String> + Send + Sync;
+
 /// Advice for the operator, which only the command line can write.
 pub struct OperatorAdvice {
     /// Renders a command from these arguments.
     pub command: Box<dyn Fn(&str) -> String + Send + Sync>,
-    /// Renders the remedy for an error on the command line, if there is one.
-    pub remedy: Box<dyn Fn(&Error) -> Option<String> + Send + Sync>,
+    /// Renders the remedy for an error.
+    pub remedy: Box<RenderRemedy>,
 }
 
 /// The campaigns of a folder, which use the profile of the connector.
