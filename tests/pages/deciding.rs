@@ -57,7 +57,8 @@ fn decision_with_a_wrong_row_count_is_refused() {
     }
     assert_eq!(browser.send("/runs/sale@1/resolve", &[("count", "4")]).status, 422, "no decision");
     let long = "x".repeat(20_000);
-    let too_long = browser.send("/runs/sale@1/resolve", &[("decision", "sent"), ("count", "4"), ("why", &long)]);
+    let too_long =
+        browser.send("/runs/sale@1/resolve", &[("decision", "sent"), ("count", "4"), ("why", long.as_str())]);
     assert_eq!(too_long.status, 400);
     assert!(too_long.page().one("main").words().contains("The form is too long"), "{}", too_long.body);
     let of_one = [("decision", "not-sent"), ("row", "3"), ("count", "4")];
