@@ -1,4 +1,4 @@
-//! Rows in doubt that a person sends again, and that are skipped instead: because of an opt-out, or not because of a cap.
+//! Rows in doubt that a person sends again: opt-outs skip them, and their own earlier attempt does not use up a cap.
 
 use serde_json::json;
 
