@@ -117,7 +117,7 @@ fn gateway_can_be_named_or_defaults_to_the_only_profile() {
     house.campaign(&["gateway", "balance", "--gateway", "sandbox"]).exits(2).says("campaign sandbox");
     let both = profile("local", &nobody(), "") + &profile("other", &nobody(), "");
     house.write("gateways.yaml", &both);
-    house.campaign(&["gateway", "balance"]).exits(2).says("--gateway NAME").says("`local` or `other`");
+    house.campaign(&["gateway", "balance"]).exits(2).says("--gateway NAME").says("`local` and `other`");
     std::fs::remove_file(house.path("gateways.yaml")).expect("removed");
     house.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway add NAME");
 }

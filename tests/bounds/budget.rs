@@ -92,7 +92,7 @@ fn messages_that_receipts_prove_count_toward_limits_and_caps() {
     let draft = campaign().to(4).one_at_a_time().batches_of(1).through(&gateway).profile(PRICES);
     let hooked = Hooked::write(draft.top("limits: { recipients: 4, cost: 3.20 }").delivery("cap: 1/7d"));
     let server = hooked.serve();
-    hooked.sale.run(&["--no-wait"]).exits(4);
+    hooked.sale.run(&[]).exits(4);
     let sent = operations(&gateway);
     let resolve = ["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"];
     hooked.sale.campaign(&resolve).exits(3);

@@ -49,6 +49,7 @@ const NOT_IN_FILES: &[&str] = &[
     "suppress-row",
     "text-too-long",
     "too-many-invalid",
+    "uncertain-encoding",
     "unconfirmed-replica",
     "unfamiliar-ledger",
 ];

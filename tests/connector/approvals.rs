@@ -111,7 +111,8 @@ fn template_approval_is_valid_until_the_template_is_created() {
 
 #[test]
 fn template_approval_covers_one_name_and_one_text() {
-    let connector = connector_with_approvals(&Gateway::accepting());
+    let gateway = Gateway::accepting();
+    let connector = connector_with_approvals(&gateway);
     let template = |name: &str, text: &str| json!({ "name": name, "text": text, "confirm": true });
     let approved = request_approval(&connector, "create_sms_template", &template("a\nb", "c"));
     // The name is shown on one line, so it cannot look like the text.

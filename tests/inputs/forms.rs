@@ -110,7 +110,7 @@ fn where_reads_short_cyrillic_words_of_an_old_encoding() {
         let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
         let warns = checked.told().contains("is probably encoded in Windows-1251: one of its cells says `так`");
         assert_eq!(warns, !key.starts_with("region"), "{}", checked.told());
-        let shown = sale.campaign(&["preview", "sale.yaml", "--row", "3"]).exits(0);
+        let shown = sale.campaign(&["preview", "sale.yaml", "--rows", "3"]).exits(0);
         shown.says("skipped: filtered");
     }
 }

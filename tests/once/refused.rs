@@ -44,7 +44,7 @@ fn ambiguous_or_unknown_gateway_is_refused() {
     let desk = desk(&gateway);
     let other = read_profiles(&desk).replace("local:", "other:");
     desk.write("gateways.yaml", &(read_profiles(&desk) + &other));
-    run_command(&desk, "lookup", &[]).exits(2).says("`local` or `other`").says("--gateway NAME");
+    run_command(&desk, "lookup", &[]).exits(2).says("`local` and `other`").says("--gateway NAME");
     run_command(&desk, "lookup", &["--gateway", "othre"]).exits(2).says("did you mean `other`?");
     run_command(&desk, "lookup", &["--gateway", "other"]).exits(0);
     std::fs::remove_file(desk.path("gateways.yaml")).expect("removed");

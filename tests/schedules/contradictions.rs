@@ -134,12 +134,17 @@ fn skipped_or_late_occurrences_are_reported_as_warnings() {
 #[test]
 fn schedule_in_the_past_is_a_warning_and_is_not_added() {
     let gateway = Gateway::accepting();
-    for schedule in ["at: 2020-01-01 10:00", "every: day 10:00, ends: 2020-01-01"] {
+    for (schedule, words) in [
+        ("at: 2020-01-01 10:00", "`at` has passed"),
+        ("every: day 10:00, ends: 2020-01-01", "the schedule has no future dates: `ends` is 2020-01-01"),
+    ] {
         let sale = draft(&gateway, schedule, &["until: 2020-01-01 20:00"]).write();
-        let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("has passed");
+        let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says(words);
         assert_eq!(named_rules(&output.stderr), ["schedule-over"], "{}", output.told());
         sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("all times in the `schedule` of");
     }
+    let sale = draft(&gateway, "at: 2099-01-02 10:00, ends: 2099-01-01", &[]).write();
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("`ends` is before `at`: 2099-01-01");
 }
 
 #[test]

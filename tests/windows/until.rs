@@ -48,7 +48,7 @@ fn run_does_not_begin_if_its_window_opens_after_the_end_time() {
     // No recipient was skipped for good.
     sale.campaign(&["status"]).exits(0).says("no runs yet");
     sale.replace("sale.yaml", "until: 1h", "until: 7d");
-    sale.run(&["--no-wait"]).exits(5);
+    sale.run(&[]).exits(5);
 }
 
 #[test]
