@@ -71,15 +71,20 @@ class Session:
 
     def __init__(self, address):
         self.address = urlsplit(address)
-        _, headers, _ = self.get(self.address.path)
+        self.cookie = None
+        # As the button of the sign-in page does.
+        _, headers, _ = self.request("POST", self.address.path, {"Origin": f"http://{self.address.netloc}"})
         self.cookie = headers["set-cookie"].split(";")[0]
 
     def get(self, path):
+        return self.request("GET", path, {})
+
+    def request(self, method, path, headers):
         connection = http.client.HTTPConnection(self.address.netloc, timeout=60)
-        headers = {"Accept": "text/html"}
-        if getattr(self, "cookie", None):
+        headers = headers | {"Accept": "text/html"}
+        if self.cookie:
             headers["Cookie"] = self.cookie
-        connection.request("GET", path, headers=headers)
+        connection.request(method, path, headers=headers)
         response = connection.getresponse()
         body = response.read()
         connection.close()

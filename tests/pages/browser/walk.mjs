@@ -152,6 +152,14 @@ async function helpsToFind(page, origin) {
   refusals = false;
 }
 
+/** Opens a sign-in link, which only the button of its page uses. */
+async function signIn(page, link) {
+  await open(page, link);
+  await inspect(page, "sign-in");
+  await Promise.all([page.waitForNavigation(), page.$eval(".confirm button", (button) => button.click())]);
+  await page.waitForFunction(() => location.pathname === "/");
+}
+
 /** Forms from another origin or without a CSRF token are refused. */
 async function refusesOthers(page, origin) {
   await open(page, `${origin}/opt-outs`);
@@ -193,13 +201,11 @@ try {
   const page = await browser.newPage();
   watch(page, origin);
   const link = runJson([0], "serve", "link", "--for", "Olena", "--decide").url;
-  await open(page, link);
-  await page.waitForFunction(() => location.pathname === "/");
+  await signIn(page, link);
   const aside = await browser.createBrowserContext();
   const other = await aside.newPage();
   watch(other, origin);
-  await open(other, url);
-  await other.waitForFunction(() => location.pathname === "/");
+  await signIn(other, url);
 
   for (const [name, path] of [
     ["front", "/"],
