@@ -314,7 +314,7 @@ pub(crate) fn find_capped_rows(
         let is_own = |message: &PriorMessage| message.row == Some(sent.row) && repeated.contains(sent.row.get());
         let times: Vec<i64> = messages.iter().filter(|message| !is_own(message)).map(|message| message.at).collect();
         match caps_allow(caps, now, &times) {
-            // Earlier rows of the same envelope count toward the caps of later ones.
+            // Earlier rows of the same envelope count towards the caps of later ones.
             true => messages.push(PriorMessage { at: now, row: Some(sent.row) }),
             false => capped.push(sent.row),
         }

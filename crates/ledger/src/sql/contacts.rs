@@ -148,7 +148,7 @@ pub(super) async fn record_contacts(
     insert_contacts(connection, &run, &sent).await
 }
 
-/// Updates the index entries of an envelope and drops messages that no longer count toward frequency caps.
+/// Updates the index entries of an envelope and drops messages that no longer count towards frequency caps.
 pub(super) async fn refresh_contacts(
     connection: &mut Connection,
     run: RunId,
@@ -293,7 +293,7 @@ async fn build_index(connection: &mut Connection, now: Now, loopback: bool) -> R
     Ok(())
 }
 
-/// The runs whose messages count toward frequency caps.
+/// The runs whose messages count towards frequency caps.
 async fn list_counted_runs(connection: &mut Connection, loopback: bool) -> Result<Vec<RunId>, StatementError> {
     let keys: Vec<i64> = scalar("SELECT key FROM runs WHERE live AND (NOT shared OR campaign = $1) AND loopback = $2")
         .bind(SharedRun::ASSISTANT_MESSAGES)
