@@ -3,7 +3,6 @@
 //! The output of [`decode`] is CSV with the line and row numbers of the file. Only this output is checked, copied and
 //! hashed. Ordinary CSV in UTF-8 passes unchanged. This module knows nothing about cells or columns.
 
-mod detection;
 mod formats;
 #[cfg(test)]
 mod tests;
@@ -25,7 +24,7 @@ use campaign_core::finding::{Finding, rules};
 use formats::{Compression, ForeignFormat};
 use text::TextDecoder;
 
-pub use detection::EncodingHints;
+pub use text::EncodingHints;
 pub(super) use text::RowBlanker;
 
 /// The maximum uncompressed size of a file or a workbook.

@@ -1,14 +1,12 @@
 //! Tools for the campaigns of a folder, for callers with the key of the connector's profile.
 //!
 //! - `review_tools`: listing, checking and previewing campaigns, and the status of runs;
-//! - `run_tools`: planning and running a campaign;
-//! - `waits`: pauses of the runs that are being sent.
+//! - `run_tools`: planning and running a campaign, and pauses of the runs that are being sent.
 //!
 //! These tools come in addition to those of the account. `runs` does the work, as for the command line.
 
 mod review_tools;
 mod run_tools;
-mod waits;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +19,7 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
-use self::waits::RunWaits;
+use self::run_tools::RunWaits;
 use super::tools::{McpTool, ToolAnnotations, object_schema, text_schema};
 use crate::connector::arguments::ToolArguments;
 use crate::connector::error::ToolError;

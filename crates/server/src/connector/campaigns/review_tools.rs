@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::waits::wait_schemas;
+use super::run_tools::wait_schemas;
 use super::{
     LOCAL, OpenFolder, abroad_schema, add_properties, campaign_arguments_schema, counts_schema, file_name,
     number_schema, remove_nulls, run_property_schemas,
