@@ -88,7 +88,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, system_folder: &Path) -> u8 {
     let arguments = with_help(arguments.into_iter().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
-    let matches = shell::with_chosen_colors(args::build_command(), &arguments).try_get_matches_from(&arguments);
+    let parse = |command| shell::with_chosen_colors(command, &arguments).try_get_matches_from(&arguments);
+    let matches = parse(args::build_parser()).or_else(|_| parse(args::build_command()));
     let parsed = matches.and_then(|matches| Ok((CliArguments::from_arg_matches(&matches)?, matches)));
     let (mut parsed, matches) = match parsed {
         Ok(parsed) => parsed,

@@ -26,7 +26,7 @@ pub(super) use automation::{
 pub(super) use campaign::{
     CheckArgs, DemoArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedCells, PreviewedRows, SandboxArgs,
 };
-pub(super) use help::{build_command, build_command_without_environment};
+pub(super) use help::{build_command, build_command_without_environment, build_parser};
 pub(super) use recipients::{
     EvidenceArgs, FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, ScopeName, SuppressCommand,
     SuppressListArgs, TermsArgs,
