@@ -66,7 +66,7 @@ struct HeightMark {
 pub struct Series {
     /// The label.
     pub label: String,
-    /// The class of the stylesheet.
+    /// The class in the stylesheet.
     pub class: String,
     /// Whether it shows messages on a fallback channel.
     pub fallback: bool,

@@ -39,7 +39,7 @@ pub struct PreviewPage<'c> {
     pub cost: Option<&'c Cost>,
     /// The messages to show.
     pub shown: MessageSelection<'c>,
-    /// The time at which it is created.
+    /// The time at which the page is created.
     pub now: Timestamp,
 }
 
@@ -136,7 +136,7 @@ pub struct PlanPage<'c> {
     pub approve: Option<String>,
     /// The command that sends the campaign.
     pub run: String,
-    /// The time at which it is created.
+    /// The time at which the page is created.
     pub now: Timestamp,
 }
 
@@ -295,7 +295,7 @@ impl FirstMessages {
 /// Renders the report page.
 ///
 /// # Errors
-/// When the template cannot be filled, which is a bug.
+/// If the template cannot be filled, which is a bug.
 pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Result<String, Error> {
     let view = ReportPageView {
         run: report.page.to_view(language),
@@ -334,14 +334,14 @@ struct EvidencePageView<'e> {
 /// Renders the evidence page.
 ///
 /// # Errors
-/// When the template cannot be filled, which is a bug.
+/// If the template cannot be filled, which is a bug.
 pub fn render_evidence_page(page: &EvidencePage<'_>, language: PageLanguage) -> Result<String, Error> {
     let EvidencePage { evidence: Evidence { facts, text, digest }, signature } = page;
     let view = EvidencePageView { facts, text, digest, signature: *signature };
     render(language, PageFormat::File, "evidence.html", &view).map_err(|error| Error::Input(error.to_string()))
 }
 
-/// The number of reasons that are listed. The others are counted together.
+/// The maximum number of listed reasons. The others are counted together.
 const MAX_REASONS: usize = 12;
 
 /// The number of rows skipped for one reason.

@@ -138,7 +138,7 @@ pub(super) async fn check_campaign_file(
     tokio::time::timeout(CHECK_TIMEOUT, check).await.ok()
 }
 
-/// How many rows are shown.
+/// The number of rows that a preview shows.
 const SHOWN_ROWS: usize = 20;
 
 #[derive(Serialize)]
@@ -241,7 +241,7 @@ struct CampaignLine {
 /// The runs and schedule of a campaign.
 #[derive(Default)]
 struct KnownCampaign<'v> {
-    /// Its runs, the latest first.
+    /// Its runs, latest first.
     runs: Vec<&'v RunView>,
     rehearsals: Vec<&'v RunView>,
     schedule: Option<&'v ScheduleView>,
