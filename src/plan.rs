@@ -75,7 +75,7 @@ fn write_plan_page(
     let run = suggest_run(args, plan, inputs);
     let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
-    let page = PlanPage { inputs, made: plan, shown, approve, run, now: Timestamp::now() };
+    let page = PlanPage { inputs, plan, shown, approve, run, now: Timestamp::now() };
     let (html, _) = render_plan_page(&page, args.page.page_language())?;
     page_file::write_page(path, &html)
 }

@@ -253,7 +253,13 @@ pub struct Asset {
 
 /// The files that pages load: icon, stylesheet, script.
 pub static ASSETS: [Asset; 3] = [
-    Asset { stem: "pages", extension: "svg", hash: LazyLock::new(|| hash_text(ICON)), kind: "image/svg+xml", text: ICON },
+    Asset {
+        stem: "pages",
+        extension: "svg",
+        hash: LazyLock::new(|| hash_text(ICON)),
+        kind: "image/svg+xml",
+        text: ICON,
+    },
     Asset {
         stem: "pages",
         extension: "css",

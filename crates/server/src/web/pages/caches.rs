@@ -1,9 +1,10 @@
 //! Cached reads of the ledger for pages and endpoints: the list of runs, runs with open pages, row indexes, stored
 //! figures and campaigns.
 //!
-//! Loading a value can take seconds for millions of rows, and this machine might be sending a run. So requests share one
-//! load, and a value is cached for a multiple of the time that loading it took. One reader serves all visitors of a
-//! run, and only while a page is open. Between two reads, it pauses for many times the duration of a read.
+//! Loading a value can take seconds for millions of rows, and this machine might be sending a run. Therefore, requests
+//! share one load, and a value is cached for a multiple of the time that loading it took. One reader serves all
+//! visitors of a run, and only while a page is open. Between two reads, it pauses for many times the duration of a
+//! read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

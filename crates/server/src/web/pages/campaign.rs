@@ -215,7 +215,7 @@ async fn build_schedule_preview(
 
 #[derive(Serialize)]
 struct CampaignsPageView {
-    /// Whether reading the runs takes long.
+    /// Whether the runs are still being read.
     reading: bool,
     campaigns: Vec<CampaignLine>,
 }

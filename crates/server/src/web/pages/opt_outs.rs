@@ -157,7 +157,7 @@ impl OptOutCache {
     /// Returns the opt-outs by day, or `None` while they are still being counted.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub(super) async fn read_days(
         &self,
         ledger: &Arc<dyn Ledger>,
@@ -170,7 +170,7 @@ impl OptOutCache {
     /// Returns the replies to review, or `None` while the replies are still being read.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub(super) async fn read_replies(
         &self,
         ledger: &Arc<dyn Ledger>,
