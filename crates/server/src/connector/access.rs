@@ -30,7 +30,7 @@ const UNKNOWN_KEY_SHARE: f64 = 0.02;
 /// The maximum number of inquiries with unknown keys per second, even if the account has no rate limit.
 const MAX_UNKNOWN_KEY_RATE: f64 = 10.0;
 /// The maximum burst of inquiries with unknown keys.
-const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than none");
+const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than zero");
 /// The maximum number of waiting calls with unknown keys. Half of all calls remain available to others.
 const MAX_WAITING: usize = super::MAX_CALLS / 2;
 /// The number of key locks at which unused locks are removed.
@@ -242,7 +242,7 @@ fn insert_bounded(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Insta
 }
 
 /// The maximum number of calls per second for each caller.
-const CALLS_PER_SECOND: NonZeroU32 = NonZeroU32::new(2_000).expect("more than none");
+const CALLS_PER_SECOND: NonZeroU32 = NonZeroU32::new(2_000).expect("more than zero");
 /// The maximum number of known callers.
 const MAX_CALLERS: usize = 16_384;
 
