@@ -198,7 +198,7 @@ pub(super) fn exit_code_of_released_run(released: &ReleasedRun) -> u8 {
 }
 
 /// The exit code of `reconcile`: 0 if no rows are in doubt and the gateway was not asked, otherwise the exit code of
-/// `run`. `polled` counts the unfinished messages in the request.
+/// `run`. `polled` is the number of other messages that the gateway was asked about.
 pub(super) fn exit_code_of_reconciliation(
     ReconciledRun { reconciliation, released }: &ReconciledRun,
     polled: u64,

@@ -179,8 +179,8 @@ const BAR_CELLS: usize = 20;
 
 /// The text next to the bar on a terminal with this many columns. The text is empty before the first row is counted.
 ///
-/// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: throughput, accepted messages, time left,
-/// rejected messages, messages in doubt.
+/// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: throughput, accepted messages,
+/// time left, rejected messages, messages in doubt.
 fn message_spans(sending: &SendingProgress, columns: usize) -> Vec<Span> {
     let counts = sending.counts();
     if counts.total() == 0 {

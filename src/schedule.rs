@@ -1,4 +1,4 @@
-//! `campaign schedule`: activates, lists, pauses and removes schedules. Also logs and counts the events of the scheduler.
+//! `campaign schedule`: activates, lists, pauses and removes schedules. Also logs and counts the scheduler's events.
 
 use std::path::Path;
 use std::sync::Arc;
