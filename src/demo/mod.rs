@@ -364,7 +364,7 @@ fn report_end(output: &Output, folder: &DemoFolder, figures: &DemoFigures) -> u8
 struct ReceivedMessages {
     /// The number of messages.
     sent: u64,
-    /// How many of them went to a number that already had one.
+    /// The number of messages to a phone number that had already received one.
     duplicates: u64,
 }
 

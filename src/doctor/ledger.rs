@@ -67,7 +67,7 @@ fn closed_ledger(result: CheckResult) -> LedgerCheck {
     LedgerCheck { result, access: LedgerAccess::Closed, latest_run: None }
 }
 
-/// Checks the contents of an open ledger, and returns how many runs it has and the latest run.
+/// Checks the contents of an open ledger, and returns the number of runs and the latest run.
 async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<LatestRun>), CommandFailure> {
     let IntegrityReport { storage, records } = ledger.check_integrity().await;
     storage?;

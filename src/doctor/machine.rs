@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_earlier_than_a_recorded_run_is_wrong() {
+    fn clock_earlier_than_a_recorded_run_fails_the_check() {
         let run = |minutes: i64| LatestRun {
             name: "sale@3".to_owned(),
             began_at: now() + SignedDuration::from_mins(minutes),

@@ -60,10 +60,10 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
 
 /// The confirmations of actions.
 fn confirmations() -> Vec<String> {
-    let of_runs =
+    let for_runs =
         ["stop", "not-sending", "resolve", "reconcile", "reconciling", "retry", "retry-preparing", "test", "testing"];
     let others = ["pause", "resume", "suppress", "suppressed", "unsuppress", "not-listed"];
-    of_runs.into_iter().chain(others).map(str::to_owned).collect()
+    for_runs.into_iter().chain(others).map(str::to_owned).collect()
 }
 
 /// All fixed skip reasons, without those that name a value of the row.
