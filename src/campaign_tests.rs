@@ -49,7 +49,7 @@ impl TestedFile {
         findings
     }
 
-    /// The file with the outcome of each test.
+    /// Renders the file with the outcome of each test.
     fn render(&self) -> StyledText {
         let name = strong(self.file.display().to_string());
         let (failed, passed) = (self.count(TestOutcome::Failed), self.count(TestOutcome::Passed));
@@ -135,7 +135,7 @@ pub(super) async fn test_campaigns(context: &Context, args: &CheckArgs) -> Resul
     }
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     if context.output.json {
-        let tests: Vec<Value> = tested.iter().flat_map(|of| tests_json(&of.file, &of.tests)).collect();
+        let tests: Vec<Value> = tested.iter().flat_map(|file| tests_json(&file.file, &file.tests)).collect();
         let findings = findings_json(&findings);
         context.output.print_object(&json!({ "findings": findings, "tests": tests, "exit": code }));
         return Ok(code);
@@ -193,7 +193,7 @@ pub(super) fn explain_invalid(context: &Context, failure: CommandFailure) -> Res
     Ok(failure.findings)
 }
 
-/// The results as JUnit XML: a suite for each file, and a case for each test. Errors that do not belong to a test are
+/// The results as JUnit XML: a suite for each file, and a case for each test. Errors that do not belong to a test get
 /// a case of their own.
 fn render_junit(tested: &[TestedFile]) -> String {
     let mut suites = String::new();
@@ -245,7 +245,7 @@ fn write_case(cases: &mut String, file: &str, test: &TestResult) {
     }
 }
 
-/// One failure with all findings: readers of JUnit XML expect one in a case.
+/// Writes one failure with all findings, because readers of JUnit XML expect one failure per case.
 fn write_failure(cases: &mut String, findings: &[&Finding]) {
     let Some(first) = findings.first() else { return };
     let (message, rule) = (escape_xml(&first.message), first.rule.id);
@@ -265,7 +265,7 @@ fn describe_finding(finding: &Finding) -> String {
     format!("{}{severity}[{}]: {}{help}", place.unwrap_or_default(), finding.rule.id, finding.message)
 }
 
-/// Text for XML 1.0, which has no escapes for most control characters.
+/// Escapes a text for XML 1.0. Control characters that XML cannot contain are replaced.
 fn escape_xml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -40,16 +40,16 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
         return test_campaigns(context, &args).await;
     }
     let fixed = if args.fix { fix_campaigns(context, &args).await? } else { Vec::new() };
-    let strictly = |findings: Vec<Finding>| match args.strict {
+    let apply_strictness = |findings: Vec<Finding>| match args.strict {
         true => findings.into_iter().map(Finding::into_strict).collect(),
         false => findings,
     };
     let mut findings: Vec<(&Path, Finding)> = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
-    let (mut text, mut figures, mut costing) = (StyledText::new(), Vec::new(), Vec::new());
+    let (mut text, mut figures, mut costs) = (StyledText::new(), Vec::new(), Vec::new());
     let (mut campaigns, mut tests, mut tested) = (Vec::new(), Vec::new(), Vec::new());
     let waiting = context.output.show_spinner("Reading the list…");
-    // At a terminal, the report contains the warnings. Elsewhere all findings go to standard error.
+    // At a terminal, the report contains the warnings. Elsewhere, all findings go to standard error.
     let columns = context.output.terminal_width().filter(|_| !context.output.quiet);
     for file in &args.files {
         if !text.is_empty() {
@@ -58,7 +58,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
         match check_file(context, &args, file).await {
             Ok(mut checked) => {
                 let fails = checked.findings.iter().any(Finding::is_error);
-                checked.findings = strictly(checked.findings);
+                checked.findings = apply_strictness(checked.findings);
                 let survey = &checked.list.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
@@ -71,12 +71,12 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 let mut campaign = checked.forecast.to_json();
                 campaign["file"] = file.display().to_string().into();
                 campaigns.push(campaign);
-                costing.push((checked.cost, checked.currency));
+                costs.push((checked.cost, checked.currency));
                 figures.extend(checked.online.map(|online| online.figures));
                 findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
             }
             Err(failure) => {
-                let found = strictly(explain_invalid(context, failure)?);
+                let found = apply_strictness(explain_invalid(context, failure)?);
                 if args.format == Some(Format::Junit) {
                     // Tests of made-up recipients run even if the list was not fetched.
                     let tests = test_file(context, &args, file).await.unwrap_or_default();
@@ -96,7 +96,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     if context.output.json {
         let (findings, counts) = (findings_json(&findings), counts_json(&counts));
-        let (cost, currency) = sum_costs(&costing);
+        let (cost, currency) = sum_costs(&costs);
         context.output.print_object(&CheckReport {
             findings,
             rows,
@@ -112,8 +112,8 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
         });
         return Ok(code);
     }
-    let is_apart = |finding: &Finding| columns.is_none() || finding.is_error();
-    context.output.print_findings(&findings.into_iter().filter(is_apart).collect::<Vec<_>>());
+    let is_separate = |finding: &Finding| columns.is_none() || finding.is_error();
+    context.output.print_findings(&findings.into_iter().filter(is_separate).collect::<Vec<_>>());
     if code == exit::SUCCESS
         && context.output.distrust_reason().is_none()
         && let [file] = args.files.as_slice()
@@ -247,10 +247,10 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
 
 /// Sums the costs of several campaigns, and returns the sum with the currency. Returns no sum if any cost is unknown or
 /// the currencies differ.
-fn sum_costs(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
-    let Some((_, currency)) = costing.first() else { return (None, None) };
-    let each = costing.iter().map(|(cost, of)| match cost {
-        Some(Cost::AtMost(cost)) if of == currency => Some(*cost),
+fn sum_costs(costs: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
+    let Some((_, currency)) = costs.first() else { return (None, None) };
+    let each = costs.iter().map(|(cost, other)| match cost {
+        Some(Cost::AtMost(cost)) if other == currency => Some(*cost),
         _ => None,
     });
     let cost = each.sum::<Option<Amount>>();
@@ -396,7 +396,7 @@ fn add_findings(text: &mut StyledText, findings: &[Finding], severity: Severity,
     }
 }
 
-/// Prints every setting in force and its origin, as YAML or as one JSON object. With several campaigns, the settings
+/// Prints every setting in effect and its origin, as YAML or as one JSON object. With several campaigns, the settings
 /// are listed by file.
 fn show_settings(context: &Context, files: &[PathBuf], gateway: Option<&str>) -> Result<u8, CommandFailure> {
     let mut all = Vec::new();

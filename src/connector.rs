@@ -29,7 +29,7 @@ use campaign_server::connector::{
 
 /// The timeout of a request to the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The grace period for calls in flight at shutdown: longer than the gateway may take for a message.
+/// The grace period for calls in flight at shutdown: longer than the gateway can take for a message.
 const SHUTDOWN_TIMEOUT: Duration = INTAKE_TIMEOUT.saturating_add(ANSWER_TIMEOUT);
 
 pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Result<u8, CommandFailure> {
@@ -49,14 +49,14 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
         Some(folder) => connector.with_campaigns(load_folder_campaigns(context, folder, &profile)?),
         None => connector,
     };
-    let at_rest = connector.wait_until_idle();
+    let idle = connector.wait_until_idle();
     let exit = match args.stdio {
         true => run_over_stdio(context, connector, &profile, &args, interrupt.clone()).await,
         false => serve_http(context, connector, &profile, &args, interrupt.clone()).await,
     };
     // Wait for messages in flight, even if the client has disconnected.
     tokio::select! {
-        () = at_rest => {}
+        () = idle => {}
         () = wait_for_second_interrupt(interrupt) => {}
     }
     exit
@@ -123,7 +123,7 @@ async fn serve_http(
     let (listener, address) = bind_listener(args.listen, "--listen")?;
     let origins = args.origin.iter().map(|origin| origin.origin().ascii_serialization()).collect();
     let hosts = Hosts::new(address, args.origin.as_ref().and_then(reqwest::Url::host_str));
-    let friends = ConnectorAccess { hosts, origins, require_key: args.require_key };
+    let access = ConnectorAccess { hosts, origins, require_key: args.require_key };
     let url = format!("http://{}", connectable_address(address));
     if context.output.json {
         context.output.print_object(
@@ -138,7 +138,7 @@ async fn serve_http(
     }
     // Slow requests get progress messages, so silence needs no timeout.
     let limits = ConnectionLimits { silence: None, end: SHUTDOWN_TIMEOUT, ..ConnectionLimits::default() };
-    campaign_net::serve_connections(listener, router(connector, friends), limits, wait_for_interrupt(interrupt)).await;
+    campaign_net::serve_connections(listener, router(connector, access), limits, wait_for_interrupt(interrupt)).await;
     Ok(exit::SUCCESS)
 }
 
@@ -163,10 +163,10 @@ async fn run_over_stdio(
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<u8, CommandFailure> {
     let key = read_api_key(profile)?;
-    let (name, locks) = (&profile.name, describe_permissions(args));
+    let (name, permissions) = (&profile.name, describe_permissions(args));
     context.output.print_note(&format!(
         "serving on standard input and output; calls go through the gateway `{name}` with the key in its profile; \
-         {locks}"
+         {permissions}"
     ));
     let shutdown = wait_for_interrupt(interrupt.clone());
     let ended = tokio::select! {

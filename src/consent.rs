@@ -53,7 +53,7 @@ struct TerminalConsent {
     output: Output,
 }
 
-/// The warning that a new round repeats messages.
+/// The warning that `--again` repeats messages.
 pub(super) const AGAIN_WARNING: &str = "`--again`: recipients who already got this message will get it again";
 
 impl Consent for TerminalConsent {
@@ -79,7 +79,7 @@ impl Consent for TerminalConsent {
     }
 }
 
-/// The fact about opt-outs if messages must arrive.
+/// The fact about opt-outs if the campaign is mandatory.
 const MANDATORY_FACT: &str = "ignored because of `mandatory: true`";
 
 /// Builds the confirmation prompt for a proposal.
@@ -96,9 +96,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             }
             prompt
         }
-        Proposal::ActivateSchedule { activation: arming, profile, samples } => {
-            activation_prompt(arming, profile, samples)
-        }
+        Proposal::ActivateSchedule { activation, profile, samples } => activation_prompt(activation, profile, samples),
         Proposal::Approve { approving, profile, standing, samples } => {
             approval_prompt(approving, profile, standing.as_ref(), samples)
         }
@@ -163,10 +161,10 @@ fn gateway_phrase(profile: &Profile) -> String {
     format!("through {} ({})", profile.name, profile.base_url.host_and_port())
 }
 
-fn activation_prompt(arming: &ScheduleActivation, profile: &Profile, samples: &[Sample]) -> ConfirmationPrompt {
-    let (inputs, through) = (&arming.inputs, gateway_phrase(profile));
+fn activation_prompt(activation: &ScheduleActivation, profile: &Profile, samples: &[Sample]) -> ConfirmationPrompt {
+    let (inputs, through) = (&activation.inputs, gateway_phrase(profile));
     let name = &inputs.campaign.brief.name;
-    let mut prompt = match &arming.survey {
+    let mut prompt = match &activation.survey {
         Some(survey) => {
             let rows = survey.survey.planned_rows();
             let title = format!("Activate {name}: {} per run {through}?", format_count(rows.len(), "message"));
@@ -180,19 +178,19 @@ fn activation_prompt(arming: &ScheduleActivation, profile: &Profile, samples: &[
             .with_fact("list", format!("{}, which does not exist yet", inputs.campaign.recipients)),
     };
     add_resources(&mut prompt, inputs, profile);
-    for (index, next) in arming.next.iter().enumerate() {
+    for (index, next) in activation.next.iter().enumerate() {
         prompt.add_fact(if index == 0 { "next runs" } else { "" }, [format_occurrence(next).into()]);
     }
     prompt.with_note("Messages are sent on these dates without further confirmation.")
 }
 
 fn approval_prompt(
-    approving: &PlanReview,
+    review: &PlanReview,
     profile: &Profile,
     standing: Option<&StandingApproval>,
     samples: &[Sample],
 ) -> ConfirmationPrompt {
-    let PlanReview { inputs, planned, survey, rows, .. } = approving;
+    let PlanReview { inputs, planned, survey, rows, .. } = review;
     let (name, through, now) = (&inputs.campaign.brief.name, gateway_phrase(profile), Timestamp::now());
     let recipients = format_count(planned.messages, "recipient");
     let (title, scope) = match (&planned.options, standing) {
@@ -258,7 +256,7 @@ struct SendingFacts<'q> {
     inputs: &'q Inputs,
     profile: &'q Profile,
     survey: &'q ListSurvey,
-    /// The rows that this call sends.
+    /// The rows that this run sends.
     rows: &'q RoaringBitmap,
     /// When the run begins. `None` if the findings are shown elsewhere.
     start: Option<RunStart>,
@@ -382,9 +380,9 @@ fn sender_names(campaign: &Campaign) -> Option<String> {
     for stage in campaign.brief.all_contents().flat_map(|content| &content.stages) {
         let Some((_, text)) = stage.texts().find(|(field, _)| field.key == "signature") else { continue };
         let (name, channel) = (text.source.as_str(), stage.channel().name());
-        let place = senders.iter().position(|(sender, _)| *sender == name);
-        let channels = match place {
-            Some(place) => &mut senders[place].1,
+        let index = senders.iter().position(|(sender, _)| *sender == name);
+        let channels = match index {
+            Some(index) => &mut senders[index].1,
             None => {
                 senders.push((name, Vec::new()));
                 &mut senders.last_mut()?.1
@@ -412,8 +410,8 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
     match (cost, money) {
         (Some(Cost::AtMost(cost)), money) => {
             let cost = format!("{cost} {}", currency.unwrap_or_default());
-            let of = money.map(|money| format!(" of {money}")).unwrap_or_default();
-            prompt.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(of)]);
+            let of_balance = money.map(|money| format!(" of {money}")).unwrap_or_default();
+            prompt.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(of_balance)]);
         }
         (unknown, money) => {
             prompt.add_fact(
@@ -460,15 +458,15 @@ fn add_local_time(prompt: &mut ConfirmationPrompt, inputs: &Inputs, survey: &Sur
         if !spans.is_empty() {
             spans.push(plain(", "));
         }
-        let of = if zones.len() > 1 || unknown > 0 {
+        let count = if zones.len() > 1 || unknown > 0 {
             format!(" ({})", format_thousands(*recipients))
         } else {
             String::new()
         };
         let time = format!("{} in {}", local.strftime("%H:%M"), format_zone_city(zone));
         match part_of_day(&local) {
-            Some(part) => spans.push(caution(format!("{time}, {part}{of}"))),
-            None => spans.push(plain(format!("{time}{of}"))),
+            Some(part) => spans.push(caution(format!("{time}, {part}{count}"))),
+            None => spans.push(plain(format!("{time}{count}"))),
         }
     }
     if !others.is_empty() {

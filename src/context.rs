@@ -274,17 +274,17 @@ impl Context {
             LedgerTarget::File(path) if !ledger_exists(&path)? => return none(),
             LedgerTarget::File(path) => {
                 let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
-                let made = ledger.write_backup(folder).await;
+                let result = ledger.write_backup(folder).await;
                 ledger.close().await;
-                made?
+                result?
             }
             LedgerTarget::Shared(address) => {
                 let Some(ledger) = PostgresLedger::open_existing(&address, &self.state_folder()?).await? else {
                     return none();
                 };
-                let made = ledger.write_backup(folder).await;
+                let result = ledger.write_backup(folder).await;
                 ledger.close().await;
-                made?
+                result?
             }
         })
     }
@@ -551,23 +551,23 @@ fn piped_input() -> Option<Box<dyn Read + Send>> {
 }
 
 impl Context {
-    /// Fetches the list of a campaign from a URL, a database or a program if `wanted`, and otherwise returns the inputs
-    /// unchanged. A signal ends the fetch.
+    /// Fetches the list of a campaign from a URL, a database or a program if `fetch` is set, and otherwise returns the
+    /// inputs unchanged. A signal ends the fetch.
     pub(super) async fn fetch_list(
         &self,
         inputs: Arc<Inputs>,
-        wanted: bool,
+        fetch: bool,
         ledger: Option<&dyn Ledger>,
     ) -> Result<Arc<Inputs>, CommandFailure> {
-        if !wanted || !inputs.list.is_unfetched() {
+        if !fetch || !inputs.list.is_unfetched() {
             return Ok(inputs);
         }
         let (state, profiles, mut interrupt) = (self.create_state_folder()?, self.profiles(), self.watch_signals()?);
-        let with =
+        let context =
             FetchContext { state: &state, ledger, profiles: &profiles, input: piped_input, observer: &self.observer };
         let _waiting = self.output.show_spinner("Fetching the list…");
         tokio::select! {
-            fetched = fetch_list(&inputs, with) => Ok(fetched?),
+            fetched = fetch_list(&inputs, context) => Ok(fetched?),
             signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
                 let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(2);
                 Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into())
@@ -579,7 +579,7 @@ impl Context {
 /// Warnings about files and folders that other users can read or change, each printed once.
 #[derive(Debug, Default)]
 pub(super) struct ExposureWarnings {
-    /// The paths so far.
+    /// The paths for which a warning was printed.
     warned: Mutex<BTreeSet<PathBuf>>,
     /// Whether nothing is printed, because the command reports permissions itself.
     muted: AtomicBool,

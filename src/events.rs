@@ -115,7 +115,7 @@ fn show_event(output: &Output, event: RunEvent) {
             let rows = format_count(rows, "row");
             output.print_note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
         }
-        RunEvent::Reconciliation(learnt) => output.print_note(&describe_reconciliation(&learnt)),
+        RunEvent::Reconciliation(reconciliation) => output.print_note(&describe_reconciliation(&reconciliation)),
         RunEvent::ResultsUnwritten(why) => output.print_note(&describe_stale_results(output, why)),
         RunEvent::SendingBegins { .. } | RunEvent::Sending(_) | RunEvent::SendingEnded => {}
     }
@@ -152,8 +152,8 @@ pub(super) fn describe_kept_results(ResultsBackup { run, path }: &ResultsBackup)
 }
 
 /// Describes the result of reconciliation.
-pub(super) fn describe_reconciliation(learnt: &Reconciliation) -> String {
-    let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+pub(super) fn describe_reconciliation(reconciliation: &Reconciliation) -> String {
+    let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *reconciliation;
     if asked == 0 {
         return "the gateway was not asked, because the account's rate limit allowed no more requests".to_owned();
     }

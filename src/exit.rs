@@ -18,7 +18,7 @@ use campaign_runs::{
 pub(super) const SUCCESS: u8 = 0;
 /// A bug.
 pub(super) const BUG: u8 = 1;
-/// The command line or an input is invalid. This call sent nothing.
+/// The command line or an input is invalid. The command sent nothing.
 pub(super) const INVALID: u8 = 2;
 /// Finished, with rejected or invalid rows.
 pub(super) const REJECTIONS: u8 = 3;
@@ -28,7 +28,7 @@ pub(super) const IN_DOUBT: u8 = 4;
 pub(super) const STOPPED: u8 = 5;
 /// Another process is sending the run.
 pub(super) const BUSY: u8 = 6;
-/// The gateway refused the key.
+/// The gateway rejected the key.
 pub(super) const REFUSED_KEY: u8 = 7;
 /// The ledger or the results could not be written.
 pub(super) const STORAGE: u8 = 74;
@@ -152,7 +152,7 @@ pub(super) fn exit_code_without_run(nothing: &NothingLeft) -> u8 {
 
 /// The more serious of two exit codes.
 pub(super) fn more_severe_code(one: u8, other: u8) -> u8 {
-    let place = |code: u8| match code {
+    let rank = |code: u8| match code {
         STORAGE => 0,
         SIGNAL.. => 1,
         INVALID => 2,
@@ -164,7 +164,7 @@ pub(super) fn more_severe_code(one: u8, other: u8) -> u8 {
         SUCCESS => 8,
         _ => 1,
     };
-    if place(other) < place(one) { other } else { one }
+    if rank(other) < rank(one) { other } else { one }
 }
 
 /// The exit code of `run` for the current state of a run.
@@ -198,13 +198,13 @@ pub(super) fn exit_code_of_released_run(released: &ReleasedRun) -> u8 {
 }
 
 /// The exit code of `reconcile`: 0 if no rows are in doubt and the gateway was not asked, otherwise the exit code of
-/// `run`. `polled` counts the unfinished messages in the request.
+/// `run`. `polled` is the number of other messages that the gateway was asked about.
 pub(super) fn exit_code_of_reconciliation(
-    ReconciledRun { reconciliation: learnt, released }: &ReconciledRun,
+    ReconciledRun { reconciliation, released }: &ReconciledRun,
     polled: u64,
 ) -> u8 {
     let counts = &released.snapshot.counts;
-    let is_clear = learnt.asked + polled == 0 && IN_DOUBT_STATES.iter().all(|state| counts.get(*state) == 0);
+    let is_clear = reconciliation.asked + polled == 0 && IN_DOUBT_STATES.iter().all(|state| counts.get(*state) == 0);
     match released.stale_results {
         Some(StaleResults::Failed(_)) => STORAGE,
         _ if is_clear => SUCCESS,
@@ -217,7 +217,7 @@ pub(super) fn exit_code_of_reconciliation(
 pub(super) enum CommandFailure {
     /// A failure of the command itself.
     Explained(Explanation),
-    /// An error of a use case.
+    /// An error of the `campaign_runs` crate.
     Run(Box<Error>),
 }
 

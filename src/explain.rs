@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn list_of_rules_fits_into_80_columns() {
+    fn list_of_rules_fits_in_80_columns() {
         for group in rule_groups() {
             let list = format_group(&group);
             let wide = list.lines().find(|line| line.chars().count() > 80);

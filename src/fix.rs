@@ -18,14 +18,14 @@ use campaign_core::finding::{Finding, apply_fixes};
 use campaign_core::private;
 use campaign_manifest::{conceal_file, fix_campaign_text};
 
-/// The maximum number of times that files are fixed. The second time, findings appear that others had hidden.
+/// The maximum number of rounds. A later round fixes findings that others had hidden.
 const MAX_ROUNDS: usize = 10;
 /// The number of unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
 /// A file with its fixes.
 struct FixedFile {
-    /// The path as it was typed or named.
+    /// The path as typed, or as a campaign file names it.
     path: PathBuf,
     before: String,
     after: String,
@@ -141,8 +141,8 @@ fn replace_file(file: &FixedFile) -> io::Result<()> {
 #[cfg(unix)]
 fn keep_owner(new: &Path, old: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, chown};
-    let made = fs::metadata(new)?;
-    match (made.uid(), made.gid()) == (old.uid(), old.gid()) {
+    let current = fs::metadata(new)?;
+    match (current.uid(), current.gid()) == (old.uid(), old.gid()) {
         true => Ok(()),
         false => chown(new, Some(old.uid()), Some(old.gid())),
     }
@@ -225,9 +225,9 @@ fn split_words(line: &str) -> Vec<&str> {
     let (mut words, mut rest) = (Vec::new(), line);
     while let Some(first) = rest.chars().next() {
         let word = rest.find(|character: char| !character.is_alphanumeric()).unwrap_or(rest.len());
-        let (word, behind) = rest.split_at(if word == 0 { first.len_utf8() } else { word });
+        let (word, tail) = rest.split_at(if word == 0 { first.len_utf8() } else { word });
         words.push(word);
-        rest = behind;
+        rest = tail;
     }
     words
 }

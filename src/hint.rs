@@ -1,7 +1,7 @@
 //! Remedies for errors: the `help:` line below the message. Pure.
 //!
-//! Errors of `runs` have messages only, because the command line alone knows its options. Each suggested command
-//! repeats those options of the current command that it needs.
+//! Errors of the `campaign_runs` crate have only messages, because only the command line knows its options. Each
+//! suggested command repeats those options of the current command that it needs.
 
 use std::path::Path;
 
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn lookups_of_another_process_cannot_be_stopped() {
+    fn hint_for_a_busy_lookup_does_not_suggest_stopping_it() {
         let busy = |campaign: &str| {
             let (campaign, gateway) = (campaign.to_owned(), "main".to_owned());
             hint_of(&Error::BusyRun { campaign, gateway, since: None })

@@ -67,9 +67,9 @@ fn describe_list(list: &DraftList) -> String {
             escape_to_one_line(other)
         );
     }
-    if let Some(InvalidRows { rows, total: of, first }) = &list.invalid {
-        let (rows, of) = (format_thousands(*rows), format_count(*of, "row"));
-        summary += &format!("  no valid number in {rows} of {of}, first in row {first}; `campaign check` shows why\n");
+    if let Some(InvalidRows { rows, total: all, first }) = &list.invalid {
+        let (rows, all) = (format_thousands(*rows), format_count(*all, "row"));
+        summary += &format!("  no valid number in {rows} of {all}, first in row {first}; `campaign check` shows why\n");
     }
     summary
 }
@@ -108,7 +108,7 @@ mod tests {
         assert!(summary.contains("phone numbers in `Телефон`;"), "{summary}");
         assert!(summary.contains("phone numbers also in `Телефон 2`"), "{summary}");
         assert!(summary.contains("no valid number in 2 of 4 rows, first in row 2;"), "{summary}");
-        let sound = read_list("phone,name\n+380501234567,Olena\n").unwrap();
-        assert_eq!((super::describe_list(&sound).lines().count(), sound.invalid), (1, None));
+        let valid = read_list("phone,name\n+380501234567,Olena\n").unwrap();
+        assert_eq!((super::describe_list(&valid).lines().count(), valid.invalid), (1, None));
     }
 }

@@ -1,5 +1,5 @@
 //! The command line of `campaign`, a declarative campaign runner for a multi-channel messaging gateway: it parses
-//! arguments, prints output and sets exit codes. One file for each command or command family.
+//! arguments, prints output and sets exit codes. There is one file for each command or command family.
 //!
 //! A campaign file names recipients, channels and texts. Each recipient becomes one operation; operations travel in
 //! envelopes. An intent is on disk before an envelope is sent, and its outcome after the response. An outcome counts as

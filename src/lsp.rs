@@ -34,14 +34,14 @@ use campaign_editor::{ColumnUnit, EditorSession, ListCheck, ListOutcome};
 use campaign_runs::Profiles;
 
 /// How long the text must be unchanged before it is checked.
-const QUIET: Duration = Duration::from_millis(60);
-/// The longest delay of a check while the text keeps changing.
-const LONGEST_DELAY: Duration = Duration::from_millis(180);
+const QUIET_PERIOD: Duration = Duration::from_millis(60);
+/// The maximum delay of a check while the text keeps changing.
+const MAX_DELAY: Duration = Duration::from_millis(180);
 /// The maximum size of a message, in bytes.
 const MAX_MESSAGE: usize = 64 << 20;
 /// The maximum size of the header of a message, in bytes.
 const MAX_HEADER: u64 = 16 << 10;
-/// The stack of the thread that checks lists, in bytes.
+/// The stack size of the thread that checks lists, in bytes.
 const STACK: usize = 8 << 20;
 
 /// Runs the server until the editor ends it.
@@ -58,7 +58,7 @@ pub(super) fn run_language_server(context: &Context) -> Result<u8, CommandFailur
     Ok(server.run(&incoming))
 }
 
-/// What happens to the server.
+/// An event that the server handles.
 enum Event {
     Message(Message),
     /// A message that is not valid JSON-RPC.
@@ -81,7 +81,7 @@ struct LanguageServer {
     profiles: Profiles,
     checks: Sender<ListCheck>,
     state: ServerState,
-    /// When the first and the last unchecked change came.
+    /// When the first and the last unchecked change arrived.
     changed: Option<(Instant, Instant)>,
 }
 
@@ -95,7 +95,7 @@ impl LanguageServer {
             let event = match self.changed {
                 None => incoming.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some((first, last)) => {
-                    let due = (last + QUIET).min(first + LONGEST_DELAY);
+                    let due = (last + QUIET_PERIOD).min(first + MAX_DELAY);
                     incoming.recv_timeout(due.saturating_duration_since(Instant::now()))
                 }
             };
@@ -122,7 +122,7 @@ impl LanguageServer {
                 }
             }
             // A long series of messages must not delay the findings.
-            if self.changed.is_some_and(|(first, _)| first.elapsed() >= LONGEST_DELAY) {
+            if self.changed.is_some_and(|(first, _)| first.elapsed() >= MAX_DELAY) {
                 self.refresh();
             }
         }
@@ -227,7 +227,7 @@ impl LanguageServer {
         let mut checks = Vec::new();
         self.update_session(|session| checks = session.refresh());
         for check in checks {
-            // The thread ends only with the process.
+            // Sending cannot fail, because the thread ends only with the process.
             let _ = self.checks.send(check);
         }
     }

@@ -38,7 +38,7 @@ pub(super) struct Output {
     error_color: bool,
     /// Whether the ledger is in a database.
     pub(super) shared_ledger: bool,
-    /// The options of every suggested command.
+    /// The options that suggested commands repeat.
     pub(super) options: RepeatedOptions,
     /// Why the ledger is not trusted.
     distrusted: Arc<OnceLock<String>>,
@@ -323,7 +323,7 @@ pub(super) struct RowOutput<W> {
     /// Whether a quoted cell of the CSV is open.
     quoted: bool,
     /// The first bytes of an incomplete character.
-    begun: Vec<u8>,
+    pending: Vec<u8>,
 }
 
 impl RowOutput<Stdout> {
@@ -337,7 +337,7 @@ impl RowOutput<Stdout> {
 
 impl<W: Write> RowOutput<W> {
     fn new(out: W, terminal: bool, syntax: RowSyntax) -> Self {
-        Self { out, terminal, syntax, quoted: false, begun: Vec::new() }
+        Self { out, terminal, syntax, quoted: false, pending: Vec::new() }
     }
 
     fn escape(&mut self, text: &str) -> String {
@@ -363,13 +363,13 @@ impl<W: Write> Write for RowOutput<W> {
         if !self.terminal {
             return self.out.write(bytes);
         }
-        self.begun.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.begun) {
+        self.pending.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.pending) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.begun.len(),
+            _ => self.pending.len(),
         };
-        let rest = self.begun.split_off(whole);
-        let text = String::from_utf8_lossy(&std::mem::replace(&mut self.begun, rest)).into_owned();
+        let rest = self.pending.split_off(whole);
+        let text = String::from_utf8_lossy(&std::mem::replace(&mut self.pending, rest)).into_owned();
         let shown = self.escape(&text);
         self.out.write_all(shown.as_bytes()).map(|()| bytes.len())
     }

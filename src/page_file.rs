@@ -14,7 +14,7 @@ use campaign_core::{private, regular_file};
 
 /// The tag near the beginning of every page that this program writes.
 const GENERATOR_TAG: &str = "<meta name=\"generator\" content=\"campaign\">";
-/// The number of bytes in which the tag is searched for.
+/// The number of bytes at the start of a file that are searched for the tag.
 const TAG_SEARCH_BYTES: u64 = 4096;
 /// How long to wait for an error of the program that opens files.
 const OPENER_TIMEOUT: Duration = Duration::from_secs(2);

@@ -87,14 +87,14 @@ fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &OptOutHistor
 fn messages_text(
     context: &Context,
     phone: Phone,
-    selective: bool,
+    is_filtered: bool,
     person: &RecipientRecord,
     opt_outs: &OptOutHistory,
 ) -> StyledText {
     let RecipientRecord { runs, unreadable, purged } = person;
     let mut text = StyledText::new();
     let found = match person.count_rows() {
-        0 if selective => "no messages match this selection".to_owned(),
+        0 if is_filtered => "no messages match this selection".to_owned(),
         0 => "not in any run".to_owned(),
         rows => format!("{} in {}", format_count(rows, "row"), format_count(runs.len() as u64, "run")),
     };
@@ -380,9 +380,9 @@ fn format_day(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).date().to_string()
 }
 
-/// The form of a file of evidence.
+/// The format of an evidence file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum EvidenceForm {
+enum EvidenceFormat {
     Page,
     Json,
 }
@@ -394,7 +394,7 @@ struct SignedEvidence {
 }
 
 async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> Result<u8, CommandFailure> {
-    let form = args.out.as_deref().map(choose_form).transpose()?;
+    let format = args.out.as_deref().map(choose_format).transpose()?;
     let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
     let (person, opt_outs, evidence) = match context.open_existing_ledger().await? {
         None => {
@@ -418,10 +418,10 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
     let signed = SignedEvidence { evidence, signature };
     // Evidence that omits a run must not look complete.
     let code = if person.unreadable.is_empty() { exit::SUCCESS } else { exit::STORAGE };
-    if let Some((path, form)) = args.out.as_deref().zip(form) {
-        let content = match form {
-            EvidenceForm::Json => format!("{:#}\n", signed.to_json()),
-            EvidenceForm::Page => {
+    if let Some((path, format)) = args.out.as_deref().zip(format) {
+        let content = match format {
+            EvidenceFormat::Json => format!("{:#}\n", signed.to_json()),
+            EvidenceFormat::Page => {
                 let page = EvidencePage { evidence: &signed.evidence, signature: signed.signature.as_ref() };
                 render_evidence_page(&page, LanguageName::choose_language(args.lang))?
             }
@@ -454,12 +454,12 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
 }
 
 /// Chooses the format of a file by its extension, and checks that the file can be written.
-fn choose_form(path: &Path) -> Result<EvidenceForm, CommandFailure> {
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => page_file::check_page_path(path).map(|()| EvidenceForm::Page),
+fn choose_format(path: &Path) -> Result<EvidenceFormat, CommandFailure> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("html" | "htm") => page_file::check_page_path(path).map(|()| EvidenceFormat::Page),
         Some("json") => {
             let what = "evidence written by campaign";
-            page_file::check_output_path(path, EVIDENCE_FORMAT, what).map(|()| EvidenceForm::Json)
+            page_file::check_output_path(path, EVIDENCE_FORMAT, what).map(|()| EvidenceFormat::Json)
         }
         _ => Err(CommandFailure::invalid(format!("`{}` must end in `.html` or `.json`", path.display()))),
     }

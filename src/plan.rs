@@ -75,7 +75,7 @@ fn write_plan_page(
     let run = suggest_run(args, plan, inputs);
     let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
-    let page = PlanPage { inputs, made: plan, shown, approve, run, now: Timestamp::now() };
+    let page = PlanPage { inputs, plan, shown, approve, run, now: Timestamp::now() };
     let (html, _) = render_plan_page(&page, args.page.page_language())?;
     page_file::write_page(path, &html)
 }
@@ -184,7 +184,7 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
         return approve_single_request(context, &adapters, &digest, &pending).await;
     }
     let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
-    let approving = review_plan(&adapters, digest).await?;
+    let review = review_plan(&adapters, digest).await?;
     let until = |time| Timestamp::now().checked_add(time).map_err(|error| CommandFailure::invalid(error.to_string()));
     let standing = match args.standing.zip(args.up_to) {
         Some((time, up_to)) => Some(StandingApproval { until: until(time)?, up_to }),
@@ -194,24 +194,24 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
     // it.
     let agreed = key.is_some() && !context.output.can_ask();
     let consent = consent::consent_for(&context.output, agreed);
-    let approval = campaign_runs::approve_plan(&adapters, &approving, key.as_ref(), standing, consent.as_ref()).await?;
-    report_approval(context, &approving, &approval, key.is_some());
+    let approval = campaign_runs::approve_plan(&adapters, &review, key.as_ref(), standing, consent.as_ref()).await?;
+    report_approval(context, &review, &approval, key.is_some());
     Ok(exit::SUCCESS)
 }
 
-fn report_approval(context: &Context, approving: &PlanReview, approval: &Approval, is_signed: bool) {
+fn report_approval(context: &Context, review: &PlanReview, approval: &Approval, is_signed: bool) {
     if context.output.json {
-        context.output.print_object(&approval_json(&approving.digest, approval, is_signed));
+        context.output.print_object(&approval_json(&review.digest, approval, is_signed));
         return;
     }
     let Approval { digest, by, until, token, standing, .. } = approval;
     if *standing {
-        let name = &approving.inputs.campaign.brief.name;
+        let name = &review.inputs.campaign.brief.name;
         let what = format!("{by} approved all scheduled runs of {name} until {}", format_local_minute(*until));
         context.output.print_done(StyledLine::success([plain(what)]), exit::SUCCESS);
         return;
     }
-    let (planned, digest) = (&approving.planned, short_digest(digest));
+    let (planned, digest) = (&review.planned, short_digest(digest));
     if planned.options.tests_to.is_some() {
         let messages = format_count(planned.messages, "test message");
         let what = format!("{by} approved {digest} for {messages}, to be sent once");
@@ -221,9 +221,9 @@ fn report_approval(context: &Context, approving: &PlanReview, approval: &Approva
         return;
     }
     let (file, gateway) = (&planned.inputs.campaign_file, &planned.inputs.brief.gateway);
-    let profile = approving.inputs.destination.profile();
-    let abroad = profile.map_or(0, |profile| approving.survey.count_abroad(profile));
-    let run = run_command_line(file, Some(gateway), planned, &approving.inputs, abroad);
+    let profile = review.inputs.destination.profile();
+    let abroad = profile.map_or(0, |profile| review.survey.count_abroad(profile));
+    let run = run_command_line(file, Some(gateway), planned, &review.inputs, abroad);
     let mut text = StyledText::from(StyledLine::success([plain(format!("{by} approved {digest} for one run"))]));
     if is_signed {
         let elsewhere = context.output.command(format!("{run} --approval {token}"));

@@ -24,7 +24,7 @@ use campaign_runs::{
 };
 use campaign_server::web::files::{MessageSelection, PreviewPage, render_preview_page};
 
-/// The number of messages without `--rows`.
+/// The number of rows that are shown without `--rows`.
 const DEFAULT_SAMPLES: usize = 3;
 
 /// The number of messages on a page without `--rows`, and the maximum.
@@ -109,7 +109,7 @@ fn select_rows(which: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet
     }
 }
 
-/// Prints the chosen rows in the order of the file.
+/// Prints the selected rows in the order of the list.
 fn show_rows(
     output: &Output,
     inputs: &Inputs,

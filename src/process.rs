@@ -1,4 +1,4 @@
-//! Process set-up: signals, core dumps, memory protection, resource limits and threads.
+//! Process setup: signals, core dumps, memory protection, resource limits and threads.
 //!
 //! Features that the system lacks are skipped. A command fails only if no threads or files are available.
 

@@ -1,4 +1,4 @@
-//! Progress of a run: a bar on a terminal, otherwise a line every ten seconds, or JSON objects. Contains the spinner too.
+//! Progress of a run: a bar on a terminal, otherwise a line every ten seconds, or JSON objects. Also the spinner.
 //!
 //! A process has at most one live line on standard error. All other output to a terminal suspends it.
 
@@ -31,7 +31,7 @@ const OBJECT_INTERVAL: Duration = Duration::from_secs(1);
 /// Shows the events of a run on standard error.
 pub(super) struct ProgressReporter {
     sending: Mutex<SendingProgress>,
-    shown: ProgressDisplay,
+    display: ProgressDisplay,
     output: Output,
 }
 
@@ -47,13 +47,13 @@ enum ProgressDisplay {
 impl ProgressReporter {
     /// Creates the progress display of a run with this many rows. The command leaves `later` of these rows planned.
     pub(super) fn new(rows: u64, later: u64, output: &Output) -> Self {
-        let shown = match output.progress_form() {
+        let display = match output.progress_form() {
             ProgressForm::Bar => ProgressDisplay::Bar(show_bar(styled_bar(rows.saturating_sub(later)))),
             ProgressForm::Auto | ProgressForm::Lines => ProgressDisplay::Lines(Mutex::new(Instant::now())),
             ProgressForm::Json => ProgressDisplay::Json(Mutex::new(Instant::now())),
             ProgressForm::None => ProgressDisplay::Nothing,
         };
-        Self { sending: Mutex::new(SendingProgress::new(rows, later)), shown, output: output.clone() }
+        Self { sending: Mutex::new(SendingProgress::new(rows, later)), display, output: output.clone() }
     }
 
     /// Counts and shows an event.
@@ -66,13 +66,13 @@ impl ProgressReporter {
             }
             DeliveryEvent::Waiting { .. } | DeliveryEvent::Asking { .. } => {
                 sending.pause();
-                if let ProgressDisplay::Bar(line) = &self.shown {
+                if let ProgressDisplay::Bar(line) = &self.display {
                     line.bar().set_message(self.bar_message(&sending));
                 }
             }
             DeliveryEvent::Warning(_) | DeliveryEvent::Slow { .. } | DeliveryEvent::Stopping { .. } => {}
         }
-        match &self.shown {
+        match &self.display {
             ProgressDisplay::Json(_) => print_json_line(event_json(event)),
             _ => self.print_line(&describe_event(event)),
         }
@@ -80,7 +80,7 @@ impl ProgressReporter {
 
     /// Removes the bar before the summary, or prints the last object.
     pub(super) fn finish_display(&self) {
-        match &self.shown {
+        match &self.display {
             ProgressDisplay::Bar(line) => line.bar().finish_and_clear(),
             ProgressDisplay::Json(_) => {
                 let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ impl ProgressReporter {
     }
 
     fn draw_bar(&self, sending: &SendingProgress) {
-        match &self.shown {
+        match &self.display {
             ProgressDisplay::Bar(line) => {
                 let bar = line.bar();
                 bar.set_length(sending.total());
@@ -99,8 +99,8 @@ impl ProgressReporter {
                 bar.set_message(self.bar_message(sending));
             }
             ProgressDisplay::Lines(last) if reset_if_due(last, LINE_INTERVAL) => {
-                let (through, total) = (format_thousands(sending.count_done()), format_thousands(sending.total()));
-                self.print_line(&format!("{through} of {total} messages: {}", format_counts(sending.counts())));
+                let (done, total) = (format_thousands(sending.count_done()), format_thousands(sending.total()));
+                self.print_line(&format!("{done} of {total} messages: {}", format_counts(sending.counts())));
             }
             ProgressDisplay::Json(last) if reset_if_due(last, OBJECT_INTERVAL) => print_json_line(sending.to_json()),
             ProgressDisplay::Lines(_) | ProgressDisplay::Json(_) | ProgressDisplay::Nothing => {}
@@ -114,7 +114,7 @@ impl ProgressReporter {
     }
 
     fn print_line(&self, line: &str) {
-        match &self.shown {
+        match &self.display {
             ProgressDisplay::Bar(_) => self.output.print_lines(line),
             // Log lines need a timestamp.
             ProgressDisplay::Lines(_) => {
@@ -179,8 +179,8 @@ const BAR_CELLS: usize = 20;
 
 /// The text next to the bar on a terminal with this many columns. The text is empty before the first row is counted.
 ///
-/// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: speed, accepted messages, time left,
-/// rejected messages, messages in doubt.
+/// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: throughput, accepted messages,
+/// time left, rejected messages, messages in doubt.
 fn message_spans(sending: &SendingProgress, columns: usize) -> Vec<Span> {
     let counts = sending.counts();
     if counts.total() == 0 {
@@ -219,7 +219,7 @@ fn arrange_spans([place, counts @ .., rate, left]: &[Option<Span>; 6]) -> Vec<Sp
     join_spans(parts.into_iter().filter(|part| !part.is_empty()), "  ")
 }
 
-/// Formats the speed and the time left.
+/// Formats the throughput and the time left.
 fn format_estimate(Estimate { rate, left }: Estimate) -> (String, String) {
     let rate = if rate < 10.0 { format!("{rate:.1}") } else { format_thousands(rate.round() as u64) };
     (format!("{rate}/s"), format!("{} left", format_duration(left)))
@@ -276,6 +276,7 @@ const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 /// Whether the operator is typing after a prompt, so that the next output needs a line break first.
 static IS_TYPING: AtomicBool = AtomicBool::new(false);
 
+/// The live line that the terminal shows, if any.
 static CURRENT: Mutex<Option<Arc<ProgressBar>>> = Mutex::new(None);
 
 fn lock_current() -> MutexGuard<'static, Option<Arc<ProgressBar>>> {

@@ -23,7 +23,7 @@ const LABEL_WIDTH: usize = 13;
 /// The indent of each line.
 const INDENT: usize = 2;
 
-/// The answer that confirms.
+/// The answer that confirms an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExpectedAnswer {
     /// The word `yes`.
@@ -48,7 +48,7 @@ pub(super) struct ConfirmationPrompt {
 }
 
 impl ExpectedAnswer {
-    /// Whether the operator typed the whole word or the exact number, in which spaces may group digits.
+    /// Whether the operator typed the whole word or the exact number, in which spaces can group digits.
     fn is_matched_by(self, typed: &str) -> bool {
         match self {
             ExpectedAnswer::Yes => typed.trim() == "yes",
@@ -149,7 +149,7 @@ impl ConfirmationPrompt {
     }
 }
 
-/// Asks the operator at the terminal. Without a terminal only `--yes` confirms, which the caller checks first.
+/// Asks the operator at the terminal. Without a terminal, only `--yes` confirms, which the caller checks first.
 ///
 /// `change` is a clause without phone numbers, such as "cancelling 7 rows of sale@1". `unchanged` is the sentence that
 /// reports that nothing changed.

@@ -81,8 +81,8 @@ impl ResultsArgs {
     /// Whether the results are printed instead of written to a file.
     fn is_printed(&self, run: &Run) -> bool {
         // Selected rows, and the row of a lookup or a code call, are printed and do not replace a file.
-        let some = self.out.is_none() && (!self.selection.is_empty() || SingleKind::from_run(run).is_some());
-        some || self.out.as_deref() == Some(Path::new("-"))
+        let is_selection = self.out.is_none() && (!self.selection.is_empty() || SingleKind::from_run(run).is_some());
+        is_selection || self.out.as_deref() == Some(Path::new("-"))
     }
 
     /// Chooses the file to write: the file that `--out` names, or else a file next to the results of the run.

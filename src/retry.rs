@@ -95,17 +95,17 @@ const MAX_ERROR_LENGTH: usize = 80;
 /// The states that `retry` sends without `--state`.
 const DEFAULT_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
-/// Describes the errors with their counts, and suggests the command that retries only the messages without lasting
-/// errors. The result is empty if there are no lasting errors.
+/// Describes the errors with their counts, and suggests the command that retries only the messages without permanent
+/// errors. The result is empty if there are no permanent errors.
 pub(super) fn describe_errors(
     options: &RepeatedOptions,
     run: &str,
     errors: &[RetriedError],
     scope: &RetryScope,
 ) -> Vec<String> {
-    let (lasting, others): (Vec<&RetriedError>, Vec<&RetriedError>) =
+    let (permanent, others): (Vec<&RetriedError>, Vec<&RetriedError>) =
         errors.iter().partition(|error| PermanentError::classify(&error.text).is_some());
-    if lasting.is_empty() {
+    if permanent.is_empty() {
         return Vec::new();
     }
     let mut sorted: Vec<&RetriedError> = errors.iter().collect();
@@ -115,9 +115,9 @@ pub(super) fn describe_errors(
         let rows: u64 = sorted[MAX_LISTED_ERRORS..].iter().map(|error| error.rows).sum();
         lines.push(format!("  {} with other errors", format_thousands(rows)));
     }
-    let rows: u64 = lasting.iter().map(|error| error.rows).sum();
+    let rows: u64 = permanent.iter().map(|error| error.rows).sum();
     let advice = format!("retrying {} of these messages will not help", format_thousands(rows));
-    lines.push(match retry_command(options, run, &lasting, &others, &scope.states) {
+    lines.push(match retry_command(options, run, &permanent, &others, &scope.states) {
         Some(command) => format!("{advice}; to retry only the others: {command}"),
         None if others.is_empty() => advice,
         None => format!("{advice}; to retry only some errors, add `--error TEXT`"),
@@ -137,12 +137,12 @@ fn describe_error(RetriedError { state, text, rows }: &RetriedError) -> String {
     format!("  {rows} {state}{text}{advice}")
 }
 
-/// Suggests the command that retries only the messages without lasting errors. `None` if `--error` cannot exclude the
-/// lasting errors.
+/// Suggests the command that retries only the messages without permanent errors. `None` if `--error` cannot exclude the
+/// permanent errors.
 fn retry_command(
     options: &RepeatedOptions,
     run: &str,
-    lasting: &[&RetriedError],
+    permanent: &[&RetriedError],
     others: &[&RetriedError],
     states: &[RowState],
 ) -> Option<String> {
@@ -153,7 +153,7 @@ fn retry_command(
     texts.dedup();
     let matched = |text: &String| {
         let text = text.to_lowercase();
-        text.trim().is_empty() || lasting.iter().any(|error| error.text.to_lowercase().contains(&text))
+        text.trim().is_empty() || permanent.iter().any(|error| error.text.to_lowercase().contains(&text))
     };
     if texts.is_empty() || texts.len() > MAX_NAMED_ERRORS || texts.iter().any(matched) {
         return None;

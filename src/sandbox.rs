@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn default_key_is_only_for_loopback() {
-        for (listen, usual) in [
+        for (listen, is_default) in [
             ("127.0.0.1:8025", true),
             ("127.8.0.1:1", true),
             ("[::1]:0", true),
@@ -148,7 +148,7 @@ mod tests {
             ("192.168.1.7:8025", false),
         ] {
             let listen = listen.parse().unwrap();
-            assert_eq!(choose_key(listen, None).is_ok_and(|key| key == DEFAULT_KEY), usual, "{listen}");
+            assert_eq!(choose_key(listen, None).is_ok_and(|key| key == DEFAULT_KEY), is_default, "{listen}");
             assert_eq!(choose_key(listen, Some("own".into())).unwrap(), "own");
         }
     }

@@ -1,4 +1,4 @@
-//! `campaign schedule`: activates, lists, pauses and removes schedules. Also the log of the scheduler.
+//! `campaign schedule`: activates, lists, pauses and removes schedules. Also logs and counts the scheduler's events.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -277,8 +277,8 @@ fn parse_moment(text: &str, schedule: &Schedule) -> Result<Timestamp, CommandFai
     let local = DateTime::strptime("%Y-%m-%d %H:%M", text)
         .or_else(|_| text.parse())
         .or_else(|_| Date::strptime("%Y-%m-%d", text).map(|date| date.at(0, 0, 0, 0)));
-    let there = |local| Some(Occurrence::at_local_time(local, &schedule.zone)?.at);
-    text.parse().ok().or_else(|| local.ok().and_then(there)).ok_or_else(|| {
+    let in_zone = |local| Some(Occurrence::at_local_time(local, &schedule.zone)?.at);
+    text.parse().ok().or_else(|| local.ok().and_then(in_zone)).ok_or_else(|| {
         let help = "write it as `2026-12-01`, `2026-12-01 10:00` or `2026-12-01T10:00:00+02:00`";
         CommandFailure::invalid(format!("`{text}` is not a valid time")).with_help(help)
     })
@@ -351,14 +351,14 @@ fn count_event(event: &ScheduleEvent, metrics: &Metrics) {
 
 /// Describes an event on one line.
 fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
-    let of = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", format_occurrence(occurrence));
+    let title = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", format_occurrence(occurrence));
     match event {
         ScheduleEvent::Waiting { schedule, occurrence } => {
-            format!("{} · waiting for its list", of(schedule, occurrence))
+            format!("{} · waiting for its list", title(schedule, occurrence))
         }
         ScheduleEvent::Unapproved { schedule, occurrence, digest } => {
             let approve = options.command(format!("approve {} --key FILE", short_digest(digest)));
-            format!("{} · waiting for approval: {approve}", of(schedule, occurrence))
+            format!("{} · waiting for approval: {approve}", title(schedule, occurrence))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
             let (name, counts) = (ended.run.name(), format_counts_with_partial(&ended.counts, ended.in_part));
@@ -367,17 +367,17 @@ fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
                 None => "finished".to_owned(),
             };
             let same = if *same_text { "; the message was the same as the previous one" } else { "" };
-            format!("{} · {name} {how} · {counts}{same}", of(schedule, occurrence))
+            format!("{} · {name} {how} · {counts}{same}", title(schedule, occurrence))
         }
         ScheduleEvent::Broke { schedule, occurrence, why } => {
-            format!("{} · failed: {why}", of(schedule, occurrence))
+            format!("{} · failed: {why}", title(schedule, occurrence))
         }
         ScheduleEvent::Skipped { schedule, occurrence, before, reason } => {
             let others = match before {
                 0 => String::new(),
                 before => format!(" (and {before} earlier)"),
             };
-            format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.to_record())
+            format!("{} · skipped{others}: {}", title(schedule, occurrence), reason.to_record())
         }
         ScheduleEvent::Changed { schedule, change, findings } => {
             let findings: String = findings.iter().map(|finding| format!("; {finding}")).collect();

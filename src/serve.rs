@@ -129,7 +129,7 @@ async fn run_retrying(task: impl Future<Output = ()>) -> Result<(), LedgerError>
     Ok(())
 }
 
-/// Builds the scheduler, which starts active schedules.
+/// Builds the scheduler, which starts the runs of active schedules.
 fn build_daemon(
     context: &Context,
     ledger: Arc<dyn Ledger>,
@@ -184,7 +184,7 @@ async fn read_test_numbers(file: &Path) -> Result<TestNumbers, CommandFailure> {
 
 /// Creates a view-only sign-in link for the operator who starts the server.
 ///
-/// Other people can read the start-up output, so this link does not allow decisions. If sign-in is impossible, the
+/// Other people can read the startup output, so this link does not allow decisions. If sign-in is impossible, the
 /// server logs the reason and starts everything else, because receipts must not wait for the dashboard.
 fn create_first_link(
     context: &Context,
@@ -302,9 +302,9 @@ async fn wait_for_all(running: &mut JoinSet<Result<(), LedgerError>>) -> Result<
     Ok(())
 }
 
-/// The default address.
+/// The default address of the webhook endpoint.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8041);
-/// The maximum number of simultaneous connections.
+/// The maximum number of simultaneous connections to the webhook endpoint.
 const MAX_CONNECTIONS: usize = 2_048;
 
 /// A listening webhook endpoint.

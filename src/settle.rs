@@ -1,5 +1,5 @@
-//! `campaign reconcile`, `resolve` and `stop`: settle the open messages of a run without sending: those in doubt by
-//! asking the gateway or by a decision, and the remaining ones by stopping the run, with `--for-good` forever.
+//! `campaign reconcile`, `resolve` and `stop`: settle the open messages of a run without sending. `reconcile` asks the
+//! gateway about messages in doubt, `resolve` records a decision about them, and `stop` pauses or cancels a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use campaign_runs::{
     current_person,
 };
 
-/// The timeout of all requests of `--all`.
+/// The timeout for all requests of `--all` together.
 const ALL_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 
 pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Result<u8, CommandFailure> {

@@ -62,11 +62,11 @@ fn with_color(command: Command, choice: ColorChoice) -> Command {
 
 /// Finds the value of `--color` before the arguments are parsed.
 fn color_of_help(arguments: &[OsString]) -> ColorChoice {
-    let given = |at: usize| match arguments[at].to_str()? {
+    let value_at = |at: usize| match arguments[at].to_str()? {
         "--color" => arguments.get(at + 1)?.to_str(),
         argument => argument.strip_prefix("--color="),
     };
-    match (0..arguments.len()).find_map(given) {
+    match (0..arguments.len()).find_map(value_at) {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,
         _ => ColorChoice::Auto,
@@ -182,12 +182,12 @@ fn name_kind(argument: &Arg) -> Option<&'static str> {
 /// The paths of the commands whose first argument takes a name of this kind.
 fn commands_with(kind: &str) -> Vec<String> {
     fn walk(command: &Command, path: &str, kind: &str, found: &mut Vec<String>) {
-        for below in command.get_subcommands() {
-            let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
-            if below.get_positionals().next().and_then(name_kind) == Some(kind) {
+        for sub in command.get_subcommands() {
+            let path = format!("{path} {}", sub.get_name()).trim_start().to_owned();
+            if sub.get_positionals().next().and_then(name_kind) == Some(kind) {
                 found.push(path.clone());
             }
-            walk(below, &path, kind, found);
+            walk(sub, &path, kind, found);
         }
     }
     let mut found = Vec::new();
@@ -320,8 +320,8 @@ fn render_pages(command: &Command) -> Vec<(String, Vec<u8>)> {
     let name = page_name(command);
     let mut page = Vec::new();
     render_page(command, &mut page).expect("a vector takes every byte");
-    let below = visible_commands(command).flat_map(render_pages);
-    std::iter::once((format!("{name}.1"), page)).chain(below).collect()
+    let subpages = visible_commands(command).flat_map(render_pages);
+    std::iter::once((format!("{name}.1"), page)).chain(subpages).collect()
 }
 
 /// The name of the manual page, such as `campaign-gateway-add`.
@@ -330,7 +330,7 @@ fn page_name(command: &Command) -> &str {
 }
 
 fn visible_commands(command: &Command) -> impl Iterator<Item = &Command> {
-    command.get_subcommands().filter(|below| below.get_name() != "help" && !below.is_hide_set())
+    command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
 }
 
 fn render_page(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
@@ -343,12 +343,12 @@ fn render_page(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     man.render_description_section(page)?;
     man.render_options_section(page)?;
     let mut roff = Roff::new();
-    let below: Vec<&Command> = visible_commands(command).collect();
-    if !below.is_empty() {
+    let subcommands: Vec<&Command> = visible_commands(command).collect();
+    if !subcommands.is_empty() {
         roff.control("SH", ["COMMANDS"]);
-        for below in &below {
-            let about = below.get_about().map(ToString::to_string).unwrap_or_default();
-            add_entry(&mut roff, &format!("{}(1)", page_name(below)), &about);
+        for sub in &subcommands {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            add_entry(&mut roff, &format!("{}(1)", page_name(sub)), &about);
         }
     }
     add_examples(&mut roff, command);

@@ -48,7 +48,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
     let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
     let (consent, outside) =
         (consent::consent_for(output, args.yes), consent::consent_for(output, args.outside_window));
-    // Held until all tests are sent, because other processes count them towards their limits.
+    // `admitted` is kept until all tests are sent, because other processes count the tests towards their limits.
     let mut admitted = order.admit_all(adapters, consent.as_ref(), outside.as_ref()).await?;
     let confirmed = std::mem::take(&mut admitted.tests);
     let (mut code, mut tests, mut stopped) = (exit::SUCCESS, Vec::new(), false);
@@ -242,13 +242,13 @@ fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> 
 /// Suggests the next command.
 fn next_command(context: &Context, ended: &EndedSingle, exit: u8, repeat: String) -> String {
     let EndedSingle { run, row, state, .. } = ended;
-    let suggest = &context.output;
+    let output = &context.output;
     match state {
-        RowState::Skipped => suggest.command("suppress list"),
+        RowState::Skipped => output.command("suppress list"),
         RowState::NotSent if exit == exit::REFUSED_KEY => format!("correct the profile's key, then: {repeat}"),
-        RowState::NotSent if exit == exit::STORAGE => format!("{}, then: {repeat}", suggest.describe_ledger_repair()),
+        RowState::NotSent if exit == exit::STORAGE => format!("{}, then: {repeat}", output.describe_ledger_repair()),
         RowState::NotSent => repeat,
-        _ => suggest.command(format!("show {} --row {row}", run.name())),
+        _ => output.command(format!("show {} --row {row}", run.name())),
     }
 }
 

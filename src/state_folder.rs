@@ -18,7 +18,7 @@ pub(super) const SYSTEM_FOLDER: &str = "/var/lib/campaign";
 pub(super) enum LedgerPurpose {
     /// A rehearsal in the built-in sandbox, which other ledgers do not affect.
     Rehearsal,
-    /// Records that all runs of this machine obey, such as opt-outs, approvals and the rate of an account.
+    /// Records that apply to all runs on this machine, such as opt-outs, approvals and the rate of an account.
     SharedRecords,
     /// Messages to recipients, now or later.
     Sending,

@@ -156,9 +156,9 @@ async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
 /// Warns if the results of a campaign's latest live run, which the next run replaces, contain messages that are not in
 /// the ledger.
 async fn check_latest_results(context: &Context, ledger: &dyn Ledger, views: &[RunView]) -> Result<(), CommandFailure> {
-    let mut judged = HashSet::new();
+    let mut checked = HashSet::new();
     for RunView { run, .. } in views.iter().filter(|view| view.run.live) {
-        if judged.insert(&run.campaign) {
+        if checked.insert(&run.campaign) {
             campaign_runs::report_results_conflict(ledger, run, &context.observer).await?;
         }
     }
@@ -213,11 +213,11 @@ async fn next_command(context: &Context, ledger: &dyn Ledger, view: &RunView) ->
 
 /// The minimum interval between two reads.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// The number of points in the sparkline of the rate.
+/// The number of points in the sparkline of the throughput.
 const CHART_POINTS: usize = 30;
 /// Reading takes at most 1/20 of the time, because another process might be sending.
 const READING_SHARE: u32 = 20;
-/// The width of the bar.
+/// The width of the bar, in cells.
 const BAR_CELLS: usize = 30;
 
 /// Follows the named run, or else the latest run that is being sent, the latest live run or the latest run, in this
@@ -263,15 +263,15 @@ async fn find_run_to_watch(context: &Context) -> Result<Option<(Arc<dyn Ledger>,
     let Some(ledger) = context.open_existing_ledger().await? else { return Ok(None) };
     let mut runs: Vec<Run> = ledger.list_stored_runs(RunFilter::all()).await?.into_iter().flatten().collect();
     let mut sending = None;
-    for (place, run) in runs.iter().enumerate().rev() {
+    for (index, run) in runs.iter().enumerate().rev() {
         if is_owned(ledger.as_ref(), run).await? {
-            sending = Some(place);
+            sending = Some(index);
             break;
         }
     }
     let live = || runs.iter().rposition(|run| run.live);
-    let place = sending.or_else(live).or(runs.len().checked_sub(1));
-    Ok(place.map(|place| (ledger, runs.swap_remove(place))))
+    let index = sending.or_else(live).or(runs.len().checked_sub(1));
+    Ok(index.map(|index| (ledger, runs.swap_remove(index))))
 }
 
 /// The display of a watched run, with its last state.
@@ -331,7 +331,7 @@ impl<'a> WatchScreen<'a> {
         }
     }
 
-    /// The progress bar, a sparkline of the speed and the time left; `None` unless the run is being sent.
+    /// The progress bar, a sparkline of the throughput and the time left; `None` unless the run is being sent.
     fn progress_text(&mut self, report: &RunReport) -> Option<StyledText> {
         let view = &report.view;
         if view.status != RunStatus::Sending {

@@ -1,7 +1,7 @@
 //! Suggested commands, such as the command on a `next:` line.
 //!
-//! People paste these commands, so each repeats the ledger and the gateways of this call. Without these options it would
-//! use another ledger and might send messages a second time.
+//! People paste these commands, so each repeats the ledger and the gateways of this command. Without these options, it
+//! would use another ledger and might send messages a second time.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Display for RepeatedOptions {
 impl RepeatedOptions {
     /// Formats a command to suggest; `arguments` begin with the subcommand.
     ///
-    /// No other code may write such a command; `tests/house.rs` checks this.
+    /// Other code must not write such a command; `tests/house.rs` checks this.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{self}")
     }

@@ -125,10 +125,10 @@ fn opt_out_line(opt_out: &OptOut) -> String {
 /// Describes an opt-out: scope, reason, source and date.
 pub(super) fn describe_opt_out(OptOut { scope, reach, reason, source, at, .. }: &OptOut) -> String {
     let (reason, source) = (escape_to_one_line(reason), escape_to_one_line(source));
-    let where_it_holds =
+    let reach_in_words =
         if *reach == OptOutReach::LoopbackGateways { " · only for gateways on this machine" } else { "" };
     format!(
-        "{} · {reason} · source: {source} · since {}{where_it_holds}\n",
+        "{} · {reason} · source: {source} · since {}{reach_in_words}\n",
         describe_scope(scope),
         format_local_minute(*at)
     )

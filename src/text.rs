@@ -257,8 +257,8 @@ impl StyledLine {
         });
         let mut spans = Vec::new();
         // A label such as `next (this was a rehearsal): ` ends after the parenthesis.
-        let behind = |(label, _): (&str, _)| if body[label.len()..].starts_with(" (") { "): " } else { ": " };
-        let end = label.and_then(|label| body.find(behind(label)).map(|at| at + behind(label).len() - 2));
+        let separator = |(label, _): (&str, _)| if body[label.len()..].starts_with(" (") { "): " } else { ": " };
+        let end = label.and_then(|label| body.find(separator(label)).map(|at| at + separator(label).len() - 2));
         let rest = match label.zip(end.map(|end| (&body[..end], &body[end + 2..]))) {
             Some(((_, meaning), (label, rest))) => {
                 spans.extend([span(meaning, format!("{label}:")), plain(" ")]);
@@ -503,9 +503,9 @@ pub(super) fn render_records(records: impl IntoIterator<Item = (Vec<Span>, Strin
     text
 }
 
-/// The signs of a sparkline, from the lowest to the highest value.
+/// The characters of a sparkline, from the lowest to the highest value.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The sign for zero.
+/// The character for zero.
 const ZERO_SIGN: char = '·';
 
 /// Returns the filled and the empty part of a bar with this many cells.
@@ -647,10 +647,10 @@ mod tests {
         fn sparkline_keeps_length_and_order(numbers in proptest::collection::vec(any::<u64>(), 1..40)) {
             let signs: Vec<char> = draw_sparkline(&numbers).chars().collect();
             prop_assert_eq!(signs.len(), numbers.len());
-            let place = |sign: char| HEIGHTS.iter().position(|height| *height == sign).map_or(0, |place| place + 1);
+            let level = |sign: char| HEIGHTS.iter().position(|height| *height == sign).map_or(0, |index| index + 1);
             for (number, sign) in numbers.iter().zip(&signs) {
                 prop_assert_eq!(*number == 0, *sign == ZERO_SIGN);
-                prop_assert!(numbers.iter().zip(&signs).all(|(other, high)| other > number || place(*high) <= place(*sign)));
+                prop_assert!(numbers.iter().zip(&signs).all(|(other, high)| other > number || level(*high) <= level(*sign)));
             }
         }
     }

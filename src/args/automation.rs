@@ -150,7 +150,7 @@ pub(crate) struct NextArgs {
 }
 
 /// The default of `--max-lookups-per-hour`.
-const DEFAULT_LOOKUPS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).expect("more than none");
+const DEFAULT_LOOKUPS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).expect("more than zero");
 
 #[derive(Debug, Args)]
 pub(crate) struct ConnectorArgs {
@@ -237,8 +237,8 @@ impl ConnectorArgs {
             ("--only-to", only_to.clone().map(path)),
         ];
         let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
-        let locks = [allow_send.then_some("--allow-send"), approve.then_some("--approve")];
-        let flags = ["connector", "--stdio"].into_iter().chain(locks.into_iter().flatten());
+        let switches = [allow_send.then_some("--allow-send"), approve.then_some("--approve")];
+        let flags = ["connector", "--stdio"].into_iter().chain(switches.into_iter().flatten());
         flags.map(ToOwned::to_owned).chain(given.flatten()).collect()
     }
 }
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_url_is_an_origin_that_tls_protects() {
+    fn public_url_is_an_origin_with_https_or_on_loopback() {
         for text in ["https://x.example", "https://x.example:8443/", "http://localhost:8040", "http://[::1]:8040"] {
             parse_public_url(text).unwrap();
         }

@@ -39,12 +39,12 @@ fn with_long_help(command: Command) -> Command {
 /// Builds the help template: the default template of clap, with the command groups added.
 fn help_template(command: &Command) -> StyledStr {
     let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
-    let width = command.get_subcommands().map(|below| below.get_name().len()).max().unwrap_or_default();
+    let width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or_default();
     let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n\n");
     for (group, names) in GROUPS {
         text += &format!("{header}{group}:{header:#}\n");
-        for below in names.iter().filter_map(|name| command.find_subcommand(name)) {
-            let (name, about) = (below.get_name(), below.get_about().map(ToString::to_string).unwrap_or_default());
+        for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let (name, about) = (sub.get_name(), sub.get_about().map(ToString::to_string).unwrap_or_default());
             text += &format!("  {literal}{name}{literal:#}{:gap$}  {about}\n", "", gap = width - name.len());
         }
         text.push('\n');
@@ -211,10 +211,10 @@ fn with_examples(mut command: Command, path: &str) -> Command {
         let (header, more) = (STYLES.get_header(), if path.is_empty() { MORE_HELP } else { "" });
         command = command.after_help(format!("{header}Examples:{header:#}\n{}{more}", own.trim_end()));
     }
-    let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    below.into_iter().fold(command, |command, name| {
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
         let path = if path.is_empty() { name.clone() } else { format!("{path} {name}") };
-        command.mut_subcommand(name, |below| with_examples(below, &path))
+        command.mut_subcommand(name, |sub| with_examples(sub, &path))
     })
 }
 
@@ -281,10 +281,10 @@ mod tests {
 
     /// The paths of all commands except `help`.
     fn command_paths(command: &Command, path: &str) -> Vec<String> {
-        let own = command.get_subcommands().filter(|below| below.get_name() != "help");
-        own.flat_map(|below| {
-            let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
-            [vec![path.clone()], command_paths(below, &path)].concat()
+        let own = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+        own.flat_map(|sub| {
+            let path = format!("{path} {}", sub.get_name()).trim_start().to_owned();
+            [vec![path.clone()], command_paths(sub, &path)].concat()
         })
         .collect()
     }
@@ -340,7 +340,7 @@ mod tests {
                 assert!(line.starts_with(char::is_uppercase) && !line.ends_with('.'), "{name}: {line}");
                 assert!(line.chars().count() <= 125, "{name}: {line}");
             }
-            pending.extend(command.get_subcommands().filter(|below| below.get_name() != "help").cloned());
+            pending.extend(command.get_subcommands().filter(|sub| sub.get_name() != "help").cloned());
         }
     }
 

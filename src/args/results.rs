@@ -223,17 +223,17 @@ pub(crate) struct PageArgs {
 /// Makes the page options of `preview` and `plan` require the option that names the file of the page.
 pub(super) fn with_page_options(command: Command) -> Command {
     let require_file = |option: Arg| {
-        let is_of_page = ["open", "unmasked", "lang"].contains(&option.get_id().as_str());
-        if is_of_page { option.requires(PAGE_FILE) } else { option }
+        let is_page_option = ["open", "unmasked", "lang"].contains(&option.get_id().as_str());
+        if is_page_option { option.requires(PAGE_FILE) } else { option }
     };
     // Commands and options keep their order in the help.
-    command.mut_subcommands(|below| {
-        let needs_file = ["preview", "plan"].contains(&below.get_name());
-        if needs_file { below.mut_args(require_file) } else { below }
+    command.mut_subcommands(|sub| {
+        let needs_file = ["preview", "plan"].contains(&sub.get_name());
+        if needs_file { sub.mut_args(require_file) } else { sub }
     })
 }
 
-/// A language, as it is typed.
+/// A language, as typed on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LanguageName {
     /// English
@@ -257,8 +257,8 @@ impl LanguageName {
             Some(LanguageName::Uk) => PageLanguage::Ukrainian,
             None => {
                 // As in POSIX, the first non-empty variable determines the locale.
-                let said = |name: &&str| std::env::var(name).is_ok_and(|locale| !locale.is_empty());
-                let name = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(said);
+                let is_set = |name: &&str| std::env::var(name).is_ok_and(|locale| !locale.is_empty());
+                let name = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(is_set);
                 name.and_then(|name| std::env::var(name).ok())
                     .map(|locale| PageLanguage::from_locale(&locale))
                     .unwrap_or_default()

@@ -125,7 +125,7 @@ pub(crate) fn suggest_command(mut error: Error, arguments: &[OsString]) -> Error
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let path = command_path_before(arguments, typed);
     let typed = typed.to_lowercase().replace('_', "-");
-    let found = GUESSES.iter().find(|(below, words, _)| *below == path && words.contains(&typed.as_str()));
+    let found = GUESSES.iter().find(|(parent, words, _)| *parent == path && words.contains(&typed.as_str()));
     if let Some((_, _, commands)) = found {
         let tips = commands
             .iter()
@@ -141,9 +141,9 @@ pub(crate) fn suggest_command(mut error: Error, arguments: &[OsString]) -> Error
 fn command_path_before(arguments: &[OsString], unknown: &str) -> String {
     let (mut command, mut path) = (build_command(), Vec::new());
     for argument in arguments.iter().skip(1).take_while(|argument| *argument != unknown) {
-        if let Some(below) = argument.to_str().and_then(|name| command.find_subcommand(name)) {
-            path.push(below.get_name().to_owned());
-            command = below.clone();
+        if let Some(sub) = argument.to_str().and_then(|name| command.find_subcommand(name)) {
+            path.push(sub.get_name().to_owned());
+            command = sub.clone();
         }
     }
     path.join(" ")
@@ -240,7 +240,7 @@ mod tests {
             assert!(message.contains(&format!("unrecognized subcommand '{word}'")), "{message}");
             assert!(message.contains(&format!("did you mean `{meant}`?")), "{typed}: {message}");
         }
-        assert!(parse_error("chekc").contains("'check'"), "slips keep clap's suggestion");
+        assert!(parse_error("chekc").contains("'check'"), "typos keep clap's suggestion");
     }
 
     #[test]

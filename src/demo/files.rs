@@ -9,7 +9,7 @@ use super::super::exit::CommandFailure;
 use campaign_core::finding::quote_for_shell;
 use campaign_core::private::{self, ExistingFile};
 
-/// The campaign as it is meant.
+/// The campaign without the planted mistakes.
 const CAMPAIGN: &str = include_str!("files/autumn-sale.yaml");
 const GATEWAYS: &str = include_str!("files/gateways.yaml");
 const SCENARIO: &str = include_str!("files/scenario.yaml");
@@ -50,12 +50,12 @@ pub(super) const MISTAKES: [PlantedMistake; 2] = [
     },
 ];
 
-/// A name that no file or folder has yet, if the person did not choose one.
+/// The default name of the folder. If the name is taken, a number is appended.
 const DEFAULT_FOLDER: &str = "campaign-demo";
 
 /// The folder of a demo.
 pub(super) struct DemoFolder {
-    /// The path as the person types it.
+    /// The path, as a user would type it.
     pub(super) path: PathBuf,
 }
 

@@ -40,14 +40,14 @@ use files::{
     REPORT_FILE, SCENARIO_FILE, STATE_FOLDER,
 };
 
-/// The request that is executed but not answered in time: with requests of 1, 5, 20 and then 50 messages, it is the one
-/// after which the gateway has more than half of the messages.
+/// The request that the gateway executes but does not answer in time. Requests contain 1, 5, 20 and then 50 messages,
+/// so after this one, the gateway has more than half of the messages.
 const UNANSWERED_REQUEST: RangeInclusive<u64> = 13..=13;
 /// How long that answer takes. The process is killed long before.
 const ANSWER_DELAY: Duration = Duration::from_secs(20);
 /// How often the number of received messages is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// The longest time in which half of the messages arrive.
+/// The maximum time until half of the messages have arrived.
 const SENDING_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) async fn run_demo(context: &Context, args: &DemoArgs) -> Result<u8, CommandFailure> {
@@ -99,7 +99,7 @@ fn delay_answer(scenario: &mut Scenario) {
     scenario.faults.push(ScenarioFault { when, effect: FaultEffect::Delay(ANSWER_DELAY) });
 }
 
-/// A demo with its program and files.
+/// A demo with its folder and sandbox.
 struct Demo {
     output: Output,
     color: ColorChoice,
@@ -110,7 +110,7 @@ struct Demo {
     is_paced: bool,
 }
 
-/// The findings of the demo.
+/// The figures of a demo.
 struct DemoFigures {
     /// How many messages the gateway had when the process was killed.
     sent_before_kill: u64,
@@ -323,7 +323,7 @@ fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     CommandFailure::new(exit::BUG, format!("the demo command `{command}` {how}; the demo files were kept"))
 }
 
-/// Describes how many messages and duplicates the gateway received, as the last line of a proof.
+/// Describes how many messages and duplicates the gateway received.
 fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
     let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
     match (sent, duplicates) {
@@ -364,11 +364,11 @@ fn report_end(output: &Output, folder: &DemoFolder, figures: &DemoFigures) -> u8
 struct ReceivedMessages {
     /// The number of messages.
     sent: u64,
-    /// How many of them went to a number that already had one.
+    /// The number of messages to a phone number that had already received one.
     duplicates: u64,
 }
 
-/// The members of a line that matter here.
+/// A line of the journal, with the members that matter here.
 #[derive(Deserialize)]
 struct JournalLine<'l> {
     event: &'l str,

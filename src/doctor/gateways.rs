@@ -31,7 +31,7 @@ pub(super) struct ProfileChecks {
     results: Vec<CheckResult>,
 }
 
-/// The results of all profiles, and the times that the gateways showed.
+/// The results of all profiles, and the times that the gateways reported.
 pub(super) struct GatewayChecks {
     pub(super) results: Vec<CheckResult>,
     pub(super) times: Vec<GatewayTime>,
@@ -146,12 +146,12 @@ async fn check_host(profile: &Profile) -> (CheckResult, Vec<GatewayTime>) {
 
 /// Checks whether the gateway accepts the API key. The check asks for the balance and sends no message.
 async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger>) -> CheckResult {
-    let asked = async {
+    let inquiry = async {
         let adapters = context.adapters(Arc::clone(ledger))?;
         let account = GatewayAccount::open(&adapters, profile, ANSWER_TIMEOUT).await?;
         account.ask(&CheckKey).await.map_err(CommandFailure::from)
     };
-    match asked.await {
+    match inquiry.await {
         Ok(()) => CheckResult::ok("key", format!("accepted ({})", profile.api_key)),
         Err(CommandFailure::Run(error)) => result_from_error(context, "key", profile, &error),
         Err(failure) => {
@@ -164,10 +164,10 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
 /// Converts an error about the account of a profile into the result of a failed check.
 fn result_from_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
     let failure = context.output.explain_error(error);
-    let refused_question = failure.exit == exit::REJECTIONS;
+    let inquiry_was_rejected = failure.exit == exit::REJECTIONS;
     let result = CheckResult::of_failure(check, failure, balance_help(context, profile));
     // The gateway rejected the query, not the key.
-    if refused_question { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
+    if inquiry_was_rejected { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }
 
 /// The help text that suggests asking for the balance, which shows the whole answer of the gateway.

@@ -16,11 +16,11 @@ use campaign_ledger::{Backup, DamagedRun, IntegrityReport, Ledger, LedgerError, 
 /// The name of the check.
 const CHECK: &str = "ledger";
 
-/// How the gateways can be asked: only a ledger knows the trusted hosts, and shares the rate with other processes.
+/// The ledger for inquiries: only a ledger records the trusted hosts, and shares the rate limit with other processes.
 pub(super) enum LedgerAccess {
-    /// Through this ledger. Without a ledger file, it is empty and only in memory.
+    /// Inquiries use this ledger. Without a ledger file, it is empty and only in memory.
     Open(Arc<dyn Ledger>),
-    /// Not with a key, because the trusted hosts are unknown.
+    /// The API key must not be sent, because the trusted hosts are unknown.
     Closed,
 }
 
@@ -67,7 +67,7 @@ fn closed_ledger(result: CheckResult) -> LedgerCheck {
     LedgerCheck { result, access: LedgerAccess::Closed, latest_run: None }
 }
 
-/// Checks the contents of an open ledger, and returns how many runs it has and the latest run.
+/// Checks the contents of an open ledger, and returns the number of runs and the latest run.
 async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<LatestRun>), CommandFailure> {
     let IntegrityReport { storage, records } = ledger.check_integrity().await;
     storage?;

@@ -21,7 +21,7 @@ const TOO_LITTLE_SPACE: u64 = 100 << 20;
 /// Less free space than this is reported.
 #[cfg(unix)]
 const LITTLE_SPACE: u64 = 1 << 30;
-/// The size of the test file, which is larger than a page of the ledger.
+/// The size of the test file in bytes, larger than a page of the ledger.
 const TEST_BYTES: usize = 64 << 10;
 
 /// Checks that the state folder exists or can be created, and that files can be created in this folder.
@@ -190,9 +190,9 @@ const CHECK: &str = "clock";
 const SMALL_OFFSET: SignedDuration = SignedDuration::from_secs(5);
 /// A larger difference makes windows, `until` and schedules start or end at a wrong time.
 const LARGE_OFFSET: SignedDuration = SignedDuration::from_secs(60);
-/// A larger difference between both clocks of this machine means that the time was set meanwhile.
+/// A larger difference between the wall clock and the monotonic clock means that the time was set during the check.
 const LARGE_JUMP: SignedDuration = SignedDuration::from_secs(1);
-/// No clock of a machine with this version is right before this time.
+/// The earliest plausible time: this version of the program did not exist before it.
 const EARLIEST: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// The remedy for a wrong clock.
@@ -203,7 +203,7 @@ const SET_CLOCK: &str = "synchronize the clock, for example with `timedatectl se
 #[derive(Clone, Debug)]
 pub(super) struct GatewayTime {
     pub(super) gateway: String,
-    /// The gateway's time minus ours.
+    /// The gateway's time minus this machine's time.
     pub(super) offset: SignedDuration,
 }
 
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_earlier_than_a_recorded_run_is_wrong() {
+    fn clock_earlier_than_a_recorded_run_fails_the_check() {
         let run = |minutes: i64| LatestRun {
             name: "sale@3".to_owned(),
             began_at: now() + SignedDuration::from_mins(minutes),

@@ -25,11 +25,11 @@ const LABEL_WIDTH: usize = 12;
 enum CheckStatus {
     /// Nothing is wrong.
     Ok,
-    /// It works, but something needs attention.
+    /// The check passed, but something needs attention.
     Warning,
-    /// It does not work; the command exits with this code.
+    /// The check failed; the command exits with this code.
     Failed(u8),
-    /// It could not be checked, or there is nothing to check.
+    /// The check was impossible, or there is nothing to check.
     Skipped,
 }
 
@@ -198,10 +198,10 @@ mod tests {
     #[test]
     fn most_serious_failure_decides_the_exit_code() {
         let order = [exit::STORAGE, exit::INVALID, exit::REFUSED_KEY, exit::STOPPED, exit::SUCCESS];
-        for (place, graver) in order.iter().enumerate() {
-            for lighter in &order[place..] {
-                assert_eq!(exit::more_severe_code(*graver, *lighter), *graver);
-                assert_eq!(exit::more_severe_code(*lighter, *graver), *graver);
+        for (index, more_severe) in order.iter().enumerate() {
+            for less_severe in &order[index..] {
+                assert_eq!(exit::more_severe_code(*more_severe, *less_severe), *more_severe);
+                assert_eq!(exit::more_severe_code(*less_severe, *more_severe), *more_severe);
             }
         }
     }

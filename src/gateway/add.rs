@@ -23,7 +23,7 @@ use campaign_runs::{Error, NewAccount, add_gateway, run_blocking};
 
 /// The default rate: slow, and within the limit of any account.
 const DEFAULT_RATE: &str = "10/s";
-/// The maximum length of a key.
+/// The maximum length of a key, in bytes.
 const MAX_KEY_BYTES: u64 = 4096;
 
 pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, CommandFailure> {
@@ -90,12 +90,12 @@ fn check_profile_name(context: &Context, name: &str, place: &Path) -> Result<(),
         let help = "use 1 to 64 characters from a-z, 0-9 and `-`, for example `production`";
         return Err(CommandFailure::invalid(format!("`{name}` is not a valid profile name; {help}")));
     }
-    let is_there =
-        || Ok::<_, CommandFailure>(context.profiles().load(Some(place))?.profile_names().any(|there| there == name));
-    if place.exists() && is_there()? {
-        let there = place.display();
+    let is_taken =
+        || Ok::<_, CommandFailure>(context.profiles().load(Some(place))?.profile_names().any(|known| known == name));
+    if place.exists() && is_taken()? {
+        let file = place.display();
         return Err(CommandFailure::invalid(format!(
-            "`{there}` already has a profile named `{name}`; change it there, or choose another name"
+            "`{file}` already has a profile named `{name}`; change it there, or choose another name"
         )));
     }
     Ok(())
@@ -223,10 +223,10 @@ impl ProfilePrompts<'_> {
         option: &str,
         given: Option<String>,
         prompt: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, CommandFailure> {
         if let Some(given) = given {
-            return read(given.trim()).map_err(|problem| CommandFailure::invalid(format!("`{option}`: {problem}")));
+            return parse(given.trim()).map_err(|problem| CommandFailure::invalid(format!("`{option}`: {problem}")));
         }
         if !self.can_ask {
             return Err(CommandFailure::invalid("cannot ask for the missing values without a terminal")
@@ -242,7 +242,7 @@ impl ProfilePrompts<'_> {
             if line.is_empty() {
                 return Err(CommandFailure::invalid("Cancelled. Nothing was written."));
             }
-            match read(line.trim()) {
+            match parse(line.trim()) {
                 Ok(answer) => return Ok(answer),
                 Err(problem) => self.output.print_lines(StyledLine::failure([plain(problem)])),
             }

@@ -121,8 +121,8 @@ async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u
 }
 
 /// Builds the status request for a typed message identifier.
-fn status_inquiry(typed: &str, is_gateways: bool) -> Result<AskStatus, CommandFailure> {
-    match is_gateways {
+fn status_inquiry(typed: &str, is_gateway_id: bool) -> Result<AskStatus, CommandFailure> {
+    match is_gateway_id {
         true => {
             AskStatus::from_gateway_id(typed).ok_or_else(|| CommandFailure::invalid("the message identifier is empty"))
         }
@@ -315,7 +315,8 @@ async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> R
     }
 }
 
-/// Formats a time of the gateway (ISO 8601 with offset) as local time. A text in another format is returned unchanged.
+/// Formats a time from the gateway (ISO 8601 with offset) as local time. A text in another format is returned
+/// unchanged.
 fn format_time(text: Option<&str>) -> String {
     output::format_timestamp(text.unwrap_or_default())
 }

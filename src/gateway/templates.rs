@@ -146,14 +146,14 @@ mod tests {
     fn template_file_is_read_without_bom_or_final_line_break() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.txt");
-        let of = |bytes: &[u8]| {
+        let read = |bytes: &[u8]| {
             std::fs::write(&file, bytes).unwrap();
             read_template_text(&TextArgs { text: None, file: Some(file.clone()) })
                 .map_err(|failure| failure.into_explanation(&RepeatedOptions::default()).message)
         };
-        assert_eq!(of("\u{feff}Привіт,\r\n%name%\n".as_bytes()).as_deref(), Ok("Привіт,\n%name%"));
-        assert!(of(b"\n").unwrap_err().contains("empty"));
-        assert!(of(b"\xcf\xf0").unwrap_err().contains("UTF-8"));
-        assert!(of(&vec![b'a'; 65 * 1024]).unwrap_err().contains("64 KiB"));
+        assert_eq!(read("\u{feff}Привіт,\r\n%name%\n".as_bytes()).as_deref(), Ok("Привіт,\n%name%"));
+        assert!(read(b"\n").unwrap_err().contains("empty"));
+        assert!(read(b"\xcf\xf0").unwrap_err().contains("UTF-8"));
+        assert!(read(&vec![b'a'; 65 * 1024]).unwrap_err().contains("64 KiB"));
     }
 }

@@ -105,7 +105,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
     Ok(code)
 }
 
-/// Sends rejected rows of a run again as new messages, through the gateway of the run.
+/// Sends rows of a run again as new messages, through the gateway of the run.
 pub(super) async fn retry_rows(
     context: &Context,
     file: &Path,

@@ -1,4 +1,4 @@
-//! Prints the outcome of a call that sent a campaign: its summary, notes, the next command and the exit code.
+//! Prints the outcome of a command that sent a campaign: its summary, notes, the next command and the exit code.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use campaign_manifest::ReceiptMode;
 use campaign_runs::{EarlierSending, EndedRun, Inputs, NothingLeft, RunOutcome};
 use campaign_sandbox::{ChannelTally, Counts};
 
-/// Prints the outcome of a call that sent a campaign.
+/// Prints the outcome of a command that sent a campaign.
 pub(super) struct OutcomePrinter<'a> {
     pub(super) output: &'a Output,
     pub(super) inputs: &'a Inputs,
@@ -127,7 +127,7 @@ impl OutcomePrinter<'_> {
             let how = if why.exit == exit::INVALID { "did not start" } else { "did not finish" };
             notes.push(format!("the current edition {how}: {}", why.to_single_line()));
             later = json!({ "exit": why.exit, "error": why.message });
-            // The code `INVALID` would mean that this call sent nothing.
+            // The code `INVALID` would mean that this command sent nothing.
             code = exit::more_severe_code(code, if why.exit == exit::INVALID { exit::STOPPED } else { why.exit });
         }
         let results = match results {
@@ -235,7 +235,7 @@ impl OutcomePrinter<'_> {
     fn collect_notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
         let rejected: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
-        // The counts are those of the whole run, which might include earlier calls.
+        // The counts are those of the whole run, which might include earlier commands.
         let scope = if rejected < counts.get(RowState::Rejected) { " this time" } else { "" };
         for (error, count) in ended.errors.most_frequent(5) {
             notes.push(format!("{} rejected{scope}: {error}", format_thousands(count)));
@@ -335,7 +335,7 @@ impl OutcomePrinter<'_> {
         }
     }
 
-    /// Describes where to correct the API key that the gateway refused.
+    /// Describes where to correct the API key that the gateway rejected.
     fn suggest_key_correction(&self) -> String {
         match self.inputs.destination.profile() {
             Some(profile) => {

@@ -1,4 +1,4 @@
-//! The summary of a call that sent a campaign: counts, notes and the next command, as text and as JSON.
+//! The summary of a command that sent a campaign: counts, notes and the next command, as text and as JSON.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use campaign_engine::report::{FAILED_STATES, IN_DOUBT_STATES, counts_json, forma
 use campaign_ledger::{RowState, StateCounts, StopKind};
 use campaign_manifest::CampaignBrief;
 
-/// How well a call ended.
+/// How well a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     /// Everything was sent.
@@ -23,7 +23,7 @@ pub(super) enum Tone {
     Bad,
 }
 
-/// The summary of a call to `run`.
+/// The summary of a `run` command.
 #[derive(Clone, Debug)]
 pub(super) struct RunSummary {
     /// The name of the run. `None` for a dry run.
@@ -40,7 +40,7 @@ pub(super) struct RunSummary {
     pub(super) counts: StateCounts,
     /// Messages that were delivered only in part.
     pub(super) in_part: u64,
-    /// Messages that this call sent, or might have sent.
+    /// Messages that this command sent, or might have sent.
     pub(super) sent: u64,
     /// Recipients who opted out while the run was being sent.
     pub(super) opted_out: u64,
@@ -48,9 +48,9 @@ pub(super) struct RunSummary {
     pub(super) parts: u64,
     /// Whether there might be more parts.
     pub(super) at_least: bool,
-    /// How long the call took.
+    /// How long the command took.
     pub(super) time: Duration,
-    /// How the call ended, in a few words.
+    /// How the command ended, in a few words.
     pub(super) how: &'static str,
     pub(super) tone: Tone,
     /// The word for the stop reason.
@@ -74,7 +74,7 @@ pub(super) struct RunSummary {
 }
 
 impl RunSummary {
-    /// The summary of a call that sent nothing, without its notes, reasons and next step.
+    /// The summary of a command that sent nothing, without its notes, reasons and next step.
     pub(super) fn without_sending(brief: &CampaignBrief, survey: &Survey) -> Self {
         Self {
             run: None,

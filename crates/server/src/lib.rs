@@ -1,4 +1,4 @@
-//! What `campaign serve` and `campaign connector` run.
+//! The servers behind `campaign serve` and `campaign connector`.
 //!
 //! - [`webhook`]: delivery receipts
 //! - [`web`]: the dashboard and the monitoring metrics

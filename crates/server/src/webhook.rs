@@ -3,8 +3,8 @@
 //!
 //! Trusted proxies supply the address of a sender, and a rate limit applies to senders of forged webhooks.
 //!
-//! Nothing here decides about messages. `runs` matches a webhook to its message and stores it before the response. The
-//! ledger decides how the receipt changes the message.
+//! Nothing here decides about messages. The `runs` crate matches a webhook to its message and stores it before the
+//! response. The ledger decides how the receipt changes the message.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -36,11 +36,11 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// The largest body, in bytes.
+/// The maximum size of a body, in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 /// The maximum length of the challenge in a check of the webhook address, in bytes.
 const MAX_CHALLENGE_BYTES: usize = 64;
-/// How long a body may take.
+/// How long a body can take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Channel for identifiers of messages whose status the gateway sent to the account's address. That status is not
@@ -221,9 +221,9 @@ fn parse_address(hop: &str) -> Option<IpAddr> {
     with_port.or_else(|| bare.parse().ok()).map(|ip: IpAddr| ip.to_canonical())
 }
 
-/// The number of forged webhooks of a sender that are examined per second, and at once.
-const FORGERIES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).expect("more than none");
-/// The largest number of senders that are counted separately; further senders share one counter.
+/// The maximum number of forged webhooks from one sender that are examined per second, which is also the burst.
+const FORGERIES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).expect("more than zero");
+/// The maximum number of senders that are counted separately; further senders share one counter.
 const MAX_SENDERS: usize = 65_536;
 /// The number of charges after which idle senders are forgotten.
 const CHARGES_PER_CLEANUP: u32 = 8_192;
@@ -263,16 +263,16 @@ fn sender_network(sender: IpAddr) -> IpAddr {
     }
 }
 
-/// The interval at which due work is looked for.
+/// The interval between checks for due work.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The shortest and the longest wait between two polls of a run.
 const WAIT_RANGE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
-/// The longest duration of one poll of a run.
+/// The maximum duration of one poll of a run.
 const MAX_ROUND: Duration = Duration::from_secs(600);
 /// The age of a run after which it is no longer polled: the lifetime of the longest chain, and time to reach the
 /// gateway.
 const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
-/// The number of latest runs that are polled.
+/// The maximum number of runs that are polled, latest first.
 const MAX_RUNS: u32 = 4_096;
 
 /// Polls the statuses of messages without a final state until the shutdown. Each run is polled after a minute, and then
@@ -468,11 +468,11 @@ mod tests {
         rounds.record_poll(&run, FALLBACKS, Some(&PollCounts::default()));
         advance(WAIT_RANGE.1 * 2).await;
         assert!(!rounds.is_due(&run, FALLBACKS), "nothing is unreported");
-        assert!(rounds.is_due(&Run { receipts: 2, ..run }, FALLBACKS), "until another receipt comes");
+        assert!(rounds.is_due(&Run { receipts: 2, ..run }, FALLBACKS), "until another receipt arrives");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn run_that_cannot_be_polled_is_tried_less_often() {
+    async fn run_that_cannot_be_polled_is_polled_less_often() {
         let (run, mut rounds) = (test_run().await, PollingRounds::default());
         assert!(!rounds.is_due(&run, Polling::Open), "after a minute");
         advance(WAIT_RANGE.0).await;

@@ -25,18 +25,18 @@ use campaign_gateway::FailureCause;
 use campaign_manifest::Profile;
 use campaign_runs::{Error, read_api_key};
 
-/// The share of the account's rate limit for inquiries with unknown keys: a fifth of the share of all inquiries.
+/// The share of the account's rate limit for inquiries with unknown keys: a fifth of the share for all inquiries.
 const UNKNOWN_KEY_SHARE: f64 = 0.02;
-/// The maximum number of such inquiries per second, also without a rate limit.
+/// The maximum number of inquiries with unknown keys per second, even if the account has no rate limit.
 const MAX_UNKNOWN_KEY_RATE: f64 = 10.0;
-/// The maximum number of such inquiries at once.
-const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than none");
+/// The maximum burst of inquiries with unknown keys.
+const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than zero");
 /// The maximum number of waiting calls with unknown keys. Half of all calls remain available to others.
 const MAX_WAITING: usize = super::MAX_CALLS / 2;
-/// The number of unknown keys from which idle ones are removed.
+/// The number of key locks at which unused locks are removed.
 const UNKNOWN_KEYS_SWEEP: usize = 64;
 
-/// Access of callers to the gateway.
+/// Callers' access to the gateway.
 pub(super) struct KeyAccess {
     known: KnownKeys,
     unknown: DefaultDirectRateLimiter,
@@ -241,8 +241,8 @@ fn insert_bounded(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Insta
     keys.insert(key, now);
 }
 
-/// The largest number of calls per second of a caller.
-const CALLS_PER_SECOND: NonZeroU32 = NonZeroU32::new(2_000).expect("more than none");
+/// The maximum number of calls per second for each caller.
+const CALLS_PER_SECOND: NonZeroU32 = NonZeroU32::new(2_000).expect("more than zero");
 /// The maximum number of known callers.
 const MAX_CALLERS: usize = 16_384;
 
@@ -309,7 +309,7 @@ mod tests {
         profiles.load(None).unwrap().find_profile("local").unwrap().clone()
     }
 
-    /// A gateway that accepts `good` and `own`, and counts inquiries.
+    /// A gateway that accepts the keys `good` and `own`, rejects the inquiries of `barred`, and counts inquiries.
     struct CountingGateway<'a>(&'a KeyAccess, &'a Profile, AtomicU32);
 
     impl CountingGateway<'_> {
@@ -448,7 +448,7 @@ mod call_limit_tests {
     use super::*;
 
     #[test]
-    fn limit_of_one_caller_does_not_delay_others() {
+    fn rate_limit_of_one_caller_does_not_affect_others() {
         let limits = CallLimits::with_rate(NonZeroU32::new(3).unwrap());
         let (one, other) = (SecretString::from("one"), SecretString::from("other"));
         let allowed = (0..10).filter(|_| limits.charge_key(&one).is_ok()).count();

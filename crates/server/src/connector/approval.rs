@@ -46,7 +46,7 @@ struct PendingCalls {
     secret: [u8; 32],
     token: String,
     address: SocketAddr,
-    /// Pending calls as people read them, by digest.
+    /// Pending calls in human-readable form, with the time when each was added, by digest.
     waiting: Mutex<BTreeMap<String, (Instant, String)>>,
     /// A random number for each calling key, under a keyed hash. It keeps approvals of different callers apart, and
     /// keys out of the digest.
@@ -58,12 +58,12 @@ struct PendingCalls {
 pub(super) enum ApprovalOutcome {
     /// The call is approved. The approval is used up.
     Approved(Approval),
-    /// Not approved yet; the answer for the caller.
+    /// The call is not approved yet. The value is the answer for the caller.
     Pending(Value),
 }
 
 impl Approvals {
-    /// Starts the endpoint for viewing pending calls, until the shutdown.
+    /// Starts the endpoint for viewing pending calls, which runs until the shutdown.
     ///
     /// # Errors
     /// If no port can be opened.
@@ -78,8 +78,8 @@ impl Approvals {
         Ok(Self(calls))
     }
 
-    /// Uses the operator's approval of a call, or makes the call pending. `call` has every part of the call that the
-    /// operator approves, and `shown` is the call in human-readable form.
+    /// Uses the operator's approval of a call, or makes the call pending. `call` contains every part of the call that
+    /// the operator approves, and `shown` is the call in human-readable form.
     pub(super) async fn request_approval(
         &self,
         adapters: &Adapters,
@@ -162,10 +162,10 @@ async fn show_pending(
     }
 }
 
-/// Fetches a pending call from another process; `None` if it is no longer pending.
+/// Fetches a pending call from another process; `None` if the call is no longer pending or the process does not answer.
 pub async fn fetch_pending_call(pending: &PendingRequest, digest: &str) -> Option<String> {
     let client = http_client::builder().timeout(VIEW_TIMEOUT).build().ok()?;
-    let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);
-    let answer = asked.send().await.ok()?.error_for_status().ok()?;
-    answer.text().await.ok()
+    let request = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);
+    let response = request.send().await.ok()?.error_for_status().ok()?;
+    response.text().await.ok()
 }

@@ -122,7 +122,7 @@ pub(super) fn mask_phone(value: &Value) -> String {
 
 /// The largest integer that every JSON reader represents exactly.
 pub(super) const LARGEST_WHOLE: u64 = (1 << 53) - 1;
-/// The pattern of a digest of a plan.
+/// The pattern of a plan's digest.
 pub(super) const DIGEST: &str = "^[0-9a-f]{16,64}$";
 /// The pattern of rows, such as `2-6,60`.
 pub(super) const ROWS: &str = "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$";
@@ -204,16 +204,16 @@ fn describe_missing(path: &str) -> String {
 }
 
 fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Value>>) -> String {
-    let of = if place.is_empty() { "this tool".to_owned() } else { format!("`{place}`") };
+    let owner = if place.is_empty() { "this tool".to_owned() } else { format!("`{place}`") };
     if name.chars().count() > MAX_NAME_LENGTH {
-        return format!("{of} has no argument with such a long name; remove it");
+        return format!("{owner} has no argument with such a long name; remove it");
     }
     // The suggestion for a typo must not be an argument that allows sending.
     let names = properties.into_iter().flat_map(Map::keys).map(String::as_str);
     let names = names.filter(|name| !["confirm", "repeat"].contains(name));
     match did_you_mean(name, names) {
-        Some(meant) => format!("{of} has no argument `{}`; did you mean `{meant}`?", escape_to_one_line(name)),
-        None => format!("{of} has no argument `{}`; remove it", escape_to_one_line(name)),
+        Some(meant) => format!("{owner} has no argument `{}`; did you mean `{meant}`?", escape_to_one_line(name)),
+        None => format!("{owner} has no argument `{}`; remove it", escape_to_one_line(name)),
     }
 }
 

@@ -17,7 +17,7 @@ use campaign_core::domain::{
 use campaign_core::finding::Finding;
 use campaign_engine::check::check_message;
 
-/// A text of a call.
+/// A text in a tool call.
 type CallText = Cow<'static, str>;
 
 /// The arguments for one channel, by the channel's keys.
@@ -116,7 +116,7 @@ impl MessageDraft {
             FieldKind::Seconds { .. } | FieldKind::Number { .. } => {
                 given.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()).map(FieldValue::Number)
             }
-            // Not used here: if a text is too long, the assistant gets an error and can write a shorter one.
+            // These fields say what to do with a long text. Here, the assistant gets an error and can shorten the text.
             FieldKind::Word(_) => None,
             FieldKind::Flag => given.and_then(Value::as_bool).map(FieldValue::Flag),
             FieldKind::Cards { .. } => {
@@ -207,7 +207,7 @@ fn read_cards(cards: &[Value]) -> Vec<Card<CallText>> {
     cards.iter().filter_map(card).collect()
 }
 
-/// The number of SMS parts without a warning.
+/// The maximum number of SMS parts that causes no warning.
 const FEW_PARTS: usize = 3;
 /// The beginnings of template tags.
 const TAGS: [&str; 2] = ["{{", "{%"];
@@ -273,9 +273,9 @@ fn describe_finding(finding: &Finding) -> String {
 /// The preview of an unconfirmed call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallPreview {
-    /// The content.
+    /// What the call would do, as JSON.
     pub(super) shown: Value,
-    /// Why it would be refused.
+    /// Why the confirmed call would be refused.
     pub(super) problems: Vec<String>,
     /// Warnings for a person; they do not block the call.
     pub(super) warnings: Vec<String>,

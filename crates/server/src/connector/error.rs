@@ -78,7 +78,7 @@ impl ToolError {
         Self::new("invalid_argument", why).with_how_to("check the tool's input schema, then call it again")
     }
 
-    /// The error for a caller who exceeds the limit of calls.
+    /// The error for a caller who exceeds the rate limit.
     pub(super) fn rate_limited(wait: Option<Duration>) -> Self {
         let seconds = wait.map_or(1, |wait| wait.as_secs() + 1);
         let error = format!("too many calls; wait {seconds} s");
@@ -159,10 +159,10 @@ impl ToolError {
     /// The error for a message that might have been sent, but whose outcome is unknown.
     pub(super) fn unknown_outcome(id: Option<u64>) -> Self {
         let error = "the message was passed to the gateway, but its outcome is unknown: it might have been sent";
-        let by = id.map_or_else(String::new, |id| format!(" with id {id}"));
+        let with_id = id.map_or_else(String::new, |id| format!(" with id {id}"));
         Self::new("unknown_outcome", error)
             .with_how_to(format!(
-                "do not send it again; call message_status{by} first, or ask the person who runs the connector"
+                "do not send it again; call message_status{with_id} first, or ask the person who runs the connector"
             ))
             .with_id(id)
     }
@@ -179,7 +179,7 @@ impl ToolError {
     }
 
     /// Whether the action might have been carried out anyway.
-    pub(super) fn may_have_been_sent(&self) -> bool {
+    pub(super) fn might_have_been_sent(&self) -> bool {
         self.code == "unknown_outcome"
     }
 
@@ -213,7 +213,7 @@ impl ToolError {
 }
 
 impl From<InquiryFailure> for ToolError {
-    /// An inquiry that the gateway did not answer is retryable.
+    /// Converts a failed inquiry, which is retryable unless the gateway rejected the inquiry or its key.
     fn from(failure: InquiryFailure) -> Self {
         let reason = failure.gateway_text.as_deref().unwrap_or(&failure.reason);
         match failure.cause {

@@ -198,11 +198,11 @@ pub(super) struct Caller<'a> {
     pub(super) key: SecretString,
     pub(super) access: &'a Arc<KeyAccess>,
     pub(super) adapters: &'a Adapters,
-    /// The largest number of lookups per hour through the profile.
+    /// The maximum number of lookups per hour through the profile.
     pub(super) lookups_per_hour: NonZeroU32,
     pub(super) campaigns: Option<&'a Arc<Campaigns>>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
-    /// What may be sent; `None` unless the operator enabled sending.
+    /// The rules for sending; `None` unless the operator enabled sending.
     pub(super) sending: Option<&'a Arc<SendPolicy>>,
 }
 

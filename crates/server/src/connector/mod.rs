@@ -36,9 +36,9 @@ use tokio::sync::watch;
 use campaign_engine::delivery::Interrupt;
 use campaign_runs::{Adapters, KeylessAccount};
 
-/// The largest number of concurrent calls.
+/// The maximum number of concurrent calls.
 const MAX_CALLS: usize = 64;
-/// The largest message of a client, in bytes.
+/// The maximum size of a client's message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256 * 1024;
 
 /// A connector to the gateway of a profile.
@@ -46,11 +46,11 @@ pub struct Connector {
     account: KeylessAccount,
     access: Arc<access::KeyAccess>,
     adapters: Adapters,
-    /// The largest number of lookups per hour through the profile.
+    /// The maximum number of lookups per hour through the profile.
     lookups_per_hour: NonZeroU32,
     /// The tools, in the order in which they are listed.
     tools: Vec<tools::ReadyTool>,
-    /// What may be sent; `None` unless the operator enabled sending.
+    /// The rules for sending; `None` unless the operator enabled sending.
     sending: Option<Arc<SendPolicy>>,
     campaigns: Option<Arc<Campaigns>>,
     limits: access::CallLimits,

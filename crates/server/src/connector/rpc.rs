@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value, json};
 
-/// A message of a client.
+/// A message from a client.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::connector) enum RpcMessage {
     /// A request that expects an answer.
@@ -51,21 +51,23 @@ pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u
     };
     let id = message.remove("id");
     let known = id.as_ref().filter(|id| is_id(id) && !document.repeated.has_outermost("id"));
-    let shape = |why: &str| refuse(known, guessed, RpcError::invalid_request(why));
+    let invalid = |why: &str| refuse(known, guessed, RpcError::invalid_request(why));
     if let Some(problem) = document.repeated.describe_problem() {
-        return Err(shape(&problem));
+        return Err(invalid(&problem));
     }
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(shape("`jsonrpc` must be \"2.0\""));
+        return Err(invalid("`jsonrpc` must be \"2.0\""));
     }
     if !message.contains_key("method") && (message.contains_key("result") || message.contains_key("error")) {
         return Ok(RpcMessage::NoReply);
     }
-    let Some(Value::String(method)) = message.remove("method") else { return Err(shape("`method` must be a string")) };
+    let Some(Value::String(method)) = message.remove("method") else {
+        return Err(invalid("`method` must be a string"));
+    };
     let params = match message.remove("params") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
-        Some(_) => return Err(shape("`params` must be an object")),
+        Some(_) => return Err(invalid("`params` must be an object")),
     };
     let era = ProtocolEra::of_message(version, &method, &params);
     let id = match id {
@@ -114,7 +116,7 @@ fn is_id(id: &Value) -> bool {
 
 /// The revision without a handshake: each message names the revision by which it is read.
 pub(in crate::connector) const MODERN: &str = "2026-07-28";
-/// The revisions with a handshake, the newest first.
+/// The revisions with a handshake, newest first.
 pub(in crate::connector) const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 /// The key of the revision in the metadata of a message.
@@ -135,8 +137,8 @@ impl ProtocolEra {
     /// Determines the protocol era of a message from the metadata, the headers, and methods that exist in one era only.
     fn of_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
         let meta = params.get("_meta");
-        let says = |key| meta.and_then(|meta| meta.get(key)).is_some();
-        let modern = says(VERSION) || says(CAPABILITIES) || !is_legacy(head) || method == "server/discover";
+        let has = |key| meta.and_then(|meta| meta.get(key)).is_some();
+        let modern = has(VERSION) || has(CAPABILITIES) || !is_legacy(head) || method == "server/discover";
         if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy }
     }
 }
@@ -176,9 +178,9 @@ impl RpcHeaders<'_> {
 }
 
 /// Returns a problem if a header differs from its expected value.
-fn check_header(header: &str, value: Option<&str>, is: &str) -> Option<String> {
+fn check_header(header: &str, value: Option<&str>, expected: &str) -> Option<String> {
     match value.map(decode_header) {
-        Some(Some(value)) if value == is => None,
+        Some(Some(value)) if value == expected => None,
         Some(Some(_)) => Some(format!("`{header}` does not match the body")),
         Some(None) => Some(format!("`{header}` cannot be decoded")),
         None => Some(format!("`{header}` is missing")),
@@ -275,7 +277,7 @@ pub(in crate::connector) fn error_reply(id: Option<&Value>, era: ProtocolEra, fa
         error["data"] = data.clone();
     }
     let mut body = json!({ "jsonrpc": "2.0", "error": error });
-    // Without a known identifier, the older revisions write null, and the newest one leaves the member out.
+    // Without a known identifier, the older revisions write null, and the newest one omits the member.
     match (id, era) {
         (Some(id), _) => body["id"] = id.clone(),
         (None, ProtocolEra::Legacy) => body["id"] = Value::Null,
@@ -298,7 +300,7 @@ struct JsonDocument {
 /// Members that an object names more than once.
 #[derive(Default)]
 struct RepeatedMembers {
-    /// The first one.
+    /// The first repeated member.
     first: Option<String>,
     /// The repeated members of the outermost object.
     outermost: Vec<String>,

@@ -129,7 +129,7 @@ impl Caller<'_> {
         };
         let (phone, id) = (arguments.parse_phone()?, arguments.parse_optional_id()?);
         let content = draft.to_content().map_err(|problems| ToolError::invalid_argument(problems.join("; ")))?;
-        // This comes before every lookup, record and limit: a caller with a rejected key must learn and change nothing.
+        // The key is verified before anything else: a caller with a rejected key must learn and change nothing.
         self.verify_key().await?;
         let again = arguments.is_set("repeat");
         let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;
@@ -208,7 +208,7 @@ impl ConfirmedMessage {
         let sent = async { single.confirm_in_advance(adapters).await?.send(interrupt).await };
         let result =
             sent.await.map_or_else(|error| Err(refused_message_error(error, id)), |ended| render_outcome(&ended));
-        if result.as_ref().is_err_and(|error| !error.may_have_been_sent()) {
+        if result.as_ref().is_err_and(|error| !error.might_have_been_sent()) {
             sending.recent.release_place(ledger.as_ref(), place).await;
             if let Some(used) = used {
                 return_approval(ledger.as_ref(), used).await?;
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn message_identity_covers_recipient_and_content_and_loopback() {
+    fn message_identity_covers_recipient_content_and_loopback() {
         let content = |text: &'static str, signature: &'static str| {
             let mut values = StageValues::new(ExtraProperties::new());
             for field in Channel::Viber.facts().fields {

@@ -1,5 +1,5 @@
-//! Transports of the connector: `POST /mcp` and `GET /health` over HTTP (contract 4.4), lines on standard input and output,
-//! and the configuration with which a client connects.
+//! Transports of the connector: `POST /mcp` and `GET /health` over HTTP (contract 4.4), and lines on standard input
+//! and output; also the configuration files of clients.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ use super::rpc::{ProtocolEra, RpcError, RpcHeaders, RpcMessage, RpcReply, error_
 use super::{Connector, MAX_CALLS, MAX_MESSAGE_BYTES};
 use campaign_net::Hosts;
 
-/// How long a body may take.
+/// How long a request body can take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Access rules: host names, and origins of web pages.
@@ -131,8 +131,8 @@ async fn post_mcp(
     let key = bearer_key(headers);
     if key.is_none() && state.access.require_key && request.method == "tools/call" {
         let refused = error_response(StatusCode::UNAUTHORIZED, "Access denied");
-        let how = HeaderValue::from_static("Bearer realm=\"campaign\"");
-        return ([(WWW_AUTHENTICATE, how)], refused).into_response();
+        let challenge = HeaderValue::from_static("Bearer realm=\"campaign\"");
+        return ([(WWW_AUTHENTICATE, challenge)], refused).into_response();
     }
     let Ok(_permit) = state.calls.try_acquire() else {
         let busy = error_response(StatusCode::SERVICE_UNAVAILABLE, "too many calls at once");
@@ -178,7 +178,7 @@ fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [kind], body.to_string()).into_response()
 }
 
-/// A line of a client, without its end.
+/// A line from a client.
 enum StdioLine {
     Whole(Vec<u8>),
     /// A line longer than [`MAX_MESSAGE_BYTES`].
@@ -265,7 +265,7 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option
     if line.ends_with(b"\n") || line.len() <= MAX_MESSAGE_BYTES {
         return Ok(Some(StdioLine::Whole(line)));
     }
-    // The rest of the line is skipped, a piece at a time.
+    // The rest of the line is skipped in pieces, so that memory use stays bounded.
     while !line.is_empty() && !line.ends_with(b"\n") {
         line.clear();
         (&mut *input).take(limit).read_until(b'\n', &mut line).await?;
@@ -275,7 +275,7 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option
 
 /// The name of the connector in the configuration.
 const SERVER_NAME: &str = "campaign";
-/// The environment variable with the key of each call.
+/// The environment variable that contains the API key for calls.
 const KEY_VARIABLE: &str = "CAMPAIGN_KEY";
 
 /// An AI client, by the format of its configuration file.
@@ -296,7 +296,7 @@ pub enum AssistantClient {
 pub enum ClientEntry {
     /// The connector listens at this URL; the client connects to it.
     Http(String),
-    /// The client starts it.
+    /// The client starts the connector.
     Stdio {
         /// The program.
         command: String,
@@ -313,7 +313,7 @@ pub struct EntrySecret {
     variable: String,
     /// Its name in the configuration file of Visual Studio Code.
     id: String,
-    /// The text with which Visual Studio Code asks for it.
+    /// The prompt with which Visual Studio Code asks for it.
     description: &'static str,
 }
 
@@ -323,7 +323,7 @@ impl EntrySecret {
         Self { variable, id: "campaign-key".to_owned(), description: "API key for the messaging gateway" }
     }
 
-    /// A secret that signs or verifies webhook addresses. `index` is its place in the profile.
+    /// A secret that signs or verifies webhook addresses. `index` is its position in the profile.
     pub fn hook(variable: String, index: usize) -> Self {
         let id = format!("campaign-hook-secret-{}", index + 1);
         Self { variable, id, description: "Webhook secret for the messaging gateway" }

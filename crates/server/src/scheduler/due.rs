@@ -25,7 +25,7 @@ pub struct DueOccurrences {
 /// Finds the due and missed occurrences after `handled`. An occurrence is missed if it is more than `max_delay` late.
 ///
 /// If there are several, only the last occurrence is due, unless it is too late, and all earlier occurrences are
-/// missed. So a restart never sends a flood of old messages.
+/// missed. Therefore, a restart never sends a flood of old messages.
 pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_delay: Duration) -> DueOccurrences {
     let mut found = DueOccurrences::default();
     let mut last: Option<Occurrence> = None;
@@ -55,8 +55,8 @@ pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }
 
-/// The latest time at which an occurrence may start: until the grace period since it was due or its list arrived ends,
-/// or the maximum delay is reached.
+/// The latest time at which an occurrence can start. The grace period begins when the occurrence is due or when its
+/// list arrives, whichever is later; the maximum delay always counts from the due time.
 pub(super) fn start_deadline(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>) -> Timestamp {
     let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
     let since = arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at));
@@ -79,7 +79,7 @@ pub(super) struct ScheduleMemory {
     pub(super) change: Option<ScheduleChange>,
     /// A description of the damaged record that stops it.
     pub(super) damage: Option<String>,
-    /// Whether an interrupted run of an earlier daemon was looked for.
+    /// Whether the daemon has looked for an interrupted run of an earlier daemon.
     pub(super) resume_checked: bool,
     /// The occurrence whose run is being started or sent.
     pub(super) running: Option<Occurrence>,
@@ -196,7 +196,7 @@ impl FileStat {
     }
 }
 
-/// The last metadata of a file, and the time since when they are unchanged.
+/// The latest metadata of a file, and the time since which it has not changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ListWatch(Option<(FileStat, Timestamp)>);
 
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(
             look("2026-12-01T09:00:00Z", "2026-12-01T05:00:00Z"),
             (None, None, 0, at(10)),
-            "a clock that went back"
+            "the clock was set back"
         );
     }
 

@@ -24,9 +24,9 @@ use campaign_runs::{
     occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
 };
 
-/// The interval at which an awaited list, approval or campaign lock is looked for.
+/// The interval between checks for an awaited list, approval or campaign lock.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The number of records that are searched for the last run. Few schedules skip more occurrences between two runs.
+/// The maximum number of records to search for the last run. Few schedules skip more occurrences between two runs.
 const MAX_RECORDS_BACK: u32 = 50;
 
 impl DaemonState {
@@ -162,7 +162,7 @@ impl DaemonState {
         }
     }
 
-    /// Skips the occurrences that wait to be started, because the schedule was paused or activated again.
+    /// Skips the occurrences that are waiting to start, because the schedule was paused or activated again.
     async fn skip_withdrawn(&self, memory: &mut ScheduleMemory, active: &ActiveSchedule) -> Result<(), LedgerError> {
         let waiting = memory.waiting.take().map(|waiting| waiting.occurrence);
         let unapproved = memory.unapproved.take().map(|unapproved| unapproved.occurrence);
@@ -222,7 +222,7 @@ impl DaemonState {
         record: &OccurrenceRecord,
     ) -> Result<(), LedgerError> {
         let Some(occurrence) = recorded_occurrence(record) else { return Ok(()) };
-        // The owner of the campaign lock might be about to send it.
+        // The process that holds the campaign lock might be about to send the occurrence.
         let Some(_held) = self.ledger().acquire_campaign_lock(&active.name, &active.account).await? else {
             return Ok(());
         };
@@ -372,7 +372,7 @@ impl DaemonState {
         if let Some(memory) = self.memories.get_mut(&active.name) {
             memory.running = None;
         }
-        // Another process has the campaign. It also sends the run that this daemon wanted to resume.
+        // Another process holds the campaign lock. It also sends the run that this daemon wanted to resume.
         if matches!(outcome, Err(Error::Busy { .. })) && !resumed {
             self.await_lock(&active, occurrence);
             return Ok(());
@@ -408,7 +408,7 @@ impl DaemonState {
             let key = occurrence_key(&active.name, &occurrence);
             let recorded = find_occurrence(self.ledger().as_ref(), OccurrenceFilter::Key(&key)).await?;
             if recorded.is_some_and(|record| matches!(record.outcome, OccurrenceOutcome::Skipped(_))) {
-                // Another daemon skipped it, and reported that.
+                // Another daemon skipped and reported the occurrence.
                 return Ok(());
             }
             if is_damage {

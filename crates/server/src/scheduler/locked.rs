@@ -1,7 +1,7 @@
 //! Occurrences that wait for the campaign lock, which another process holds.
 //!
 //! The holder might start the same occurrence, send another run, or only ask the gateway about messages in doubt. So
-//! the occurrence waits until somebody records it, the lock is free, or it is too late.
+//! the occurrence waits until another process records it, the lock is free, or it is too late.
 
 use jiff::Timestamp;
 

@@ -2,7 +2,7 @@
 //!
 //! - `due`: which occurrences are due or missed, as pure functions;
 //! - `firing`: starting, skipping and resuming occurrences;
-//! - `locked`: waiting while another process has the campaign.
+//! - `locked`: waiting while another process holds the campaign lock.
 //!
 //! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
 //! [`campaign_runs`]. It reports [`ScheduleEvent`]s, and must not print anything or handle signals.
@@ -85,7 +85,7 @@ pub enum ScheduleEvent {
         occurrence: Occurrence,
         /// The number of occurrences that were skipped before it.
         before: usize,
-        /// Why.
+        /// The reason.
         reason: SkipReason,
     },
     /// The campaign has changed since its activation, so its schedule does not fire.
@@ -109,7 +109,7 @@ pub enum ScheduleEvent {
 /// Why an occurrence was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its time passed while no daemon was running, or while another process had the campaign without sending it.
+    /// Its time passed while no daemon was running, or while another process held the campaign lock but sent no run.
     Missed,
     /// The previous occurrence or another run of the campaign was still being sent.
     Busy,
@@ -278,11 +278,11 @@ impl Daemon {
     /// Starts due occurrences until the shutdown, then waits for messages in flight.
     ///
     /// # Errors
-    /// If the ledger fails, because an occurrence that cannot be recorded is not started.
+    /// If the ledger fails. An occurrence that cannot be recorded is not started.
     pub async fn run_until_shutdown(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
         let (stop, interrupt) = watch::channel(Interrupt::None);
         let now = (self.adapters.clock)();
-        let mut work = DaemonState {
+        let mut state = DaemonState {
             daemon: self,
             memories: HashMap::new(),
             damaged: HashMap::new(),
@@ -290,9 +290,9 @@ impl Daemon {
             interrupt,
             last_round: now,
         };
-        let served = work.run_rounds(shutdown).await;
+        let served = state.run_rounds(shutdown).await;
         stop.send_replace(Interrupt::Graceful(TERMINATED));
-        let ended = work.wait_for_runs().await;
+        let ended = state.wait_for_runs().await;
         served.and(ended)
     }
 }

@@ -163,12 +163,12 @@ fn json_response(status: StatusCode, mut body: Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
-/// The longest duration of a check; a supervisor asks again.
+/// The timeout of a check; a supervisor checks again later.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a result is cached, so that frequent requests do not keep the disk busy.
 const CHECK_TTL: Duration = Duration::from_secs(1);
 
-/// Whether the process can do its work.
+/// The readiness of the process: whether it can write the ledger.
 pub struct Health {
     ledger: Arc<dyn Ledger>,
     /// The time of the last check, and its result.

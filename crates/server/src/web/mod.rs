@@ -12,7 +12,7 @@
 //! - `masking`: phone numbers in texts;
 //! - `files`: previews, plans and reports as self-contained files; messages as phones show them.
 //!
-//! This is a router for a listener of `campaign_net`. It must not make decisions about runs.
+//! A listener of `campaign_net` serves the router. Code here must not make decisions about runs.
 
 pub mod charts;
 mod endpoints;

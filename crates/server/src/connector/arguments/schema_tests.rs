@@ -36,7 +36,7 @@ fn all_tools() -> impl Iterator<Item = &'static McpTool> {
     tools::READ_TOOLS.iter().chain(&tools::SEND_TOOLS).chain(&campaigns::READ_TOOLS).chain(&campaigns::SEND_TOOLS)
 }
 
-/// All keywords of a schema and its subschemas.
+/// Collects the keywords of a schema and its subschemas.
 fn collect_keywords(schema: &Value, found: &mut BTreeSet<String>) {
     for (keyword, value) in schema.as_object().into_iter().flatten() {
         match (keyword.as_str(), value) {

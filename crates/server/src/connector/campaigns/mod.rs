@@ -3,7 +3,7 @@
 //! - `review_tools`: listing, checking and previewing campaigns, and the status of runs;
 //! - `run_tools`: planning and running a campaign, and pauses of the runs that are being sent.
 //!
-//! These tools come in addition to those of the account. `runs` does the work, as for the command line.
+//! These tools supplement the account's tools. The `runs` crate does the work, as it does for the command line.
 
 mod review_tools;
 mod run_tools;
@@ -42,7 +42,7 @@ pub(super) static SEND_TOOLS: [McpTool; 1] = [run_tools::RUN_CAMPAIGN];
 /// The annotations of a tool that reads only files and the ledger of this machine.
 const LOCAL: ToolAnnotations = ToolAnnotations { open_world: false, ..ToolAnnotations::READING };
 
-/// The schema of a campaign tool's arguments, plus these properties.
+/// The schema of a campaign tool's arguments: the campaign and these properties.
 fn campaign_arguments_schema(more: Value) -> Value {
     let campaign = json!({
         "type": "string", "minLength": 1, "maxLength": 255,
@@ -342,7 +342,7 @@ impl OpenFolder<'_> {
     }
 }
 
-/// Describes the problem, its place, and what to do.
+/// Describes a finding: its place, the problem, and what to do.
 fn describe_finding(finding: &Finding) -> String {
     let place = finding
         .place

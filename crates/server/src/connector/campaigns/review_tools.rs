@@ -192,7 +192,7 @@ async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCamp
         let refused = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
         refused.for_each(|finding| finding.help = Some(help.clone()));
     }
-    // The figures would be wrong, as in a preview and a plan.
+    // Without the earlier runs, the figures would be wrong. Previews and plans are refused for the same reason.
     if let Err(error) = refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await {
         checked.findings.extend(error_findings(folder, &error));
     }
@@ -242,7 +242,7 @@ fn finding_schema() -> Value {
     )
 }
 
-/// The default number of messages.
+/// The default number of rows in a preview.
 const DEFAULT_ROWS: u64 = 3;
 const MAX_ROWS: u64 = 20;
 
@@ -278,7 +278,7 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
         Box::pin(async move {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
-            let (rows, most) = (parse_rows(&arguments)?, arguments.number("limit").unwrap_or(DEFAULT_ROWS));
+            let (rows, limit) = (parse_rows(&arguments)?, arguments.number("limit").unwrap_or(DEFAULT_ROWS));
             let inputs = folder.load_inputs(file).await.map_err(|error| folder.refuse(error))?;
             let _permit = folder.acquire_list_permit().await;
             let (ledger, observer) = (folder.adapters.ledger.as_ref(), &folder.adapters.observer);
@@ -286,7 +286,7 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
             let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(|error| folder.refuse(error))?;
             let total = surveyed.survey.recipients;
             let clock = folder.adapters.clock;
-            let shown = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), most)).await;
+            let shown = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), limit)).await;
             let shown = shown.and_then(|shown| shown);
             Ok(json!({ "items": shown.map_err(|error| folder.refuse(error))?, "total": total }))
         })
@@ -320,16 +320,16 @@ fn preview_items(
     clock: fn() -> Timestamp,
     surveyed: &ListSurvey,
     rows: Option<&RowSet>,
-    most: u64,
+    limit: u64,
 ) -> Result<Vec<Value>, Error> {
     let last = surveyed.survey.last_row;
     if let Some(rows) = rows.filter(|rows| rows.last_row() > last) {
         return Err(Error::NoSuchRow { row: rows.last_row(), last });
     }
-    let (mut shown, most) = (Vec::new(), usize::try_from(most).unwrap_or(usize::MAX));
+    let (mut shown, limit) = (Vec::new(), usize::try_from(limit).unwrap_or(usize::MAX));
     let held = |phone| find_closed_window(inputs, clock, phone).map(|refusal| ToolError::from(Error::from(refusal)));
     let show = |row, preview: RowPreview<'_>| shown.push(preview_item(row, &preview, held));
-    let read = preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows, most, show);
+    let read = preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows, limit, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(shown)
 }
@@ -392,7 +392,7 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let ledger = folder.adapters.ledger.as_ref();
-            // A file that now has errors might have been run before.
+            // A campaign whose file now has errors might have been run before.
             let stem = || file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = folder.read_name(&file).unwrap_or_else(stem);
             let found = match find_latest_of_file(ledger, &name, &file).await {

@@ -221,13 +221,13 @@ async fn describe_start(run: &str, steps: &mut UnboundedReceiver<SendingStep>) -
     result
 }
 
-/// What happens to the run of a call.
+/// A step of the run that a call started.
 enum SendingStep {
     /// The run with this name begins.
     Begins(String),
-    /// It sends nothing for now.
+    /// The run sends nothing for now.
     Waits(RunWait),
-    /// It sends messages, or ends.
+    /// The run sends messages, or ends.
     Continues,
 }
 
@@ -256,7 +256,7 @@ fn observe_sending(adapters: &Adapters, waits: Arc<RunWaits>) -> (Adapters, Unbo
             RunEvent::Sending(_) => return,
             event => return forward(event),
         };
-        // The call has its result, or the client disconnected.
+        // Passing on a step fails if the call already has its result or the client disconnected.
         let _ = passed.send(step);
     });
     (Adapters { observer, ..adapters.clone() }, steps)

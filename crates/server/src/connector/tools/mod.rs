@@ -1,4 +1,4 @@
-//! The account and sending tools, grouped by file, in the order of `tools/list`.
+//! Tools for the account and for sending, the schemas that they share, and their entries in `tools/list`.
 
 mod account;
 #[cfg(test)]
@@ -25,7 +25,8 @@ pub(super) static READ_TOOLS: [McpTool; 6] = [
     account::LOOKUP_NUMBER,
 ];
 
-/// The tools that act. They are listed after the reading tools if the operator enabled sending.
+/// The tools that send messages or create templates. They are listed after the reading tools if the operator enabled
+/// sending.
 pub(super) static SEND_TOOLS: [McpTool; 5] =
     [send::SEND_SMS, send::SEND_VIBER, send::SEND_RCS, send::SEND_CHAIN, account::CREATE_SMS_TEMPLATE];
 
@@ -63,7 +64,7 @@ pub(super) fn empty_schema() -> Value {
     object_schema(json!({}), &[])
 }
 
-/// The schema of a text.
+/// The schema of a string.
 pub(super) fn text_schema(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
@@ -102,7 +103,7 @@ pub(super) fn object_without_nulls<'n>(members: impl IntoIterator<Item = (&'n st
     members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The largest number of templates in one answer.
+/// The maximum number of items in one answer.
 const MAX_ITEMS: u64 = 200;
 
 /// The schema of the arguments of a tool that lists items.
@@ -138,8 +139,8 @@ fn page_of_items(items: Vec<Value>, arguments: &ToolArguments) -> Value {
     let offset = arguments.number("offset").unwrap_or(0);
     let total = items.len() as u64;
     let end = total.min(offset.saturating_add(limit));
-    let part = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let items: Vec<Value> = items.into_iter().take(part(end)).skip(part(offset)).collect();
+    let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let items: Vec<Value> = items.into_iter().take(index(end)).skip(index(offset)).collect();
     json!({ "items": items, "total": total, "truncated": end < total })
 }
 
@@ -185,7 +186,7 @@ impl ToolAnnotations {
     /// A tool that adds something to the account.
     pub(super) const ADDING: Self = Self { destructive: false, ..Self::SENDING };
 
-    /// A tool whose every call costs money.
+    /// A tool that costs money with every call.
     pub(super) const CHARGING: Self = Self::ADDING;
 
     fn to_json(self, title: &str) -> Value {
@@ -202,14 +203,14 @@ impl ToolAnnotations {
 /// Previews a call with these arguments before its confirmation.
 pub(super) type ShowPreview = fn(&Map<String, Value>) -> CallPreview;
 
-/// The work of a tool.
+/// Executes a call of a tool.
 pub(super) type CallTool = for<'a> fn(&'a Caller<'a>, ToolArguments) -> BoxFuture<'a, Result<Value, ToolError>>;
 
 /// A tool with its input schema and its entry in `tools/list`.
 pub(super) struct ReadyTool {
     pub(super) tool: &'static McpTool,
     input: Value,
-    /// How `tools/list` shows it.
+    /// Its entry in `tools/list`.
     pub(super) listed: Value,
 }
 

@@ -12,7 +12,7 @@ use campaign_gateway::encode_operation;
 
 const PHONE: u64 = 380_501_234_567;
 
-/// Any number that a client might write for a number of seconds.
+/// Values that a client might send as a number of seconds.
 fn any_seconds() -> impl Strategy<Value = Value> {
     let whole = 1_u32..300_000;
     prop_oneof![
@@ -30,7 +30,7 @@ fn optional_argument<S: Strategy<Value = Value>>(
     prop::option::of(value.prop_map(move |value| (name, value)))
 }
 
-/// Complete arguments of a tool, some of which are optional.
+/// The index of a sending tool, and arguments for it: all required ones and some optional ones.
 fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     let text = prop_oneof!["[ -~я\n]{1,40}", any::<String>()].prop_map(Value::from);
     let address = prop::sample::select(vec!["https://shop.example", "https://cdn.example/a.png", "ftp://a"]);
@@ -73,7 +73,7 @@ fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     })
 }
 
-/// The content of an operation for its channel number `index`, by argument names, and the properties that it uses.
+/// The content of an operation for the channel at `index`, by argument name, and the properties that carry it.
 fn carried_arguments(
     operation: &Value,
     (index, channel): (usize, Channel),

@@ -100,7 +100,7 @@ async fn run_that_began_before_the_activation_is_not_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_occurrence_is_skipped_if_its_schedule_starts_anew() {
+async fn waiting_occurrence_is_skipped_after_pause_or_reactivation() {
     for pauses in [false, true] {
         set_clock("2026-12-01T09:59:00Z");
         let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
@@ -108,7 +108,7 @@ async fn waiting_occurrence_is_skipped_if_its_schedule_starts_anew() {
         fs::remove_file(setup.folder.path().join("sale.csv")).unwrap();
         setup.activate().await.unwrap();
         let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
-        let start_anew = async {
+        let pause_or_reactivate = async {
             tokio::time::sleep(Duration::from_secs(600)).await;
             if pauses {
                 let ledger = &setup.adapters.ledger;
@@ -121,7 +121,7 @@ async fn waiting_occurrence_is_skipped_if_its_schedule_starts_anew() {
             setup.write_file("sale.csv", &list);
             tokio::time::sleep(Duration::from_secs(3_600)).await;
         };
-        daemon.run_until_shutdown(start_anew).await.unwrap();
+        daemon.run_until_shutdown(pause_or_reactivate).await.unwrap();
         assert_eq!(setup.fired_occurrences(), Vec::<String>::new());
         let why = "the schedule was paused or activated again while this run was waiting";
         let skipped = format!("2026-12-01 10:00 skipped after 0: {why}");
@@ -226,7 +226,7 @@ async fn occurrence_is_skipped_while_running_or_paused() {
     assert_eq!(
         (setup.fired_occurrences().len(), setup.reported_events().len()),
         (3, 2),
-        "what was due meanwhile is over"
+        "occurrences that were due during the pause do not fire"
     );
 }
 
@@ -246,7 +246,7 @@ async fn occurrence_waits_for_its_list_until_timeout() {
         tokio::time::sleep(Duration::from_secs(2)).await;
         setup.write_file("daily-2026-12-01.csv", "phone\n+380500000001\n");
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(setup.fired_occurrences().is_empty(), "it may not be whole");
+        assert!(setup.fired_occurrences().is_empty(), "the file might be incomplete");
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert_eq!(setup.fired_occurrences().len(), 1);
         tokio::time::sleep(DAY + DAY / 2).await;
@@ -259,7 +259,7 @@ async fn occurrence_waits_for_its_list_until_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn list_that_is_there_causes_no_delay() {
+async fn grace_period_counts_from_due_time_or_list_arrival() {
     let missed = "2026-12-01 10:00 skipped after 0: missed";
     // When the list arrives, when the daemon starts, and the expected events.
     for (arrived, serves, events) in [

@@ -1,4 +1,4 @@
-//! Tests of occurrences that wait while another process has the campaign: they begin once, or are skipped in the end.
+//! Tests of occurrences that wait while another process holds the campaign lock: they fire once, or are skipped.
 
 use super::firing::GuardedStarter;
 use crate::scheduler::tests::*;
@@ -7,7 +7,7 @@ use campaign_ledger::{Approval, CampaignLock, PlanRecord};
 const ONCE: &str = "timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m }";
 const FIRED: &str = "2026-12-01T10:00Z\t2026-12-01 10:00";
 
-/// Starts occurrences under the campaign lock, as runs do, after reading the list for this long.
+/// Starts occurrences under the campaign lock, as runs do, after a simulated time for reading the list.
 struct LockingStarter {
     ledger: Arc<dyn Ledger>,
     starter: Arc<dyn Starter>,
@@ -46,7 +46,7 @@ impl TestSetup {
 }
 
 #[tokio::test(start_paused = true)]
-async fn occurrence_is_sent_if_two_daemons_read_a_long_list() {
+async fn occurrence_is_sent_once_if_two_daemons_read_a_long_list() {
     set_clock("2026-12-01T09:59:00Z");
     let setup = TestSetup::new(ONCE);
     setup.activate().await.unwrap();
@@ -67,7 +67,7 @@ async fn occurrence_begins_when_a_reconciliation_ends() {
     let daemon = setup.locking_daemon(setup.fake_starter(Duration::from_secs(1)));
     let reconcile = async {
         tokio::time::sleep(Duration::from_secs(60 + 590)).await;
-        assert!(setup.fired_occurrences().is_empty(), "another process has the campaign");
+        assert!(setup.fired_occurrences().is_empty(), "another process holds the campaign lock");
         drop(lock);
         tokio::time::sleep(Duration::from_secs(600)).await;
     };
@@ -90,7 +90,7 @@ async fn occurrence_is_skipped_if_locked_beyond_grace() {
         let daemon = setup.locking_daemon(setup.fake_starter(Duration::from_secs(1)));
         let in_grace = async {
             tokio::time::sleep(Duration::from_secs(60 + 595)).await;
-            assert!(setup.reported_events().is_empty(), "it may still begin");
+            assert!(setup.reported_events().is_empty(), "it can still begin");
             tokio::time::sleep(Duration::from_secs(10)).await;
             drop(lock);
             tokio::time::sleep(Duration::from_secs(600)).await;

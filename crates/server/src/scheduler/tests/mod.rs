@@ -1,4 +1,4 @@
-//! Tests of the daemon in virtual time: it fires each occurrence once.
+//! Tests of the daemon in virtual time, and the setup that they share.
 
 mod firing;
 mod locked;

@@ -56,7 +56,7 @@ async fn occurrence_awaiting_list_begins_when_it_arrives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn occurrence_awaiting_approval_begins_when_given() {
+async fn occurrence_awaiting_approval_begins_when_approved() {
     for back in BACK_TO {
         set_clock("2026-12-01T09:59:00Z");
         let setup = TestSetup::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00 }");
@@ -135,7 +135,7 @@ async fn occurrence_in_preparation_is_not_skipped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn occurrence_in_the_future_again_blocks_no_other() {
+async fn occurrence_that_is_in_the_future_again_blocks_no_other() {
     set_clock("2026-12-01T09:00:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
     let yaml = fs::read_to_string(setup.folder.path().join("sale.yaml")).unwrap();

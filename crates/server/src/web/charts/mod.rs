@@ -50,7 +50,7 @@ impl Length {
 pub struct Bar {
     /// The label.
     pub label: String,
-    /// Whether the label is not our text.
+    /// Whether the label is text that does not come from this program.
     pub foreign: bool,
     /// An additional note.
     pub note: Option<String>,
@@ -66,14 +66,14 @@ pub struct Bar {
     pub path: Option<String>,
 }
 
-/// A piece of a bar with several pieces.
+/// A segment of a bar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BarSegment {
     /// The label with the exact number.
     pub label: String,
     /// The exact number.
     pub value: u64,
-    /// The class of the stylesheet.
+    /// The class in the stylesheet.
     pub class: &'static str,
     /// Its start.
     pub from: Length,
@@ -177,7 +177,7 @@ fn count_reached(step: &CascadeStep) -> u64 {
     step.ended.iter().fold(step.fell_back.1, |sum, (.., value)| sum.saturating_add(*value))
 }
 
-/// A calendar.
+/// A calendar of occurrences, by week.
 #[derive(Clone, Debug, Serialize)]
 pub struct CalendarView {
     /// The days of the week as numbers; Monday is 1.
@@ -257,7 +257,7 @@ struct ColumnView {
     /// Its left edge, and its middle.
     at: Length,
     middle: Length,
-    /// Whether the label is left out on narrow screens.
+    /// Whether the label is hidden on narrow screens.
     minor: bool,
     pieces: Vec<ColumnPiece>,
 }
@@ -276,7 +276,7 @@ struct AxisMark {
     label: String,
 }
 
-/// The share of its place that a column fills, in thousandths.
+/// The share of its slot that a column fills, in thousandths.
 const FILLED: u32 = 680;
 
 /// Draws a column chart; `write` formats the numbers along the axis.

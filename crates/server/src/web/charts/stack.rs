@@ -66,7 +66,7 @@ struct HeightMark {
 pub struct Series {
     /// The label.
     pub label: String,
-    /// The class of the stylesheet.
+    /// The class in the stylesheet.
     pub class: String,
     /// Whether it shows messages on a fallback channel.
     pub fallback: bool,
@@ -219,7 +219,7 @@ const STEPS: [(i64, i64, Unit); 17] = [
     (2_592_000, 30, Unit::Day),
     (31_536_000, 365, Unit::Day),
 ];
-/// The largest number of marks whose labels do not overlap on a small screen.
+/// The maximum number of marks whose labels do not overlap on a small screen.
 const MAX_MARKS: i64 = 5;
 
 /// The ticks at round local times between two moments.

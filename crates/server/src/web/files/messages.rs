@@ -25,7 +25,7 @@ use campaign_runs::{Error, Inputs};
 /// Which messages to show, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageSelection<'c> {
-    /// Only these rows, if some were named.
+    /// The selected rows; `None` for all rows.
     pub rows: Option<&'c RowSet>,
     /// The maximum number of messages.
     pub most: usize,
@@ -33,7 +33,7 @@ pub struct MessageSelection<'c> {
     pub unmasked: bool,
 }
 
-/// A row of the list.
+/// A row of the list, with its message or the reason why it gets none.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MessageView {
     row: u32,
@@ -81,7 +81,7 @@ impl MessageView {
 /// Collects at most `most` messages of the given rows of a run's list; rows without a message are skipped.
 ///
 /// # Errors
-/// When the list is damaged.
+/// If the list is damaged.
 pub(super) fn collect_run_messages<R: Read>(
     prepared: &mut CompiledCampaign<R>,
     brief: &CampaignBrief,
@@ -112,7 +112,7 @@ pub(super) struct CampaignMessages {
 /// Collects messages of a list. Excluded rows get the reason for the exclusion instead of a message.
 ///
 /// # Errors
-/// When the inputs cannot be read.
+/// If the inputs cannot be read.
 pub(super) fn collect_messages(
     inputs: &Inputs,
     excluded: &ExcludedRows,
@@ -348,7 +348,7 @@ fn part_ends(text: &str) -> Vec<usize> {
     ends
 }
 
-/// A text, piece by piece.
+/// A text as a sequence of pieces.
 type TextView = Vec<TextPiece>;
 
 /// A piece of a text.
@@ -370,7 +370,7 @@ fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> Text
     let (text, marks) = (text.text.as_str(), &text.from_row);
     let links = find_links(text);
     let numbers = hide.map(|phone| find_phone_numbers(text, phone)).unwrap_or_default();
-    // A divided number could not be masked.
+    // A number that is split between pieces could not be masked, so a cut moves to the end of the number.
     let after_number = |at: usize| numbers.iter().find(|it| it.start < at && at < it.end).map_or(at, |it| it.end);
     let parts: Vec<usize> = parts.iter().map(|end| after_number(*end)).collect();
     let ends = |ranges: &[Range<usize>]| ranges.iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>();
@@ -414,7 +414,7 @@ fn find_links(text: &str) -> Vec<Range<usize>> {
     links
 }
 
-/// Builds the view of a finding. Its text is English in every language.
+/// The view of a finding. Its text is in English, whatever the language of the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingView {
     severity: &'static str,
@@ -440,7 +440,7 @@ fn split_code(message: &str) -> Vec<FindingFragment> {
     fragments.filter(|fragment| !fragment.text.is_empty()).collect()
 }
 
-/// The rules about single rows, which are also counted as invalid or skipped rows.
+/// The rules about single rows. These rows are also counted as invalid or skipped.
 const ROW_RULES: [&str; 1] = ["invalid-row"];
 
 impl FindingView {
@@ -480,7 +480,7 @@ mod pieces_tests {
     }
 
     #[test]
-    fn text_is_split_into_pieces() {
+    fn text_is_split_at_row_values_links_and_sms_parts() {
         assert_eq!(describe_pieces("", &[], &[]), "");
         assert_eq!(describe_pieces("Hi Olia!", &[(3, 7)], &[]), "Hi [Olia]!");
         assert_eq!(
@@ -506,7 +506,7 @@ mod pieces_tests {
         // The mark and the end of an SMS part divide the number.
         let marked = MarkedText { text: text.into(), from_row: std::iter::once(8..17).collect() };
         let shown: String = split_pieces(&marked, &[10], Some(phone)).into_iter().map(|piece| piece.text).collect();
-        assert_eq!(shown, "Ask …89 or our hotline 0671234500", "a number of the template itself is no secret");
+        assert_eq!(shown, "Ask …89 or our hotline 0671234500", "numbers in the template itself are not masked");
         let shown: String = split_pieces(&marked, &[10], None).into_iter().map(|piece| piece.text).collect();
         assert_eq!(shown, text);
     }

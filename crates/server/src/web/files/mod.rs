@@ -39,7 +39,7 @@ pub struct PreviewPage<'c> {
     pub cost: Option<&'c Cost>,
     /// The messages to show.
     pub shown: MessageSelection<'c>,
-    /// The time at which it is created.
+    /// The time at which the page is created.
     pub now: Timestamp,
 }
 
@@ -129,14 +129,14 @@ pub struct PlanPage<'c> {
     /// The campaign.
     pub inputs: &'c Inputs,
     /// The plan.
-    pub made: &'c CreatedPlan,
+    pub plan: &'c CreatedPlan,
     /// Which messages are shown.
     pub shown: MessageSelection<'c>,
     /// The command that approves it; `None` if it needs no approval.
     pub approve: Option<String>,
     /// The command that sends the campaign.
     pub run: String,
-    /// The time at which it is created.
+    /// The time at which the page is created.
     pub now: Timestamp,
 }
 
@@ -171,23 +171,23 @@ struct PlanPageView {
 /// # Errors
 /// If the inputs cannot be read.
 pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(String, usize), Error> {
-    let PlanPage { inputs, made, shown, approve, run, now } = page;
+    let PlanPage { inputs, plan, shown, approve, run, now } = page;
     let (words, brief, planned, survey) =
-        (PageWords::in_language(language), &inputs.campaign.brief, &made.planned, &made.list.survey);
+        (PageWords::in_language(language), &inputs.campaign.brief, &plan.planned, &plan.list.survey);
     let first = first_rows(&survey.planned_rows(), *shown);
     // Skipped rows are already in the table, so without recipients no messages are shown.
     let most = if first.is_some() { shown.most } else { 0 };
     let first = MessageSelection { rows: first.as_ref(), most, ..*shown };
     let CampaignMessages { shown: messages, other_findings } =
-        collect_messages(inputs, &survey.left_out, &made.findings, first, words)?;
+        collect_messages(inputs, &survey.left_out, &plan.findings, first, words)?;
     let (shown, skipped) = (messages.len(), SkippedRowsTable::from_excluded(words, &survey.left_out));
     let view = PlanPageView {
         name: brief.name.clone(),
         destination: describe_destination(words, inputs),
         file: inputs.campaign.file.display().to_string(),
         created: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
-        digest: made.digest.clone(),
-        short: short_digest(&made.digest).to_owned(),
+        digest: plan.digest.clone(),
+        short: short_digest(&plan.digest).to_owned(),
         days: Plan::KEPT_DAYS,
         rows: planned.rows,
         figures: CampaignFigures {
@@ -195,11 +195,11 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
             messages: planned.messages,
             parts: planned.parts,
             skipped: skipped.all,
-            cost: made.cost.as_ref().map(|cost| words.format_cost(cost, planned.currency.as_deref())),
+            cost: plan.cost.as_ref().map(|cost| words.format_cost(cost, planned.currency.as_deref())),
         },
         later: survey.count_planned().saturating_sub(planned.messages),
         hours: planned.options.hours.clone(),
-        resources: made.resources.iter().map(Resource::to_json).collect(),
+        resources: plan.resources.iter().map(Resource::to_json).collect(),
         on_in_doubt: planned.options.on_in_doubt.map(InDoubtPolicy::name),
         skipped,
         findings: other_findings,
@@ -295,7 +295,7 @@ impl FirstMessages {
 /// Renders the report page.
 ///
 /// # Errors
-/// When the template cannot be filled, which is a bug.
+/// If the template cannot be filled, which is a bug.
 pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Result<String, Error> {
     let view = ReportPageView {
         run: report.page.to_view(language),
@@ -334,14 +334,14 @@ struct EvidencePageView<'e> {
 /// Renders the evidence page.
 ///
 /// # Errors
-/// When the template cannot be filled, which is a bug.
+/// If the template cannot be filled, which is a bug.
 pub fn render_evidence_page(page: &EvidencePage<'_>, language: PageLanguage) -> Result<String, Error> {
     let EvidencePage { evidence: Evidence { facts, text, digest }, signature } = page;
     let view = EvidencePageView { facts, text, digest, signature: *signature };
     render(language, PageFormat::File, "evidence.html", &view).map_err(|error| Error::Input(error.to_string()))
 }
 
-/// The number of reasons that are listed. The others are counted together.
+/// The maximum number of listed reasons. The others are counted together.
 const MAX_REASONS: usize = 12;
 
 /// The number of rows skipped for one reason.

@@ -47,10 +47,10 @@ fn sample_stage(channel: Channel, cell: &str) -> Stage<MarkedText> {
             FieldKind::Extra => {}
         }
     }
-    Stage::of(channel, values).expect("a stage that has everything")
+    Stage::of(channel, values).expect("a complete stage")
 }
 
-/// A message on every channel, as phones.
+/// A message on every channel, as phone views.
 fn sample_phones(cell: &str) -> Vec<PhoneView> {
     let stages = Channel::ALL.map(|channel| sample_stage(channel, cell)).to_vec();
     PhoneView::from_content(&MessageContent { kind: OperationKind::Pipeline, stages }, Phone::new(380_501_234_567))
@@ -143,7 +143,7 @@ fn phone_preview_shows_channel_and_text_and_marks_row_values() {
         assert!(spoken || phone.words().contains("Hi Olia, see https://shop.example/?c=Olia."), "{}", phone.words());
     }
     assert!(html.all("mark").iter().filter(|mark| mark.text == "Olia").count() > 20);
-    assert!(html.of_class("link").iter().all(|link| link.name == "span"), "a link cannot be pressed");
+    assert!(html.of_class("link").iter().all(|link| link.name == "span"), "links cannot be clicked");
     assert!(html.all("img").is_empty() && html.all("a").len() == 1);
 }
 

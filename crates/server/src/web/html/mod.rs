@@ -128,7 +128,7 @@ pub fn render(
 /// Renders a part of a page, without the frame around it.
 ///
 /// # Errors
-/// When the template needs a value that `view` lacks.
+/// If the template uses a value that `view` does not have.
 pub fn render_part(language: PageLanguage, template: &str, view: &impl Serialize) -> Result<String, TemplateError> {
     render_with(language, template, view, |_| {})
 }
@@ -233,7 +233,7 @@ fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// The stylesheet of served pages: that of every page, and rules that only they need.
+/// The stylesheet of served pages: the rules for every page, and rules that only served pages need.
 const SERVED_STYLE: &str = concat!(include_str!("style.css"), include_str!("run.css"), include_str!("pages.css"));
 /// The icon of the pages.
 const ICON: &str = include_str!("icon.svg");
@@ -243,7 +243,7 @@ const SCRIPT: &str = include_str!("pages.js");
 /// A file that pages load.
 pub struct Asset {
     stem: &'static str,
-    ending: &'static str,
+    extension: &'static str,
     hash: LazyLock<String>,
     /// Its media type.
     pub kind: &'static str,
@@ -253,17 +253,23 @@ pub struct Asset {
 
 /// The files that pages load: icon, stylesheet, script.
 pub static ASSETS: [Asset; 3] = [
-    Asset { stem: "pages", ending: "svg", hash: LazyLock::new(|| hash_text(ICON)), kind: "image/svg+xml", text: ICON },
     Asset {
         stem: "pages",
-        ending: "css",
+        extension: "svg",
+        hash: LazyLock::new(|| hash_text(ICON)),
+        kind: "image/svg+xml",
+        text: ICON,
+    },
+    Asset {
+        stem: "pages",
+        extension: "css",
         hash: LazyLock::new(|| hash_text(SERVED_STYLE)),
         kind: "text/css; charset=utf-8",
         text: SERVED_STYLE,
     },
     Asset {
         stem: "pages",
-        ending: "js",
+        extension: "js",
         hash: LazyLock::new(|| hash_text(SCRIPT)),
         kind: "text/javascript; charset=utf-8",
         text: SCRIPT,
@@ -273,7 +279,7 @@ pub static ASSETS: [Asset; 3] = [
 impl Asset {
     /// The asset's file name below `/static/`, which contains a hash of the asset's content.
     pub fn file_name(&self) -> String {
-        format!("{}-{}.{}", self.stem, *self.hash, self.ending)
+        format!("{}-{}.{}", self.stem, *self.hash, self.extension)
     }
 
     /// The asset's path in URLs.

@@ -190,7 +190,7 @@ fn served_pages_are_valid_html_in_every_language() {
             assert_eq!(html.one("html").attribute("lang"), language.code());
             assert_eq!((html.all("style").len(), html.all("link").len(), html.all("script").len()), (0, 2, 1));
             assert!(!page.contains("pages."), "a word is missing: {template}");
-            assert_eq!(unfilled.find(&page).map(|place| place.as_str()), None, "a place is not filled: {template}");
+            assert_eq!(unfilled.find(&page).map(|place| place.as_str()), None, "unfilled placeholder: {template}");
         }
     }
 }

@@ -21,9 +21,9 @@ use campaign_ledger::{LedgerError, Run, RunId, share_budget};
 
 /// The number of days in the chart, including today.
 const SHOWN_DAYS: u32 = 14;
-/// How many days before them a run can start whose messages are still delivered on them.
+/// The number of days before the chart in which a run can start and still deliver messages within the chart.
 const DELIVERY_DAYS: u32 = 5;
-/// The share of a budget above which it is nearly used, in percent.
+/// The percentage of a budget from which the budget counts as nearly used up.
 const TIGHT_PERCENT: u64 = 80;
 
 /// The policy for the activity: reading it takes at most 1/20 of the time.
@@ -43,13 +43,13 @@ impl Default for ActivityCache {
     }
 }
 
-/// The cost of a run, and the limit that it shares with the other runs of its edition.
+/// The cost of a run, with its currency.
 struct RunMoney {
     cost: Amount,
     currency: Option<String>,
 }
 
-/// A budget that is nearly used.
+/// A budget that is nearly used up.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TightBudget {
     /// The latest run that uses it.
@@ -76,7 +76,7 @@ pub(super) struct RecentActivity {
     /// The runs whose figures are not counted yet.
     uncounted: Vec<RunId>,
     budgets: Vec<TightBudget>,
-    /// Deliveries by channel on each day, all days included.
+    /// Deliveries by channel on each day, including days without deliveries.
     days: BTreeMap<Date, BTreeMap<Option<Channel>, u64>>,
 }
 
@@ -170,13 +170,13 @@ impl RecentActivity {
 /// counts.
 fn find_tight_budgets(runs: &[(Run, Option<Arc<ListedFigures>>)]) -> Vec<TightBudget> {
     let mut budgets: Vec<TightBudget> = Vec::new();
-    for (place, (run, figures)) in runs.iter().enumerate() {
+    for (index, (run, figures)) in runs.iter().enumerate() {
         let Some(terms) = figures.as_ref().and_then(|figures| figures.terms.as_ref()) else { continue };
         let Some(limit) = terms.budget.cost else { continue };
-        if runs[..place].iter().any(|(later, _)| share_budget(run, later)) {
+        if runs[..index].iter().any(|(later, _)| share_budget(run, later)) {
             continue;
         }
-        let shared = runs[place..].iter().filter(|(other, _)| share_budget(run, other));
+        let shared = runs[index..].iter().filter(|(other, _)| share_budget(run, other));
         let used = shared.filter_map(|(_, figures)| figures.as_ref()?.cost).sum();
         let is_tight = |used: Amount| used.saturating_mul(100) >= limit.saturating_mul(TIGHT_PERCENT);
         if is_tight(used) {

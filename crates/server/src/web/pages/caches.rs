@@ -1,9 +1,10 @@
 //! Cached reads of the ledger for pages and endpoints: the list of runs, runs with open pages, row indexes, stored
 //! figures and campaigns.
 //!
-//! Loading a value can take seconds for millions of rows, and this machine may be sending a run. So requests share one
-//! load, and a value is cached for a multiple of the time that loading it took. One reader serves all visitors of a
-//! run, and only while a page is open. Between two reads, it pauses for many times the duration of a read.
+//! Loading a value can take seconds for millions of rows, and this machine might be sending a run. Therefore, requests
+//! share one load, and a value is cached for a multiple of the time that loading it took. One reader serves all
+//! visitors of a run, and only while a page is open. Between two reads, it pauses for many times the duration of a
+//! read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,14 +34,14 @@ pub(super) struct CachePolicy {
     pub(super) ttl_factor: u32,
     /// How long a request waits. After that, loading continues for later requests.
     pub(super) timeout: Duration,
-    /// The largest number of values; the oldest ones are removed.
+    /// The maximum number of values. Beyond it, the oldest values are removed.
     pub(super) max_entries: usize,
 }
 
 /// Values by key, loaded one at a time. A value is outdated after its lifetime, or if its version changed.
 pub(super) struct SingleFlightCache<T, K = (), V = ()> {
     policy: CachePolicy,
-    /// The entries, the latest last. Locked while a value is loaded.
+    /// The entries, oldest first. Locked while a value is loaded.
     entries: Arc<tokio::sync::Mutex<Vec<CacheEntry<T, K, V>>>>,
 }
 
@@ -137,7 +138,7 @@ impl RunListCache {
 
 /// The shortest interval between two readings of a run.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// Reading takes at most 1/50 of the time, because this machine may be sending a run.
+/// Reading takes at most 1/50 of the time, because this machine might be sending a run.
 const REST_FACTOR: u32 = 50;
 /// How long a page waits for the first reading.
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
@@ -310,7 +311,7 @@ impl RowIndexCache {
     }
 }
 
-/// What pages show of a run's campaign.
+/// The properties of a run's campaign that pages show.
 #[derive(Clone, Debug)]
 pub(super) struct CampaignTraits {
     /// The time zone; that of this machine if the campaign has none or its copy cannot be read.
@@ -344,10 +345,10 @@ impl CampaignTraitsCache {
     }
 }
 
-/// How many runs' figures are cached.
+/// The maximum number of runs whose figures are cached.
 const MAX_CACHED_FIGURES: usize = 2048;
 
-/// What lists show of the stored figures of a run. Whole figures are too large to cache for many runs.
+/// The stored figures of a run that lists show. Whole figures are too large to cache for many runs.
 pub(super) struct ListedFigures {
     /// The maximum cost of its messages; `None` if the profile has no prices or nothing was sent.
     pub(super) cost: Option<Amount>,
@@ -365,7 +366,7 @@ impl ListedFigures {
     }
 }
 
-/// What figures depend on: the receipts and the counts of a run.
+/// The version of stored figures: the receipts and the counts of their run.
 type FiguresVersion = (u64, Option<(StateCounts, u64)>);
 
 /// The stored figures of runs, as lists show them.

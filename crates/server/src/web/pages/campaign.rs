@@ -138,7 +138,7 @@ pub(super) async fn check_campaign_file(
     tokio::time::timeout(CHECK_TIMEOUT, check).await.ok()
 }
 
-/// How many rows are shown.
+/// The number of rows that a preview shows.
 const SHOWN_ROWS: usize = 20;
 
 #[derive(Serialize)]
@@ -215,7 +215,7 @@ async fn build_schedule_preview(
 
 #[derive(Serialize)]
 struct CampaignsPageView {
-    /// Whether reading the runs takes long.
+    /// Whether the runs are still being read.
     reading: bool,
     campaigns: Vec<CampaignLine>,
 }
@@ -241,7 +241,7 @@ struct CampaignLine {
 /// The runs and schedule of a campaign.
 #[derive(Default)]
 struct KnownCampaign<'v> {
-    /// Its runs, the latest first.
+    /// Its runs, latest first.
     runs: Vec<&'v RunView>,
     rehearsals: Vec<&'v RunView>,
     schedule: Option<&'v ScheduleView>,

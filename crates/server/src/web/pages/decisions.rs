@@ -276,16 +276,16 @@ async fn record_order(orders: &OrderLog, order: OrderRecord) -> Result<(), PageE
     Ok(run_blocking(move || orders.append(&order)).await??)
 }
 
-/// An order.
+/// An order in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OrderRecord {
-    /// When it was given.
+    /// When the order was given.
     pub(super) at: Timestamp,
     /// The name of the visitor.
     pub(super) by: String,
     /// The action.
     pub(super) order: String,
-    /// The subject: a run, a schedule, a masked number.
+    /// The subject: a run, a schedule or a masked number.
     pub(super) of: String,
     /// The identifier that all lines of an order share; `None` in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -293,7 +293,7 @@ pub(super) struct OrderRecord {
     /// The outcome; `None` in lines of earlier versions, which were written before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<OrderOutcome>,
-    /// Why it was not done.
+    /// Why the order was not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }
@@ -310,7 +310,7 @@ pub(super) enum OrderOutcome {
     Unchanged,
     /// The rules of its command do not allow it. Nothing was done.
     Refused,
-    /// The ledger or a file failed. It may have been executed.
+    /// The ledger or a file failed. The order might have been executed.
     Failed,
 }
 
@@ -342,7 +342,7 @@ impl OrderRecord {
     }
 }
 
-/// The file of the orders.
+/// The log file of orders.
 #[derive(Clone, Debug)]
 pub(super) struct OrderLog(PathBuf);
 
@@ -368,7 +368,7 @@ impl OrderLog {
     /// skipped.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(super) fn read_latest(&self, most: usize) -> io::Result<Vec<OrderRecord>> {
         let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

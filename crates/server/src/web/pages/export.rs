@@ -18,8 +18,8 @@ use campaign_manifest::CampaignPath;
 use campaign_runs::run_blocking;
 use roaring::RoaringBitmap;
 
-/// The size of a piece of a download.
-const PIECE_BYTES: usize = 1 << 16;
+/// The size of a chunk of a download, in bytes.
+const CHUNK_BYTES: usize = 1 << 16;
 
 /// The formats of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ enum ExportFormat {
 }
 
 impl ExportFormat {
-    fn ending(self) -> &'static str {
+    fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Workbook => "xlsx",
@@ -67,7 +67,7 @@ async fn open_export(request: &mut PageRequest, name: &str) -> Result<Response, 
         return Err(PageError::InvalidInput(InvalidInput::Sheet));
     }
     let state = query.state.map(|state| format!("-{}", state.name())).unwrap_or_default();
-    let file_name = format!("{}{state}.{}", run.name(), format.ending());
+    let file_name = format!("{}{state}.{}", run.name(), format.extension());
     let by = &request.visitor.name;
     tracing::info!("{by} downloads {} rows of {name}", rows.len());
     let file = {
@@ -114,13 +114,13 @@ fn stream_file(file: File) -> impl Stream<Item = io::Result<Bytes>> {
     unfold(Some(file), |file| async move {
         let mut file = file?;
         let read = run_blocking(move || {
-            let mut piece = vec![0; PIECE_BYTES];
-            let length = file.read(&mut piece)?;
-            piece.truncate(length);
-            Ok::<_, io::Error>((piece, file))
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let length = file.read(&mut chunk)?;
+            chunk.truncate(length);
+            Ok::<_, io::Error>((chunk, file))
         });
         match read.await {
-            Ok(Ok((piece, file))) => (!piece.is_empty()).then(|| (Ok(Bytes::from(piece)), Some(file))),
+            Ok(Ok((chunk, file))) => (!chunk.is_empty()).then(|| (Ok(Bytes::from(chunk)), Some(file))),
             Ok(Err(error)) => Some((Err(error), None)),
             Err(error) => Some((Err(io::Error::other(error.to_string())), None)),
         }

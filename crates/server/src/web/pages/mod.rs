@@ -57,7 +57,7 @@ pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
 
 /// The number of the signal that ends a server.
 const TERMINATED: u8 = 15;
-/// The largest number of live pages. Other pages show changes only after a reload.
+/// The maximum number of live pages. Other pages show changes only after a reload.
 const MAX_LIVE_PAGES: usize = 128;
 
 /// The state that all pages share.
@@ -78,9 +78,9 @@ pub struct Pages {
     published: Option<String>,
     /// Permits for live pages.
     live_pages: Arc<Semaphore>,
-    /// Locked while a campaign is checked: one at a time, because each may have a long list.
+    /// Locked while a campaign is checked: one at a time, because each might have a long list.
     checking: Mutex<()>,
-    /// Locked while a download is prepared: one at a time, because each may fill a disk.
+    /// Locked while a download is prepared: one at a time, because each might fill the disk.
     exporting: Mutex<()>,
     /// Actions in progress.
     actions: TaskTracker,

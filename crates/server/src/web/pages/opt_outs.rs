@@ -35,7 +35,7 @@ struct RepliesPageView {
 #[derive(Serialize)]
 struct OptOutsView {
     all: u64,
-    /// The recipients on each of the last days.
+    /// The number of recipients who opted out on each of the last days.
     days: Vec<Bar>,
 }
 
@@ -105,7 +105,7 @@ fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesVi
 pub(super) const SHOWN_DAYS: i64 = 30;
 /// The number of records per read.
 const BATCH_SIZE: u32 = 10_000;
-/// The largest age and the largest number of runs whose replies are read.
+/// The maximum age and number of runs whose replies are read.
 const MAX_RUN_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
 const MAX_RUNS: usize = 50;
 /// The number of replies that are shown.
@@ -127,7 +127,7 @@ impl Default for OptOutCache {
     }
 }
 
-/// The suppression list in figures.
+/// Figures of the suppression list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OptOutDays {
     /// The number of opt-outs on each of the last days, in their order; only days with an opt-out.
@@ -157,7 +157,7 @@ impl OptOutCache {
     /// Returns the opt-outs by day, or `None` while they are still being counted.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub(super) async fn read_days(
         &self,
         ledger: &Arc<dyn Ledger>,
@@ -170,7 +170,7 @@ impl OptOutCache {
     /// Returns the replies to review, or `None` while the replies are still being read.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub(super) async fn read_replies(
         &self,
         ledger: &Arc<dyn Ledger>,

@@ -20,15 +20,15 @@ use campaign_engine::report::{RunList, RunStatus, RunView};
 use campaign_ledger::{LedgerError, RowState};
 use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views, run_blocking, wants_receipts};
 
-/// The number of recent runs.
+/// The maximum number of recent runs to show.
 const SHOWN_RUNS: usize = 8;
-/// The number of runs that are being sent.
+/// The maximum number of active runs to show.
 const SHOWN_SENDING: usize = 6;
-/// The number of next occurrences.
+/// The maximum number of next occurrences to show.
 const SHOWN_OCCURRENCES: usize = 6;
-/// The number of recent actions.
+/// The maximum number of recent actions to show.
 const SHOWN_ORDERS: usize = 10;
-/// The number of matters that need attention.
+/// The maximum number of matters to show.
 const SHOWN_MATTERS: usize = 12;
 /// How long the page waits for the time left of a run that is being sent, for replies and for opt-outs.
 const READING_TIMEOUT: Duration = Duration::from_millis(200);
@@ -43,7 +43,7 @@ const RECEIPT_AGE: SignedDuration = SignedDuration::from_hours(4 * 24);
 struct OverviewPageView {
     /// The confirmation of the last action.
     done: Option<String>,
-    /// Whether reading the runs takes long.
+    /// Whether the runs are still being read.
     reading: bool,
     damaged: Vec<DamagedLine>,
     /// Today and the last seven days.
@@ -53,7 +53,7 @@ struct OverviewPageView {
     /// The number of further matters.
     more_matters: usize,
     next: Vec<NextOccurrence>,
-    /// Messages per day by channel; `None` while counting takes long.
+    /// Messages per day by channel; `None` while they are still being counted.
     activity: Option<ActivityView>,
     runs: Vec<RunLine>,
     orders: Vec<OrderLine>,
@@ -73,7 +73,7 @@ struct Tile {
     name: &'static str,
     value: String,
     note: Option<String>,
-    /// The class of the stylesheet, if it needs attention.
+    /// The class in the stylesheet, if the figure needs attention.
     class: &'static str,
 }
 

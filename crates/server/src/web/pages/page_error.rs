@@ -20,13 +20,13 @@ pub(super) enum PageError {
     Later,
     /// The page or action needs a right that the visitor lacks.
     NoPermission,
-    /// The request does not come from our pages.
+    /// The request does not come from this server's pages.
     ForeignRequest,
     /// A form is too long, or arrives too slowly.
     UnreadableForm,
     /// A form has invalid input.
     InvalidInput(InvalidInput),
-    /// A refusal by `runs`.
+    /// The `campaign_runs` crate refused the action.
     Refused(Box<Error>),
     /// A page could not be rendered, or a file could not be read or written.
     Failed(String),

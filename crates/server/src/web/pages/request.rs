@@ -110,7 +110,7 @@ impl Section {
     }
 }
 
-/// The page of an error.
+/// An error page.
 #[derive(Serialize)]
 struct ErrorPageView<'w> {
     heading: &'w str,
@@ -323,8 +323,8 @@ impl PageRequest {
     }
 
     /// Masks the recipient's phone number in an external text, unless the page shows full numbers.
-    pub(super) fn mask_text(&self, text: &str, of: Option<Phone>) -> String {
-        match of.filter(|_| !self.shows_numbers()) {
+    pub(super) fn mask_text(&self, text: &str, recipient: Option<Phone>) -> String {
+        match recipient.filter(|_| !self.shows_numbers()) {
             Some(phone) => phone.hide_in_text(text, &phone.format_masked()).into_owned(),
             None => text.to_owned(),
         }
@@ -376,7 +376,7 @@ impl PageRequest {
             run: self.run.as_deref(),
             languages: PageLanguage::ALL
                 .into_iter()
-                .filter(|of| *of != self.language)
+                .filter(|other| *other != self.language)
                 .map(PageLanguage::code)
                 .collect(),
         };
@@ -416,9 +416,9 @@ impl PageRequest {
     }
 }
 
-/// The largest size of a form.
+/// The maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
-/// How long a form may take to arrive.
+/// How long a form can take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A form with a valid session and CSRF token.
@@ -427,7 +427,7 @@ pub(super) struct VerifiedForm {
     pub(super) fields: FormFields,
 }
 
-/// A form of a visitor who may decide.
+/// A form from a visitor who may make decisions.
 pub(super) struct DecisionForm(pub(super) VerifiedForm);
 
 impl FromRequest<Arc<Pages>> for VerifiedForm {

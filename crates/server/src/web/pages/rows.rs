@@ -1,6 +1,6 @@
 //! The rows of a run by state, channel, reason, variant and page, and the history of one row.
 //!
-//! A page starts at a row number and not at an offset, so the last page of a million rows is as fast as the first.
+//! A page starts at a row number rather than an offset, so the last page of a million rows is as fast as the first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use campaign_runs::{Error, is_known_author, open_copies, run_blocking};
 
 /// The number of rows on a page.
 const ROWS_PER_PAGE: usize = 50;
-/// The largest number of reasons by which rows can be filtered.
+/// The maximum number of reasons by which rows can be filtered.
 const MAX_REASONS: usize = 60;
-/// The largest number of rows of one number that are shown.
+/// The maximum number of rows with one phone number that are shown.
 const MAX_FOUND: usize = 200;
 
 #[derive(Serialize)]
@@ -134,7 +134,7 @@ impl NumbersLink {
     }
 }
 
-/// The filters and the place of a page of rows.
+/// The filters and the position of a page of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowQuery {
     /// The state of the rows; read rows count as delivered. `None` for all rows.
@@ -261,7 +261,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
     })
 }
 
-/// The number of digits from which a cell might contain a phone number.
+/// The minimum number of digits in a cell that might contain a phone number.
 const MIN_PHONE_DIGITS: usize = 7;
 
 /// Masks a cell that might contain a phone number, unless the page shows full numbers.
@@ -371,9 +371,9 @@ pub(super) async fn find_rows_of_phone(
     Ok(load_row_summaries(request.ledger(), run, is_owned(request.ledger(), run).await?, &rows).await?)
 }
 
-/// The messages of rows up to this one are loaded without a click, because that reads the list up to the row.
+/// The last row whose message is loaded without a click. Loading a message reads the list up to its row.
 const MAX_EAGER_ROW: u32 = 100_000;
-/// The largest length of a recorded answer on a page.
+/// The maximum length of a recorded answer on a page, in characters.
 const MAX_ANSWER_LENGTH: usize = 1_000;
 
 #[derive(Serialize)]
@@ -390,18 +390,18 @@ struct MessagePageView {
     /// The link that shows the message, if the row is too far down the list to load it at once, or if loading failed.
     message_path: Option<String>,
     entries: Vec<HistoryLine>,
-    /// The number of rows that a decision concerns: 1 if the row is in doubt, or 0.
+    /// The number of rows that a decision concerns: 1 if the row is in doubt, otherwise 0.
     doubt: u64,
     numbers: Option<NumbersLink>,
     done: Option<String>,
 }
 
-/// An event.
+/// An event in the history of a row.
 #[derive(Serialize)]
 struct HistoryLine {
     at: String,
     what: String,
-    /// The text that came with it: not ours, or in English.
+    /// The untranslated text that belongs to the event, if any.
     text: Option<String>,
 }
 

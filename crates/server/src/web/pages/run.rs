@@ -67,7 +67,7 @@ struct RunSummaryView {
     rehearsal: bool,
     rows: u64,
     parts: u64,
-    /// Whether the gateway may have billed further parts.
+    /// Whether the gateway might have billed further parts.
     parts_at_least: bool,
     counts: Vec<StateCountView>,
     /// The number of messages that were delivered only in part.
@@ -83,7 +83,7 @@ struct RunSummaryView {
     gateway: String,
     began: String,
     ended: Option<String>,
-    /// The duration between the two.
+    /// The time between start and end.
     took: Option<String>,
 }
 
@@ -272,7 +272,7 @@ fn count_rows_in_doubt(counts: &StateCounts) -> u64 {
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval between two checks of the visitor's session.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The wait of a browser before it reconnects.
+/// How long a browser waits before it reconnects.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// An open page.

@@ -1,5 +1,5 @@
-//! The table of runs: campaigns with their editions, filters, sorting and pages. Tests and rehearsals are hidden until
-//! they are asked for.
+//! The table of runs: campaigns with their editions, filters, sorting and pages. Tests and rehearsals are hidden by
+//! default.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RunStatus, RunView};
 use campaign_ledger::{DamagedRun, LedgerError, RowState, Run, StateCounts};
 
-/// The number of runs, or of campaigns, on a page.
+/// The maximum number of runs, or of campaigns, on a page.
 const PER_PAGE: usize = 25;
-/// The number of runs of a campaign in the grouped table.
+/// The maximum number of runs of a campaign in the grouped table.
 const RUNS_PER_CAMPAIGN: usize = 3;
 
 /// Whether a run sent test messages rather than a campaign.
@@ -171,7 +171,7 @@ impl DamagedLine {
 
 #[derive(Serialize)]
 struct RunsPageView {
-    /// Whether reading the runs takes long.
+    /// Whether the runs are still being read.
     reading: bool,
     damaged: Vec<DamagedLine>,
     groups: Vec<RunGroup>,
@@ -194,7 +194,7 @@ struct RunsPageView {
     next: Option<String>,
 }
 
-/// Runs of one campaign; in a sorted table, all runs of the page.
+/// Runs of one campaign; in a table that is not grouped, a single run.
 #[derive(Serialize)]
 struct RunGroup {
     runs: Vec<RunLine>,
@@ -217,7 +217,7 @@ struct ColumnLink {
     path: Option<String>,
     /// `ascending`, `descending` or empty.
     sorted: &'static str,
-    /// Whether it has numbers.
+    /// Whether the column contains numbers.
     number: bool,
 }
 
@@ -431,14 +431,14 @@ fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'
         }
         return runs.into_iter().map(|run| (vec![run], 0)).collect();
     }
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut indexes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut groups: Vec<(Vec<&RunView>, u64)> = Vec::new();
     for view in runs {
-        let place = *places.entry(&view.run.campaign).or_insert(groups.len());
-        if place == groups.len() {
+        let index = *indexes.entry(&view.run.campaign).or_insert(groups.len());
+        if index == groups.len() {
             groups.push((Vec::new(), 0));
         }
-        let (shown, more) = &mut groups[place];
+        let (shown, more) = &mut groups[index];
         if shown.len() < RUNS_PER_CAMPAIGN { shown.push(view) } else { *more += 1 }
     }
     groups
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn days_begin_at_midnight_in_the_zone_of_the_page() {
+    fn period_begins_at_midnight_in_the_time_zone_of_the_page() {
         let zone = TimeZone::get("Europe/Kyiv").unwrap();
         let start = |days| start_of_period(&zone, "2026-06-15T21:30:00Z".parse().unwrap(), days).to_string();
         assert_eq!(start(1), "2026-06-15T21:00:00Z");

@@ -80,7 +80,7 @@ pub(super) fn schedule_zones(schedules: &[ScheduleView]) -> Vec<TimeZone> {
     next.map(|next| next.local_time().time_zone().clone()).collect()
 }
 
-/// An occurrence that is due.
+/// A coming occurrence of a schedule.
 #[derive(Serialize)]
 pub(super) struct NextOccurrence {
     when: String,

@@ -23,15 +23,15 @@ use campaign_runs::{OptOutTerms, list_opt_outs};
 
 /// How long the lists of runs are searched for a phone number, the latest run first.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(4);
-/// The largest number of runs and of campaigns that are found.
+/// The maximum number of runs and of campaigns in the results.
 const MAX_FOUND: usize = 20;
 
 /// The results of a search.
 #[derive(Default, Serialize)]
 struct SearchPageView {
-    /// Whether something was searched for.
+    /// Whether the user has searched for something.
     searched: bool,
-    /// The problem of the search term.
+    /// Whether the search term is invalid.
     invalid: bool,
     campaigns: Vec<FoundCampaign>,
     /// The masked phone number, if the term is one.
@@ -64,7 +64,7 @@ struct FoundRun {
 
 /// The result of a search.
 enum SearchOutcome {
-    /// The page that was meant.
+    /// The page that the search term identifies.
     Page(String),
     /// The places where the term was found.
     Results(SearchPageView),

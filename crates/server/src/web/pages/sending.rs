@@ -32,7 +32,7 @@ use campaign_runs::{
     Adapters, ConfirmedRetry, EndedSingle, OrderedTest, RetriedError, RetryPreview, RunEvent, open_copies, run_blocking,
 };
 
-/// How long a page waits for the preview of a retry or test, which may need a whole list.
+/// How long a page waits for the preview of a retry or test, which might need a whole list.
 const PREVIEW_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a page waits until the first message is about to be sent.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,11 +50,11 @@ struct RetryPageView {
     /// The maximum cost, if the profile has prices.
     cost: Option<String>,
     reasons: Vec<RetryReasonView>,
-    /// The messages with other reasons.
+    /// The number of messages with other reasons.
     others: u64,
-    /// The messages that will probably be rejected again.
+    /// The number of messages that will probably be rejected again.
     lasting: u64,
-    /// The rows that a run would skip now.
+    /// The number of rows that a run would skip now.
     guarded: u64,
     /// Their reasons, with the number of rows.
     guarded_reasons: String,
@@ -227,7 +227,7 @@ struct TestPageView {
     numbers: Option<NumbersLink>,
 }
 
-/// A number of the file.
+/// A possible recipient of the test.
 #[derive(Serialize)]
 struct RecipientView {
     field: String,

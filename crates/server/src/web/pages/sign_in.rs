@@ -100,9 +100,9 @@ fn with_session_cookie(pages: &Pages, mut answer: Response, session: &str, secon
 pub const LINK_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// How long a session is valid.
 pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// The largest number of links, and of sessions. The oldest ones are removed.
+/// The maximum number of links, and of sessions. Beyond it, the oldest are removed.
 const MAX_PASSES: usize = 256;
-/// The longest name.
+/// The maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 64;
 
 /// A signed-in visitor.
@@ -110,7 +110,7 @@ const MAX_NAME_LENGTH: usize = 64;
 pub(super) struct Visitor {
     /// The name under which decisions are recorded.
     pub(super) name: String,
-    /// Whether they may decide.
+    /// Whether they may make decisions.
     pub(super) decides: bool,
 }
 
@@ -182,7 +182,7 @@ impl Visitors {
     /// Records the address of the server.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn record_address(&self, address: &str, now: Timestamp) -> io::Result<()> {
         self.update_file(now, |sign_ins| sign_ins.address = Some(address.to_owned()))
     }
@@ -220,8 +220,8 @@ impl Visitors {
     /// If the file cannot be read or written.
     pub(super) fn use_link(&self, link: &str, now: Timestamp) -> io::Result<Option<(Visitor, String)>> {
         self.update_file(now, |sign_ins| {
-            let place = sign_ins.links.iter().position(|pass| has_secret(pass, link))?;
-            let (visitor, secret) = (sign_ins.links.remove(place).to_visitor(), new_secret());
+            let index = sign_ins.links.iter().position(|pass| has_secret(pass, link))?;
+            let (visitor, secret) = (sign_ins.links.remove(index).to_visitor(), new_secret());
             push_bounded(
                 &mut sign_ins.sessions,
                 SignInPass::new(&secret, visitor.clone(), add_time(now, SESSION_LIFETIME)),
@@ -243,7 +243,7 @@ impl Visitors {
     /// Ends a session.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub(super) fn end_session(&self, secret: &str, now: Timestamp) -> io::Result<()> {
         self.update_file(now, |sign_ins| sign_ins.sessions.retain(|pass| !has_secret(pass, secret)))
     }
@@ -251,7 +251,7 @@ impl Visitors {
     /// Lists everyone with access, grouped by name.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn list_visitors(&self, now: Timestamp) -> io::Result<Vec<SignInEntry>> {
         let mut sign_ins = self.read_file()?;
         sign_ins.remove_expired(now);
@@ -300,7 +300,7 @@ impl Visitors {
         self.read_file().map(drop)
     }
 
-    /// The path of the sign-in file, with which a damaged file can be removed.
+    /// The path of the sign-in file, so that a user can remove a damaged file.
     pub fn file(&self) -> &Path {
         &self.file
     }

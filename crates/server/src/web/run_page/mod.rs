@@ -32,7 +32,7 @@ pub struct RunPage<'p> {
     pub report: &'p RunReport,
     /// The campaign's name for people, if it has one.
     pub title: Option<&'p str>,
-    /// When it was read.
+    /// The time at which the run was read.
     pub now: Timestamp,
     /// The time left, if it was measured while sending; otherwise, it is estimated from the throughput.
     pub left: Option<Duration>,
@@ -128,7 +128,7 @@ struct NumberView {
     share: Option<String>,
     /// The link to its rows, on a served page.
     path: Option<String>,
-    /// The class of the stylesheet, if it needs attention.
+    /// The class in the stylesheet, if the number needs attention.
     class: &'static str,
 }
 
@@ -276,7 +276,7 @@ pub(in crate::web) fn format_share(words: &PageWords, part: u64, whole: u64) -> 
     })
 }
 
-/// The number of latest points from which the speed of a run is estimated.
+/// The number of latest points from which the throughput of a run is estimated.
 const LATEST_POINTS: usize = 10;
 /// A shorter remaining time is shown as a duration, and a longer one as a finish time.
 const SHORT_REST: Duration = Duration::from_secs(600);
@@ -290,7 +290,7 @@ struct SentenceView {
     status: String,
     /// The progress.
     progress: String,
-    /// The bar of the processed messages, while it is sent.
+    /// The bar of the processed messages, while the run is being sent.
     bar: Option<ProgressBar>,
     /// Why it stopped, in English.
     why: Option<String>,

@@ -22,7 +22,7 @@ const NOT_ACCEPTED_STATES: [RowState; 7] = [
     RowState::Unresolved,
     RowState::AssumedSent,
 ];
-/// How many skip reasons are listed.
+/// The maximum number of listed skip reasons.
 const MAX_SKIP_REASONS: usize = 8;
 
 impl RunPage<'_> {
@@ -75,9 +75,9 @@ impl RunPage<'_> {
 
     /// Draws a bar for each of these states that has rows.
     fn state_bars(&self, words: &PageWords, states: &[RowState]) -> Vec<Bar> {
-        let there = states.iter().map(|state| (*state, self.counts().get(*state))).filter(|(_, rows)| *rows > 0);
+        let present = states.iter().map(|state| (*state, self.counts().get(*state))).filter(|(_, rows)| *rows > 0);
         let word = |state: RowState| words.item_name("state", state.name()).unwrap_or_default().to_owned();
-        there.map(|(state, rows)| Bar::new(word(state), rows, state_class(state)).with_depth(1)).collect()
+        present.map(|(state, rows)| Bar::new(word(state), rows, state_class(state)).with_depth(1)).collect()
     }
 
     /// Draws bars for the most frequent skip reasons, and one bar for all other skipped rows.
@@ -112,7 +112,7 @@ pub(super) fn state_class(state: RowState) -> &'static str {
     }
 }
 
-/// How many reasons are listed.
+/// The maximum number of listed failure reasons.
 const MAX_REASONS: usize = 10;
 /// The states of failed rows.
 const UNDELIVERED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected, RowState::NotSent];

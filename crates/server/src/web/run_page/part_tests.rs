@@ -44,7 +44,7 @@ fn read_parts(view: &RunPageView, language: PageLanguage) -> (BTreeSet<(String, 
         assert!(html.trim_start().contains(&format!("id=\"run-{}\"", one.name())), "{html}");
         let html = Html::read(&format!("<!doctype html>{html}"));
         let first = html.elements.first().expect("an element");
-        assert_eq!(first.attribute("id"), format!("run-{}", one.name()), "it is one element");
+        assert_eq!(first.attribute("id"), format!("run-{}", one.name()), "a part is one element");
         text += &first.words();
         shapes.extend(html.elements.into_iter().map(|one| (one.name, one.attributes.into_keys().collect())));
     }
@@ -57,7 +57,7 @@ fn element_shapes(rows: &[RowCase]) -> BTreeSet<(String, Vec<String>)> {
 }
 
 /// A run with content in each of its parts, and an empty one.
-fn ordinary_fates() -> [Vec<RowCase>; 2] {
+fn ordinary_runs() -> [Vec<RowCase>; 2] {
     let accepted =
         |receipts| RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, receipts);
     let refused = |error: &str| RowCase::Sent(OperationOutcome::Rejected { error: error.into() }, Vec::new());
@@ -86,7 +86,7 @@ proptest! {
     fn untrusted_text_is_escaped_and_funnel_numbers_add_up(
         rows in proptest::collection::vec(row_case(HOSTILE), 1..20),
     ) {
-        let known: BTreeSet<_> = ordinary_fates().iter().flat_map(|rows| element_shapes(rows)).collect();
+        let known: BTreeSet<_> = ordinary_runs().iter().flat_map(|rows| element_shapes(rows)).collect();
         for language in PageLanguage::ALL {
             let view = sample_view(&rows, language);
             let (shapes, text) = read_parts(&view, language);

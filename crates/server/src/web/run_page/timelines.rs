@@ -118,7 +118,7 @@ impl RunPage<'_> {
         let (from, to) = timeline.bounds()?;
         let mut kinds: Vec<K> = timeline.sum_by_kind().into_iter().map(|(kind, _)| kind).collect();
         kinds.sort_by_key(|kind| is_upper(*kind));
-        let of = |kind: &K| {
+        let layer = |kind: &K| {
             let count = |(place, point): (i64, TimelinePoint<'_, K>)| {
                 Some((usize::try_from(place).ok()?, *point.counts.get(kind)?))
             };
@@ -126,7 +126,7 @@ impl RunPage<'_> {
             LayerInput { label, class, counts: timeline.points().filter_map(count).collect() }
         };
         let points = usize::try_from(timeline.count_points()).unwrap_or_default();
-        let input = StackInput { from, to, points, kinds: kinds.iter().map(of).collect(), allowed, zone: self.zone };
+        let input = StackInput { from, to, points, kinds: kinds.iter().map(layer).collect(), allowed, zone: self.zone };
         let counts = |point: TimelinePoint<'_, K>| {
             kinds.iter().map(|kind| point.counts.get(kind).copied().unwrap_or(0)).collect()
         };
@@ -254,7 +254,7 @@ impl RunPage<'_> {
         let rate = figures.terms.as_ref().and_then(|terms| terms.rate);
         let most = rate.map(|rate| (rate * requests.sent.point_seconds() as f64).ceil() as u64);
         let named = |()| (words.say("run.sent").to_owned(), "c-sent".to_owned());
-        let time = |of_100| requests.answer_quantile(of_100).map(|time| words.format_duration_limit(time));
+        let time = |percentile| requests.answer_quantile(percentile).map(|time| words.format_duration_limit(time));
         Some(PaceView {
             chart: self.timed_view(words, &requests.sent, named, |()| false, most, words.say("run.pace-chart")),
             allowed: rate.map(|rate| words.say_with("run.allowed", &[("rate", &words.format_decimal(rate))])),

@@ -27,24 +27,24 @@ use serde::Deserialize;
 /// The sources of the tables, in the order of [`PageLanguage::ALL`].
 const SOURCES: [&str; 2] = [include_str!("en.yaml"), include_str!("uk.yaml")];
 
-/// The words of a language.
+/// The texts of pages in one language.
 #[derive(Debug)]
 pub struct PageWords {
     language: PageLanguage,
     messages: BTreeMap<String, Translation>,
 }
 
-/// A message.
+/// A translated message.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Translation {
     /// A text that does not depend on a number.
     Text(String),
-    /// The message has a form for each plural category.
+    /// A text with a form for each plural category.
     Counted(PluralForms),
 }
 
-/// The forms of a counting message, by the plural categories of Unicode.
+/// The forms of a counted message, by the plural categories of Unicode.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PluralForms {
@@ -229,25 +229,25 @@ fn parse_range(text: &str) -> Option<(&str, f32)> {
 }
 
 /// The thousands separator: a narrow no-break space.
-const THIN: &str = "\u{202f}";
+const NARROW_NBSP: &str = "\u{202f}";
 /// A no-break space between a number and its unit.
-const FIRM: char = '\u{a0}';
+const NBSP: char = '\u{a0}';
 
 impl PageWords {
     /// Formats a number with thousands separators.
     pub fn format_number(&self, number: u64) -> String {
-        format_thousands(number).replace(' ', THIN)
+        format_thousands(number).replace(' ', NARROW_NBSP)
     }
 
     /// Formats an amount of money, with the currency if it is known.
     pub fn format_money(&self, amount: Amount, currency: Option<&str>) -> String {
-        let amount = amount.trim_decimals().to_string().replace(' ', THIN).replace('-', "\u{2212}");
+        let amount = amount.trim_decimals().to_string().replace(' ', NARROW_NBSP).replace('-', "\u{2212}");
         let amount = match self.language() {
             PageLanguage::English => amount,
             PageLanguage::Ukrainian => amount.replace('.', ","),
         };
         match currency {
-            Some(currency) => format!("{amount}{FIRM}{currency}"),
+            Some(currency) => format!("{amount}{NBSP}{currency}"),
             None => amount,
         }
     }
@@ -273,17 +273,17 @@ impl PageWords {
             _ if !seconds.is_multiple_of(86_400) => (seconds / 3_600, self.say("time.h")),
             _ => (seconds / 86_400, self.say("time.d")),
         };
-        format!("{}{FIRM}{unit}", self.format_number(number))
+        format!("{}{NBSP}{unit}", self.format_number(number))
     }
 
     /// Formats a duration in units that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
     pub fn format_duration(&self, time: Duration) -> String {
         let seconds = time.as_secs();
         let (large, small) = match seconds {
-            0 if time.as_millis() < 100 => return format!("{}{FIRM}{}", time.as_millis(), self.say("time.ms")),
+            0 if time.as_millis() < 100 => return format!("{}{NBSP}{}", time.as_millis(), self.say("time.ms")),
             0..10 => {
                 let tenths = self.format_decimal((time.as_secs_f64() * 10.0).round() / 10.0);
-                return format!("{tenths}{FIRM}{}", self.say("time.s"));
+                return format!("{tenths}{NBSP}{}", self.say("time.s"));
             }
             10..60 => (seconds, 0),
             60..3_600 => (seconds - seconds % 60, seconds % 60),
@@ -336,7 +336,7 @@ impl PageWords {
     pub fn format_short_day(&self, date: Date) -> String {
         let month = date.month().to_string();
         let month: String = self.item_name("month", &month).unwrap_or_default().chars().take(SHORT_MONTH).collect();
-        format!("{}{FIRM}{month}", date.day())
+        format!("{}{NBSP}{month}", date.day())
     }
 
     /// Formats a time of day to the minute, in 24-hour form, such as `09:05`.
@@ -446,8 +446,8 @@ mod language_tests {
         #[test]
         fn any_header_or_locale_selects_a_language(header in any::<String>(), likely in "[a-z*;,q=.0-9 -]{0,60}") {
             for header in [header, likely] {
-                let of = [PageLanguage::from_accept_language(&header), PageLanguage::from_locale(&header)];
-                prop_assert!(of.iter().all(|language| PageLanguage::ALL.contains(language)));
+                let selected = [PageLanguage::from_accept_language(&header), PageLanguage::from_locale(&header)];
+                prop_assert!(selected.iter().all(|language| PageLanguage::ALL.contains(language)));
             }
         }
     }
@@ -482,17 +482,17 @@ mod number_tests {
         ];
         for (milliseconds, in_english, in_ukrainian) in table {
             let time = Duration::from_millis(milliseconds);
-            assert_eq!(english.format_duration(time).replace(FIRM, " "), in_english);
-            assert_eq!(ukrainian.format_duration(time).replace(FIRM, " "), in_ukrainian);
+            assert_eq!(english.format_duration(time).replace(NBSP, " "), in_english);
+            assert_eq!(ukrainian.format_duration(time).replace(NBSP, " "), in_ukrainian);
         }
         let bounds = [(0, "1 ms"), (99, "99 ms"), (401, "0.5 s"), (10_990, "11 s"), (59_970, "1 min")];
         for (milliseconds, text) in bounds {
             let limit = english.format_duration_limit(Duration::from_millis(milliseconds));
-            assert_eq!(limit.replace(FIRM, " "), text, "{milliseconds} ms");
+            assert_eq!(limit.replace(NBSP, " "), text, "{milliseconds} ms");
         }
         let spans = [(1, "1 s"), (90, "90 s"), (60, "1 min"), (5_400, "90 min"), (86_400, "24 h"), (604_800, "7 d")];
         for (seconds, expected) in spans {
-            assert_eq!(english.format_span(seconds).replace(FIRM, " "), expected);
+            assert_eq!(english.format_span(seconds).replace(NBSP, " "), expected);
         }
         assert_eq!(
             (english.format_decimal(0.5), ukrainian.format_decimal(12.25), english.format_decimal(100.0)),

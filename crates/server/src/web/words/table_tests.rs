@@ -60,10 +60,10 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
 
 /// The confirmations of actions.
 fn confirmations() -> Vec<String> {
-    let of_runs =
+    let for_runs =
         ["stop", "not-sending", "resolve", "reconcile", "reconciling", "retry", "retry-preparing", "test", "testing"];
     let others = ["pause", "resume", "suppress", "suppressed", "unsuppress", "not-listed"];
-    of_runs.into_iter().chain(others).map(str::to_owned).collect()
+    for_runs.into_iter().chain(others).map(str::to_owned).collect()
 }
 
 /// All fixed skip reasons, without those that name a value of the row.
@@ -84,7 +84,7 @@ fn message_texts(message: &Translation) -> Vec<&String> {
     }
 }
 
-fn text_places(text: &str) -> BTreeSet<String> {
+fn placeholders_in(text: &str) -> BTreeSet<String> {
     let place = Regex::new(r"\{([a-z_]+)\}").unwrap();
     place.captures_iter(text).map(|found| found[1].to_owned()).collect()
 }
@@ -133,7 +133,7 @@ fn tables_parse_and_have_unique_keys() {
 fn languages_have_the_same_messages_and_placeholders() {
     let shape = |language| -> BTreeMap<&String, (bool, BTreeSet<String>)> {
         let shape = |message: &Translation| {
-            let all = message_texts(message).into_iter().flat_map(|text| text_places(text));
+            let all = message_texts(message).into_iter().flat_map(|text| placeholders_in(text));
             (matches!(message, Translation::Counted(_)), all.filter(|place| place != "count").collect())
         };
         PageWords::in_language(language).messages().iter().map(|(key, message)| (key, shape(message))).collect()
@@ -160,7 +160,7 @@ fn plural_messages_have_exactly_the_needed_forms() {
                 let (has, needs) = (forms.for_category(category).is_some(), wanted.contains(&category));
                 assert_eq!(has, needs, "{language:?}: `{key}`, {category:?}");
             }
-            let all: BTreeSet<_> = message_texts(message).into_iter().map(|text| text_places(text)).collect();
+            let all: BTreeSet<_> = message_texts(message).into_iter().map(|text| placeholders_in(text)).collect();
             assert_eq!(all.len(), 1, "{language:?}: `{key}` has different placeholders in its forms");
             assert!(
                 all.iter().all(|places| places.contains("count")),
@@ -187,20 +187,20 @@ fn texts_are_trimmed_and_placeholders_well_formed() {
 
 #[test]
 fn every_requested_key_exists_and_none_is_unused() {
-    let (asked, asked_kinds) = requested_keys();
-    let there: BTreeSet<&String> = PageWords::in_language(PageLanguage::English).messages().keys().collect();
-    let missing: Vec<&String> = asked.iter().filter(|key| !there.contains(key)).collect();
+    let (requested, requested_kinds) = requested_keys();
+    let existing: BTreeSet<&String> = PageWords::in_language(PageLanguage::English).messages().keys().collect();
+    let missing: Vec<&String> = requested.iter().filter(|key| !existing.contains(key)).collect();
     assert!(missing.is_empty(), "used, but in no table: {missing:?}");
     let kinds = word_kinds();
-    for kind in &asked_kinds {
+    for kind in &requested_kinds {
         let words = kinds.get(kind.as_str()).unwrap_or_else(|| panic!("the words of the kind `{kind}` are unknown"));
-        let missing: Vec<&String> = words.iter().filter(|word| !there.contains(&format!("{kind}.{word}"))).collect();
+        let missing: Vec<&String> = words.iter().filter(|word| !existing.contains(&format!("{kind}.{word}"))).collect();
         assert!(missing.is_empty(), "`{kind}` has no word for {missing:?}");
     }
     let of_a_kind = |key: &str| {
         let (kind, word) = key.split_once('.').unwrap_or_default();
-        asked_kinds.contains(kind) && kinds.get(kind).is_some_and(|words| words.iter().any(|known| known == word))
+        requested_kinds.contains(kind) && kinds.get(kind).is_some_and(|words| words.iter().any(|known| known == word))
     };
-    let idle: Vec<_> = there.iter().filter(|key| !asked.contains(**key) && !of_a_kind(key)).collect();
-    assert!(idle.is_empty(), "in the tables, but never used: {idle:?}");
+    let unused: Vec<_> = existing.iter().filter(|key| !requested.contains(**key) && !of_a_kind(key)).collect();
+    assert!(unused.is_empty(), "in the tables, but never used: {unused:?}");
 }
