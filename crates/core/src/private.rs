@@ -29,7 +29,7 @@ const SHARED_FILE_MODE: u32 = 0o660;
 pub enum ExistingFile {
     /// The content is kept and can be overwritten.
     Keep,
-    /// Its content is removed.
+    /// The content is removed.
     Truncate,
     /// New content is appended to the file.
     Append,
@@ -172,7 +172,7 @@ fn share_with_group(file: &File) -> io::Result<()> {
     }
 }
 
-/// Access to a file or folder for others than its owner.
+/// Access to a file or folder for users other than its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileAccess {
     /// The mode, with the special bits.
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overwritten_file_holds_zeros_of_the_same_length() {
+    fn overwritten_file_keeps_its_length_and_has_only_zeros() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "380501234567").unwrap();

@@ -22,7 +22,7 @@ pub struct Receipt {
     pub updated: Option<Timestamp>,
     /// The gateway's identifier for the message.
     pub msg_id: Option<GatewayMessageId>,
-    /// The identifier of the queued envelope that it was in (contract 2.3).
+    /// The identifier of the queued envelope that contained the message (contract 2.3).
     pub request_id: Option<String>,
     /// Why the message was rejected or failed, in the gateway's words.
     pub error: Option<String>,
