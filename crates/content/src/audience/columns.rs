@@ -15,7 +15,7 @@ use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_name
 
 /// The name of the phone column.
 const PHONE: &str = "phone";
-/// At most this many columns with the name of an earlier column are reported.
+/// The maximum number of columns that are reported because they have the name of an earlier column.
 const MAX_REPORTED: usize = 20;
 
 /// Settings of the campaign for its recipient list.
@@ -91,9 +91,9 @@ impl ColumnNames {
     /// reported once, not again for each use.
     pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
         let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
-        let of_list = line.headers.iter().zip(&self.names);
-        let of_campaign = settings.columns.iter().map(|(name, header)| (header, name));
-        for (header, name) in of_list.chain(of_campaign) {
+        let from_list = line.headers.iter().zip(&self.names);
+        let from_campaign = settings.columns.iter().map(|(name, header)| (header, name));
+        for (header, name) in from_list.chain(from_campaign) {
             if seen.insert(name) {
                 columns.headers.push(header.clone());
                 columns.names.push(name.clone());
@@ -180,9 +180,9 @@ pub(super) fn resolve_columns(
         None if phone_was_named && !findings.is_empty() => {}
         None => findings.push(missing_phone_column(line, sample, region)),
         Some(phone) => {
-            let is_sound = |&other: &usize| PhoneTally::for_column(sample, other, region).is_mostly_phones();
-            let one_is_sound = phones.iter().skip(1).any(is_sound);
-            findings.extend(check_phone_column(line, sample, phone, region).filter(|_| !one_is_sound));
+            let has_phones = |&other: &usize| PhoneTally::for_column(sample, other, region).is_mostly_phones();
+            let another_has_phones = phones.iter().skip(1).any(has_phones);
+            findings.extend(check_phone_column(line, sample, phone, region).filter(|_| !another_has_phones));
         }
     }
     match PhoneColumns::from_columns(&phones, &line.headers) {

@@ -39,7 +39,7 @@ impl<R: Read> RecipientReader<R> {
     ///
     /// The file is not CSV in UTF-8, has no header or no recipients, or its columns do not match the settings.
     pub fn open(input: R, file: &Path, settings: &ListSettings) -> Result<Self, Vec<Finding>> {
-        Self::open_with_columns(input, file, settings).map_err(|refused| refused.findings)
+        Self::open_with_columns(input, file, settings).map_err(|rejected| rejected.findings)
     }
 
     /// Like [`RecipientReader::open`], but the error contains the column names, if there are any.
@@ -160,7 +160,7 @@ impl Chunk {
         Self::default()
     }
 
-    /// The count of records in the chunk.
+    /// The number of records in the chunk.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -192,7 +192,7 @@ impl Chunk {
         self.rows.len() >= Self::CAPACITY || self.text.len() >= Self::MAX_TEXT || self.ends.len() >= Self::MAX_CELLS
     }
 
-    /// Removes all records, and sets the count of cells that each new record must have.
+    /// Removes all records, and sets the number of cells that each new record must have.
     pub(super) fn reset(&mut self, width: usize) {
         self.text.clear();
         self.ends.clear();
@@ -221,7 +221,7 @@ impl<'a> RecordFields<'a> {
         &self.text[start..end]
     }
 
-    /// The count of cells.
+    /// The number of cells.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -584,8 +584,8 @@ mod column_tests {
 
     fn read_list(bytes: &[u8]) -> Result<([bool; 2], Cells), &'static str> {
         let mut cells = Vec::new();
-        let read = read_columns(bytes, Path::new("part.csv"), ["id", "row"], |row, of_row| {
-            cells.push((row.get(), of_row.map(str::to_owned)));
+        let read = read_columns(bytes, Path::new("part.csv"), ["id", "row"], |row, values| {
+            cells.push((row.get(), values.map(str::to_owned)));
         });
         read.map(|found| (found, cells)).map_err(|finding| finding.rule.id)
     }

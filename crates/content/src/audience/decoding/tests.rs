@@ -95,7 +95,10 @@ fn country_of_recipients_decides_between_encodings() {
             let (text, found) = decode_with_hints(&WINDOWS_1251.encode(&list).0, hints);
             assert!(text == list, "{hints:?}: {}", &text[text.len() - 40..]);
             assert_eq!(found.len(), warnings, "{hints:?}: {found:?}");
-            assert!(found.iter().all(|said| said.contains("Windows-1251: one of its cells says `так`")), "{found:?}");
+            assert!(
+                found.iter().all(|warning| warning.contains("Windows-1251: one of its cells says `так`")),
+                "{found:?}"
+            );
         }
     }
 }
@@ -318,11 +321,11 @@ proptest! {
             }
         }
         let input = SmallReads(Cursor::new(text.clone().into_bytes()), size);
-        let written = Arc::new(DetectedFormat::default());
+        let detected = Arc::new(DetectedFormat::default());
         let mut passed = Vec::new();
         let (file, format) = (Path::new("list.csv"), &format());
         let source = DecodingSource { file, format, hints: None.into(), has_keys: true, packed: None };
-        let mut decoder = TextDecoder::new(input, text.as_bytes(), source, written).unwrap();
+        let mut decoder = TextDecoder::new(input, text.as_bytes(), source, detected).unwrap();
         let mut buffer = [0; 5];
         loop {
             let count = decoder.read(&mut buffer).unwrap();
