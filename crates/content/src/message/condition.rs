@@ -162,15 +162,15 @@ fn reword_without_braces(problem: TextProblem) -> TextProblem {
         }
         help => help,
     };
-    let of = problem.text.rsplit('.').next().unwrap_or_default();
-    TextProblem { message: format!("{message} in `{of}`"), help, ..problem }
+    let key = problem.text.rsplit('.').next().unwrap_or_default();
+    TextProblem { message: format!("{message} in `{key}`"), help, ..problem }
 }
 
 /// Moves the place of a problem from the whole tag to the expression inside.
 fn shift_into_expression(problem: TextProblem, source: &str) -> TextProblem {
     let column = shift_column(problem.line, problem.column);
-    let room = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);
-    TextProblem { column: column.min(room), ..problem }
+    let last_column = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);
+    TextProblem { column: column.min(last_column), ..problem }
 }
 
 fn shift_column(line: usize, column: usize) -> usize {

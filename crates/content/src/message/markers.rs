@@ -261,7 +261,7 @@ impl BranchFinder<'_> {
 /// Adds a marker after each tag that begins a branch. `number` is the number of the next branch.
 fn add_markers(source: &str, number: &mut u32) -> String {
     let tokens = tokenize(source);
-    let (mut rest, mut marked, mut copied, mut held) = (tokens.as_slice(), String::new(), 0, 0_usize);
+    let (mut rest, mut marked, mut copied, mut open_blocks) = (tokens.as_slice(), String::new(), 0, 0_usize);
     while let Some(end) = rest.iter().position(|token| matches!(token.kind, TokenKind::End { .. })) {
         let (tag, after) = rest.split_at(end + 1);
         rest = after;
@@ -276,10 +276,10 @@ fn add_markers(source: &str, number: &mut u32) -> String {
         };
         let has_value = inner.iter().any(|token| token.kind == TokenKind::Symbol("="));
         match *word {
-            "set" | "set_global" if !has_value => held += 1,
-            "filter" => held += 1,
-            "endset" | "endfilter" => held = held.saturating_sub(1),
-            "if" | "elif" | "else" if held == 0 && *number < MAX_BRANCHES => {
+            "set" | "set_global" if !has_value => open_blocks += 1,
+            "filter" => open_blocks += 1,
+            "endset" | "endfilter" => open_blocks = open_blocks.saturating_sub(1),
+            "if" | "elif" | "else" if open_blocks == 0 && *number < MAX_BRANCHES => {
                 marked.push_str(&source[copied..closing.span.end]);
                 copied = closing.span.end;
                 marked.extend(char::from_u32(FIRST_MARKER + *number));
@@ -421,9 +421,9 @@ mod branches_tests {
         ] {
             let compiled = compile_sms(source, &[]);
             let mut finder = compiled.branch_finder().unwrap_or_else(|| panic!("{source}"));
-            let mut of =
+            let mut branches =
                 |code: &'static str| finder.find(Row::new(2), |column| if column == 2 { code } else { CELLS[column] });
-            let (a, b, c) = (of("a"), of("b"), of("c"));
+            let (a, b, c) = (branches("a"), branches("b"), branches("c"));
             assert!(a != b && a != c && (b == c) == b_is_like_c, "{source}: {a:b} {b:b} {c:b}");
         }
     }

@@ -77,14 +77,14 @@ impl TextProblem {
     /// A problem with the bytes `span` of `source`.
     fn new(text: &str, source: &str, span: Range<usize>, rule: &'static Rule, message: String) -> Self {
         let start = floor_boundary(source, span.start);
-        let meant = &source[start..floor_boundary(source, span.end).max(start)];
+        let marked = &source[start..floor_boundary(source, span.end).max(start)];
         let before = &source[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self {
             text: text.to_owned(),
             line: 1 + before.matches('\n').count(),
             column: 1 + before[line_start..].chars().count(),
-            length: meant.split('\n').next().unwrap_or("").chars().count().max(1),
+            length: marked.split('\n').next().unwrap_or("").chars().count().max(1),
             rule,
             message,
             subject: None,

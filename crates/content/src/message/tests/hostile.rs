@@ -30,10 +30,10 @@ fn hostile_text_fails_quickly() {
     ];
     let include = "{% if code %}{% endif %}".repeat(50);
     for source in table {
-        let begun = std::time::Instant::now();
+        let start = std::time::Instant::now();
         let result = render_sms(&compile_sms(&source, &[("a.txt", &include)]), &cells);
         assert!(result.is_err(), "{}", &source[..source.len().min(80)]);
-        assert!(begun.elapsed().as_secs() < 5, "{}", &source[..source.len().min(80)]);
+        assert!(start.elapsed().as_secs() < 5, "{}", &source[..source.len().min(80)]);
     }
 }
 
