@@ -233,10 +233,10 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let shown: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
     let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
-        _ if let Some(meant) = header_by_letters(line, header).map(mask_numbers) => format!(
+        _ if let Some(found) = header_by_letters(line, header).map(mask_numbers) => format!(
             "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {}`; the \
              list has the columns {}",
-            quote_for_yaml(&meant),
+            quote_for_yaml(&found),
             join_names(known)
         ),
         Some(near) => {
@@ -439,7 +439,7 @@ mod tests {
     fn header_matches_regardless_of_letter_case_and_spacing() {
         let headers = ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", ""].map(str::to_owned);
         let headers = HeaderIndex::of(&headers);
-        for (written, meant) in [
+        for (header, expected) in [
             ("Phone", HeaderMatch::Column(0)),
             ("phone", HeaderMatch::Column(0)),
             (" \u{a0}PHONE\u{200b} ", HeaderMatch::Column(0)),
@@ -449,7 +449,7 @@ mod tests {
             ("city", HeaderMatch::Column(4)),
             ("street", HeaderMatch::Nothing),
         ] {
-            assert_eq!(headers.find(written), meant, "{written:?}");
+            assert_eq!(headers.find(header), expected, "{header:?}");
         }
     }
 }

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn column_findings_say_what_to_write() {
+    fn column_findings_suggest_a_correction() {
         let list = "Мобільний,name\n+380501234567,Olena\n";
         let national = "phone,name\n0501234567,Olena\n0671234567,Ivan\n";
         let swapped = "phone,mobile\n12,+380501234567\n13,+380671234567\n";

@@ -209,8 +209,8 @@ mod tests {
             ("code == '}}'", false),
             ("first_name | length\n  == 3", true),
         ];
-        for (expression, meant) in table {
-            assert_eq!(evaluate(expression, CELLS), Ok(meant), "{expression}");
+        for (expression, expected) in table {
+            assert_eq!(evaluate(expression, CELLS), Ok(expected), "{expression}");
         }
     }
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn sql_condition_gets_every_suggestion_at_once() {
+    fn all_mistakes_in_an_sql_condition_are_reported_at_once() {
         let problems = compile_text("first_name = 'Оля' AND code > 100 AND Note IS NOT NULL").err().unwrap_or_default();
         let reported: Vec<String> = problems
             .iter()

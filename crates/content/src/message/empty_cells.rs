@@ -74,7 +74,7 @@ impl CompiledMessages {
             self.metered.values().flat_map(|text| find_defined_names(&text.text.source)).collect();
         let given =
             locals.iter().filter(|name| self.context.contains_key(name) || ROW_VARIABLES.contains(&name.as_str()));
-        let mut instrument = Instrument {
+        let mut instrumenter = Instrumenter {
             columns: self.cells.by_name.iter().map(|(column, name)| (*name, *column)).collect(),
             headers: headers.filter_map(|(column, header)| Some((header.as_str()?, *column))).collect(),
             given: given.cloned().collect(),
@@ -82,8 +82,8 @@ impl CompiledMessages {
             uses: Vec::new(),
         };
         let sources: Vec<(&String, String)> =
-            self.metered.iter().map(|(key, text)| (key, instrument.add_markers(key, &text.text.source))).collect();
-        let uses = instrument.uses;
+            self.metered.iter().map(|(key, text)| (key, instrumenter.add_markers(key, &text.text.source))).collect();
+        let uses = instrumenter.uses;
         let mut tera = create_engine();
         tera.register_filter(FILL, mark_if_empty);
         tera.register_filter(TRACE, trace_markers);
@@ -242,9 +242,9 @@ pub(super) struct ColumnUse {
     pub(super) span: Range<usize>,
 }
 
-/// Rewrites sources; the index of a use in `uses` is the number of its marker.
+/// Adds markers to sources. The index of a use in `uses` is the number of its marker.
 #[derive(Debug, Default)]
-pub(super) struct Instrument<'n> {
+pub(super) struct Instrumenter<'n> {
     /// Columns by their bare names and by their headers.
     pub(super) columns: HashMap<&'n str, usize>,
     pub(super) headers: HashMap<&'n str, usize>,
@@ -266,7 +266,7 @@ pub fn find_defined_names(source: &str) -> impl Iterator<Item = String> {
     })
 }
 
-impl Instrument<'_> {
+impl Instrumenter<'_> {
     /// Adds markers to the source of the template with the key `template`.
     pub(super) fn add_markers(&mut self, template: &str, source: &str) -> String {
         let tokens = tokenize(source);
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn expression_shows_an_empty_cell_unless_replaced() {
+    fn empty_cell_in_an_expression_is_found_unless_replaced() {
         for source in [
             "{{ Note | default(value='friend', boolean=true) }}",
             "x{{ Note | default(value='', boolean=true) }}",
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn variable_shows_the_empty_cell_it_was_set_from() {
+    fn empty_cell_shown_through_a_variable_is_found() {
         for source in [
             "x{% set n = ^Note %}{{ n }}",
             "x{% set n = Note %}{% if n %}{{ n }}{% endif %}",

@@ -425,14 +425,14 @@ impl<'j> NameChecker<'j> {
             ),
             Some(TableLookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
                 let help = match did_you_mean(column, columns()) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
+                    Some(near) => format!("did you mean `{near}`?"),
                     None => format!("use one of the table's columns: {}", join_names(columns())),
                 };
                 new(format!("the table `{name}` has no column `{column}`"), help)
             }
             Some(TableLookup { key: Some(key), optional: false, .. }) if !table.rows.contains_key(key) => {
                 let help = match did_you_mean(key, table.rows.keys().map(String::as_str)) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
+                    Some(near) => format!("did you mean `{near}`?"),
                     None => "add a row to the table, or use another key".to_owned(),
                 };
                 new(format!("the table `{name}` has no row with the key `{key}`"), help)

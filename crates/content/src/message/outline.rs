@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn loop_records_its_body() {
+    fn outline_records_the_body_of_each_loop() {
         let source = "{% for a in b -%}{{ a }}{% for c in a %}{{ c }}{% endfor %}{% endfor %}";
         let outline = outline(source);
         let bodies: Vec<_> = outline.loops.iter().map(|l| (&source[l.body.clone()], l.tokens, l.trims)).collect();

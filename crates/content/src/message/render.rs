@@ -542,14 +542,14 @@ mod tests {
     #[test]
     fn only_used_columns_are_read() {
         let used = |source| {
-            let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+            let read_columns = std::cell::RefCell::new(std::collections::BTreeSet::new());
             let field = |column: usize| {
-                asked.borrow_mut().insert(column);
+                read_columns.borrow_mut().insert(column);
                 CELLS[column]
             };
             // It does not matter here whether the row has a message.
             let _ = compile_sms(source, &[("i.txt", "{{ Note }}")]).renderer().render(Row::new(2), field);
-            asked.into_inner().into_iter().collect::<Vec<_>>()
+            read_columns.into_inner().into_iter().collect::<Vec<_>>()
         };
         assert_eq!(used("{{ code }} {% include 'i.txt' %} {{ recipient['phone'] }} {{ code }}"), [0, 2, 3]);
         assert_eq!(used("{% set code = 1 %}{{ code }}"), [0; 0]);
@@ -682,7 +682,7 @@ mod segments_tests {
         }
     }
 
-    fn piece() -> impl Strategy<Value = String> {
+    fn any_piece() -> impl Strategy<Value = String> {
         let name =
             prop::sample::select(vec!["code", "first_name", "Note", "shop", "campaign", "today", "row", "phone"]);
         let blank = prop::sample::select(vec!["", " ", "\n", "  \t"]);
@@ -696,7 +696,7 @@ mod segments_tests {
         prop_oneof![tag, words]
     }
 
-    fn cell() -> impl Strategy<Value = String> {
+    fn any_cell() -> impl Strategy<Value = String> {
         prop_oneof![
             any::<String>(),
             prop::sample::select(vec![
@@ -717,9 +717,9 @@ mod segments_tests {
 
     proptest! {
         #[test]
-        fn segments_render_like_tera(
-            pieces in prop::collection::vec(piece(), 1..9),
-            first_name in cell(), code in cell(), note in cell(),
+        fn segments_render_the_same_text_as_tera(
+            pieces in prop::collection::vec(any_piece(), 1..9),
+            first_name in any_cell(), code in any_cell(), note in any_cell(),
         ) {
             let source = pieces.concat() + "{{ code }}";
             // A character next to a brace can begin another tag, so some sources do not compile.

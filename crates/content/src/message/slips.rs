@@ -82,14 +82,14 @@ impl SyntaxSlips {
     pub(super) fn original_offset(&self, at: usize) -> usize {
         let (mut corrected, mut original) = (0, 0);
         for (span, instead) in &self.edits {
-            let kept = span.start.saturating_sub(original);
-            if at < corrected + kept {
+            let unchanged = span.start.saturating_sub(original);
+            if at < corrected + unchanged {
                 break;
             }
-            if at < corrected + kept + instead.len() {
+            if at < corrected + unchanged + instead.len() {
                 return span.start;
             }
-            (corrected, original) = (corrected + kept + instead.len(), span.end);
+            (corrected, original) = (corrected + unchanged + instead.len(), span.end);
         }
         original + (at - corrected.min(at))
     }

@@ -238,7 +238,7 @@ mod tests {
         let daily = cron("Europe/Kyiv", "30 3 * * *");
         let days = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-26 03:30 = 10-26 03:30 +02:00"];
         assert_eq!(list_occurrences(&daily, "2026-10-24T12:00:00Z", 2), days);
-        assert_eq!(list_occurrences(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "asked during the repeated hour");
+        assert_eq!(list_occurrences(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "a start within the repeated hour");
         let hourly = cron("Europe/Kyiv", "30 * * * *");
         let hours = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-25 04:30 = 10-25 04:30 +02:00"];
         assert_eq!(list_occurrences(&hourly, "2026-10-25T00:00:00Z", 2), hours);
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(list_occurrences(&ending, "2026-12-01T00:00:00Z", 5).len(), 2, "the last day is included");
     }
 
-    fn zones() -> impl Strategy<Value = &'static str> {
+    fn any_zone() -> impl Strategy<Value = &'static str> {
         prop::sample::select(vec![
             "Europe/Kyiv",
             "Europe/Berlin",
@@ -299,7 +299,7 @@ mod tests {
         ])
     }
 
-    fn cron_lines() -> impl Strategy<Value = String> {
+    fn any_cron_line() -> impl Strategy<Value = String> {
         prop::sample::select(vec!["*", "30", "*/15", "0", "7,59"]).prop_flat_map(|minute| {
             prop::sample::select(vec!["*", "2", "3", "0", "1-4"]).prop_map(move |hour| format!("{minute} {hour} * * *"))
         })
@@ -308,7 +308,8 @@ mod tests {
     proptest! {
         #[test]
         fn occurrences_are_ordered_and_unique_from_any_start(
-            zone in zones(), line in cron_lines(), start in 1_262_304_000_i64..2_000_000_000, steps in 1_usize..40,
+            zone in any_zone(), line in any_cron_line(),
+            start in 1_262_304_000_i64..2_000_000_000, steps in 1_usize..40,
         ) {
             let (schedule, start) = (cron(zone, &line), Timestamp::from_second(start).unwrap());
             let found: Vec<Occurrence> = schedule.occurrences_after(start).take(steps).collect();
@@ -325,7 +326,9 @@ mod tests {
         }
 
         #[test]
-        fn occurrence_fires_when_clocks_first_reach_its_time(zone in zones(), second in 1_262_304_000_i64..2_000_000_000) {
+        fn occurrence_fires_when_clocks_first_reach_its_time(
+            zone in any_zone(), second in 1_262_304_000_i64..2_000_000_000,
+        ) {
             let zone = TimeZone::get(zone).unwrap();
             let nominal = Timestamp::from_second(second - second % 60).unwrap().to_zoned(TimeZone::UTC).datetime();
             let occurrence = Occurrence::at_local_time(nominal, &zone).unwrap();

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_period_contains_more_messages_than_the_cap(
+        fn cap_limits_the_messages_in_every_period(
             waits in prop::collection::vec(0_i64..5_000_000, 1..60),
             messages in 1_u32..5,
             seconds in 1_u64..8,

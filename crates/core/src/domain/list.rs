@@ -232,7 +232,7 @@ mod delimiter_tests {
     use super::*;
 
     #[test]
-    fn delimiter_is_read_as_character_or_name() {
+    fn delimiter_is_parsed_from_a_character_or_a_name() {
         for (written, name) in [
             (",", "comma"),
             (";", "semicolon"),

@@ -50,18 +50,18 @@ impl Phone {
             let mut spellings = [Some(digits.as_str()), national].into_iter().flatten();
             spellings.find_map(|digits| find_number_end(digits, &text.as_bytes()[at..])).map(|length| at + length)
         };
-        let (mut hidden, mut kept, mut at) = (String::new(), 0, 0);
+        let (mut hidden, mut copied, mut at) = (String::new(), 0, 0);
         while at < text.len() {
             match found(at) {
                 Some(end) => {
-                    hidden.push_str(&text[kept..at]);
+                    hidden.push_str(&text[copied..at]);
                     hidden.push_str(replacement);
-                    (kept, at) = (end, end);
+                    (copied, at) = (end, end);
                 }
                 None => at += 1,
             }
         }
-        if kept == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[kept..]) }
+        if copied == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[copied..]) }
     }
 }
 

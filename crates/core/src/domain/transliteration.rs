@@ -221,7 +221,7 @@ fn transliterate_word(word: &str, latin: &mut String) {
     let letters: Vec<char> = compose_letters(word);
     let capitals = letters.iter().filter(|c| c.is_uppercase()).count() > 1 && !letters.iter().any(|c| c.is_lowercase());
     let cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| find_letter(*c));
-    let mut begun = false;
+    let mut has_begun = false;
     for (at, &letter) in letters.iter().enumerate() {
         let (before, here) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
         match here {
@@ -231,7 +231,7 @@ fn transliterate_word(word: &str, latin: &mut String) {
                 let written = match before {
                     // `Зг` becomes `Zgh`, because `Zh` is `Ж`.
                     Some(('з', _)) if lower == 'г' => "gh",
-                    _ if begun => find_latin(&LETTERS, lower),
+                    _ if has_begun => find_latin(&LETTERS, lower),
                     _ => INITIAL_LETTERS
                         .iter()
                         .find(|(first, _)| *first == lower)
@@ -248,7 +248,7 @@ fn transliterate_word(word: &str, latin: &mut String) {
                 }
             }
         }
-        begun |= letter.is_alphabetic() && !is_apostrophe(letter);
+        has_begun |= letter.is_alphabetic() && !is_apostrophe(letter);
     }
 }
 

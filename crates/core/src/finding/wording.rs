@@ -133,10 +133,10 @@ fn is_harmful(c: char) -> bool {
 /// The beginning of a text, with each phone number masked as `…` and its last two digits. A phone number has nine
 /// digits or more, with or without spaces, dashes, dots and brackets between them. Dates are not masked.
 pub fn mask_numbers(text: &str) -> String {
-    let kept: String = text.chars().take(MAX_CHARACTERS).collect();
-    let cut = if kept.len() < text.len() { "…" } else { "" };
-    let mut masked = String::with_capacity(kept.len());
-    let mut rest = kept.as_str();
+    let beginning: String = text.chars().take(MAX_CHARACTERS).collect();
+    let cut = if beginning.len() < text.len() { "…" } else { "" };
+    let mut masked = String::with_capacity(beginning.len());
+    let mut rest = beginning.as_str();
     while let Some(at) = rest.find(|c: char| c.is_numeric()) {
         let (before, from) = rest.split_at(at);
         masked.push_str(before);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_errors_are_recognized_and_other_words_are_not() {
+    fn typos_get_a_suggestion_but_other_words_do_not() {
         let names = ["signature", "message", "lifetime"];
         assert_eq!(did_you_mean("signatur", names), Some("signature"));
         assert_eq!(did_you_mean("Mesage", names), Some("message"));

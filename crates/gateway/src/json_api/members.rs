@@ -435,7 +435,7 @@ mod redaction_tests {
 
     #[test]
     fn truncated_body_keeps_no_part_of_the_key() {
-        for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
+        for (body, expected) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
             let mut reply = GatewayReply {
                 outcomes: Vec::new(),
                 signal: Signal::Go,
@@ -443,7 +443,7 @@ mod redaction_tests {
                 deviations: Vec::new(),
             };
             redact_key(&mut reply, "s3cret/key");
-            assert_eq!(reply.evidence.as_deref(), Some(kept));
+            assert_eq!(reply.evidence.as_deref(), Some(expected));
         }
     }
 

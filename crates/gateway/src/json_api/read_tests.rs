@@ -107,13 +107,13 @@ fn redirect_leaves_rows_in_doubt_and_stops() {
 fn slow_down_leaves_rows_in_doubt_unless_status_is_trusted() {
     assert_reply(&read_exchange(&http_answer(429, "")), "??", "slow");
     assert_reply(&read_exchange(&http_answer(503, "")), "nn", "slow");
-    let asked = |seconds| HttpExchange::Answer {
+    let slow_down = |seconds| HttpExchange::Answer {
         status: 429,
         retry_after: Some(Duration::from_secs(seconds)),
         body: Vec::new(),
     };
-    assert_reply(&read_exchange(&asked(600)), "??", "slow");
-    assert_reply(&read_exchange(&asked(601)), "??", "stop: off contract");
+    assert_reply(&read_exchange(&slow_down(600)), "??", "slow");
+    assert_reply(&read_exchange(&slow_down(601)), "??", "stop: off contract");
 }
 
 #[test]

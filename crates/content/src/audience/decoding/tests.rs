@@ -104,7 +104,7 @@ fn country_of_recipients_decides_between_encodings() {
 }
 
 #[test]
-fn implausible_encoding_is_reported_with_a_cell() {
+fn uncertain_encoding_is_reported_with_an_example_cell() {
     for (text, encoding, warnings) in [
         ("phone,name\n380501234567,Олена\n380671234567,Їжак Ґєнін\n", WINDOWS_1251, vec![]),
         ("phone,name\n49301234567,Müller\n49301234568,José Nuñez\n", WINDOWS_1252, vec![]),
@@ -129,7 +129,7 @@ fn encoding_is_detected_after_40_000_ascii_rows() {
 }
 
 #[test]
-fn utf_8_with_one_invalid_byte_stays_utf_8() {
+fn text_with_one_invalid_byte_is_still_read_as_utf_8() {
     let mut bytes = UKRAINIAN.repeat(3).into_bytes();
     bytes.extend_from_slice(b"0501234567;\xd0;x\r\n");
     let decoded = decode(Cursor::new(bytes), Path::new("list.csv"), &format(), None).unwrap();

@@ -275,7 +275,7 @@ pub(in crate::audience) struct RowBlanker<R> {
     /// The next output, from `at` on.
     ready: Vec<u8>,
     at: usize,
-    begun: bool,
+    has_begun: bool,
     place: RowPosition,
 }
 
@@ -296,7 +296,7 @@ impl<R: Read> RowBlanker<R> {
     /// Creates a reader for a table whose header is in row `header`.
     pub(in crate::audience) fn new(input: R, header: u32, file: &Path) -> Self {
         let (above, place) = (header.saturating_sub(1), RowPosition::Beginning);
-        Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }
+        Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, has_begun: false, place }
     }
 
     /// Reads a block into the output, and blanks the rows above the header.
@@ -307,7 +307,7 @@ impl<R: Read> RowBlanker<R> {
             return Err(finding_error(list_findings::no_header_row(&self.file, self.header)));
         }
         (self.at, self.ready) = (0, Vec::new());
-        let start = if std::mem::replace(&mut self.begun, true) { 0 } else { delimiter_line_length(&block) };
+        let start = if std::mem::replace(&mut self.has_begun, true) { 0 } else { delimiter_line_length(&block) };
         self.ready.extend_from_slice(&block[..start]);
         let mut rest = block[start..].strip_prefix(MARK).unwrap_or(&block[start..]).iter();
         while self.above > 0 {

@@ -187,12 +187,12 @@ impl FormatSection {
         let (whole, fraction) = round_digits(value, power, decimals);
         let placeholders = self.tokens[..point].iter().filter(|token| is_digit(token)).count();
         let mut left = WholeDigits { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
-        let kept = self.tokens[point..].iter().filter_map(|token| match token {
+        let kinds = self.tokens[point..].iter().filter_map(|token| match token {
             FormatToken::Digit(kind) => Some(*kind),
             _ => None,
         });
         let mut fraction: Vec<char> = fraction.chars().collect();
-        for kind in kept.collect::<Vec<_>>().into_iter().rev() {
+        for kind in kinds.collect::<Vec<_>>().into_iter().rev() {
             if kind != '0' && fraction.last() == Some(&'0') {
                 fraction.pop()
             } else {

@@ -398,14 +398,14 @@ impl MemoryEstimate {
     /// cells.
     fn read_sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), XlsFlaw> {
         let (mut cells, mut formulas) = (CellArea::default(), CellArea::default());
-        let (mut listed, mut kept, mut begun, mut depth) = (0, 0, false, 0_usize);
+        let (mut listed, mut kept, mut has_begun, mut depth) = (0, 0, false, 0_usize);
         let mut records = BiffRecords(stream);
         while let Some(record) = records.next_record()? {
             let (kind, data) = (record.kind, record.data);
             match kind {
                 // Embedded objects such as charts are skipped.
-                0x0809 if begun => depth += 1,
-                0x0809 => begun = true,
+                0x0809 if has_begun => depth += 1,
+                0x0809 => has_begun = true,
                 0x000a if depth > 0 => depth -= 1,
                 0x000a => break,
                 _ if depth > 0 => {}

@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn other_columns_and_values_have_no_state() {
+    fn unknown_columns_and_values_have_no_opt_out_state() {
         for (header, value) in [
             ("status", "paid"),
             ("status", "cancelled"),

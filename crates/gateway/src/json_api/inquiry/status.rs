@@ -87,8 +87,8 @@ impl AskStatus {
     fn matches_record(&self, record: &StatusPayload<'_>, reader: &RedactingReader<'_>) -> bool {
         match self {
             AskStatus::Id(id) => record.id.is_none_or(|reported| read_whole_number(reported) == Some(id.get())),
-            AskStatus::MsgId(asked) => {
-                reader.read_id(record.msg_id).is_none_or(|reported| reported.to_string() == asked.to_string())
+            AskStatus::MsgId(requested) => {
+                reader.read_id(record.msg_id).is_none_or(|reported| reported.to_string() == requested.to_string())
             }
         }
     }
@@ -225,8 +225,8 @@ mod tests {
             (by_msg_id(GatewayMessageId::Text("a-1".into())), r#"{"msg_id":"a-1","status":"READ"}"#, true),
             (by_msg_id(GatewayMessageId::Number(99)), r#"{"msg_id":98,"status":"READ"}"#, false),
         ];
-        for (asked, data, fits) in table {
-            assert_eq!(read_payload(&asked, data).is_ok(), fits, "{asked:?} {data}");
+        for (inquiry, data, fits) in table {
+            assert_eq!(read_payload(&inquiry, data).is_ok(), fits, "{inquiry:?} {data}");
         }
     }
 
@@ -249,8 +249,8 @@ mod tests {
             (" ", true, None),
         ];
         for (typed, is_gateways, expected) in table {
-            let asked = if is_gateways { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
-            assert_eq!(asked, expected, "{typed} {is_gateways}");
+            let inquiry = if is_gateways { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
+            assert_eq!(inquiry, expected, "{typed} {is_gateways}");
         }
     }
 }

@@ -138,7 +138,7 @@ fn any_request() -> impl Strategy<Value = SentRequest> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
     #[test]
-    fn no_outcome_is_claimed_without_proof(
+    fn reader_claims_no_outcome_without_proof(
         sent in any_request(),
         body in any_answer(),
         changes in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(any_change(), 1..4)],
