@@ -1,6 +1,6 @@
 //! Private files and folders: only their owner can read them, because they contain numbers and messages.
 //!
-//! A setgid folder that its group can write to is shared on purpose: the group can also read and change the files and
+//! A setgid folder that its group can write to is shared on purpose. The group can also read and change the files and
 //! folders in it, regardless of the umask. On a system without such modes, files are protected only as well as their
 //! folder. Callers decide which files are private; this module must not.
 
@@ -183,7 +183,7 @@ pub struct FileAccess {
     pub everyone_writes: bool,
     /// Whether new files in the folder belong to the folder's group.
     pub gives_its_group: bool,
-    /// Whether it is a shared temporary folder such as `/tmp`.
+    /// Whether the folder is a shared temporary folder such as `/tmp`.
     pub is_shared_temporary: bool,
 }
 

@@ -67,7 +67,7 @@ pub struct EncodedOperation {
     pub json: Vec<u8>,
     /// The cost on its most expensive channel. `None` if the prices are unknown.
     pub cost: Option<Amount>,
-    /// The time before which it must leave. `None` without a limit.
+    /// The time before which the operation must leave. `None` if there is no limit.
     pub leave_before: Option<Timestamp>,
     /// Whether the row had an earlier message, whose delivery can be reported while this one waits.
     pub repeats: bool,

@@ -14,7 +14,7 @@ use axum::http::uri::Authority;
 pub struct Hosts {
     /// The address of the listener; the unspecified address stands for all addresses of the machine.
     listen: IpAddr,
-    /// The host under which it is published.
+    /// The host under which the server is published, if any.
     published: Option<String>,
 }
 

@@ -450,7 +450,7 @@ pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], sh
         .help("fix the formulas in these cells; otherwise, messages that use them will contain the error")
 }
 
-/// Formats the first 20 row numbers, and the count of all further rows.
+/// Formats the first 20 row numbers, and the number of all other rows.
 pub(super) fn format_rows(rows: &[u32], all: usize) -> String {
     const NAMED: usize = 20;
     let first: Vec<String> = rows.iter().take(NAMED).map(u32::to_string).collect();

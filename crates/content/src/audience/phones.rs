@@ -735,7 +735,7 @@ mod shortcut_tests {
         }
     }
 
-    /// Numbers of many countries and types, in regions where they are and are not national.
+    /// Numbers of many countries and types, in their own region and in others.
     #[test]
     fn shortcut_agrees_with_library_in_many_countries() {
         const COUNTRIES: [&str; 40] = [

@@ -97,7 +97,7 @@ impl<R: Read> RecipientReader<R> {
     ///
     /// # Errors
     ///
-    /// A broken row ends the list; the chunk then holds the records before it. Rows with a wrong number of cells are
+    /// A broken row ends the list; the chunk then contains the records before it. Rows with a wrong number of cells are
     /// reported together at the end of the list.
     pub fn read_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, Box<Finding>> {
         match self.ahead.take() {

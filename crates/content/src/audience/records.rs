@@ -1,8 +1,8 @@
 //! Records of a CSV file with their row numbers, checks for rows that could get lost, and the erasure of single rows.
 //!
-//! Rejects everything that is not CSV in UTF-8. The CSV parser accepts any input, so a second scan of each record
-//! rejects what would silently lose rows or exhaust memory: unclosed quotes, rows inside a cell, NUL characters, and
-//! impossible sizes.
+//! Rejects everything that is not CSV in UTF-8. The CSV parser accepts any input. A second scan of each record
+//! therefore rejects what would silently lose rows or exhaust memory: unclosed quotes, rows inside a cell, NUL
+//! characters, and impossible sizes.
 
 #[cfg(test)]
 mod tests;
@@ -150,7 +150,7 @@ impl<R: Read> RecordReader<R> {
     ///
     /// # Errors
     ///
-    /// A broken row ends the file; the chunk then holds the records before it. Rows with a wrong number of cells are
+    /// A broken row ends the file; the chunk then contains the records before it. Rows with a wrong number of cells are
     /// skipped and reported together at the end.
     pub(super) fn fill_chunk(&mut self, chunk: &mut Chunk) -> Result<(), Box<Finding>> {
         chunk.reset(self.header.headers.len());

@@ -19,7 +19,7 @@ const NUMBER_FILTERS: [&str; 5] = ["abs", "float", "int", "length", "wordcount"]
 /// The kind of a condition on a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConditionKind {
-    /// Whether it has a value: `{% if vip %}`.
+    /// Tests whether the cell has a value: `{% if vip %}`.
     IsTruthy,
     /// Compares it with this text: `{% if plan == "gold" %}`.
     IsText(String),
@@ -29,7 +29,7 @@ pub enum ConditionKind {
     IsNumber {
         /// The source of the comparison with the cell as a number.
         corrected: String,
-        /// Whether it compares by `<` or `>`, which fails for text.
+        /// Whether the operator is `<` or `>`, which fails for text.
         is_ordered: bool,
     },
 }

@@ -393,7 +393,7 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
 }
 
 /// Replaces the specifiers for names (`%B`, `%b`, `%h`, `%A`, `%a`) with the names in `language`, because `strtime` has
-/// only English names. `%^B` gives capital letters.
+/// only English names. `%^B` produces capital letters.
 fn insert_names(format: &str, date: Date, language: Language) -> String {
     let month = usize::try_from(date.month() - 1).unwrap_or_default();
     let weekday = usize::try_from(date.weekday().to_monday_zero_offset()).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Parts of a message that came from the recipient's row, and the template branches that were taken.
 //!
-//! A part is marked if it was printed by an expression that uses a column of the list or the row number: directly,
-//! through a variable that was set from one, or in a loop over one. Constant text stays unmarked, even if a condition
-//! on a column selected it, and so do the campaign's constants.
+//! A part is marked if it was printed by an expression that uses a column of the list or the row number. The expression
+//! can use it directly, through a variable, or in a loop. Constant text stays unmarked, even if a condition on a column
+//! selected it, and so do the campaign's constants.
 //!
 //! The texts are rendered again, with a filter around each such expression, or with a marker at the beginning of each
 //! branch. If this changes the text (for example, because the template counts characters), the parts cannot be told
@@ -176,7 +176,7 @@ fn add_marks(source: &str, names: &HashSet<String>) -> String {
     marked + &source[copied..]
 }
 
-/// The marked text, if rendering with marks gives the same text.
+/// The marked text, if rendering with marks produces the same text.
 fn match_marks(again: &str, text: &str) -> Option<MarkedText> {
     let pieces = split_marks(again)?;
     // Replacements that the author requested are made after rendering.

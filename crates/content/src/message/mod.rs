@@ -4,10 +4,11 @@
 //! [`CompiledMessages`] row by row and returns a message that every channel accepts, or the reason why the row has
 //! none.
 //!
-//! The path of a text: `tokens` reads its tags, `outline` finds what they use, `library` loads its includes and inserts
-//! the limits of `engine`, `names` checks the names, and `render` fills it. `empty_cells` finds empty cells that a
-//! message shows, `markers` the parts that came from a row, and `inspection` what rules look for. `condition` compiles
-//! the condition that selects rows. This module opens no file, reads no clock or environment, and escapes nothing.
+//! The path of a text: `tokens` reads its tags, `outline` finds what they use, and `library` loads its includes and
+//! inserts the limits of `engine`. Then `names` checks the names, and `render` fills the text. `empty_cells` finds
+//! empty cells that a message shows, `markers` the parts that came from a row, and `inspection` what rules look for.
+//! `condition` compiles the condition that selects rows. This module opens no file, reads no clock or environment, and
+//! escapes nothing.
 
 mod comparisons;
 mod compile;

@@ -397,7 +397,7 @@ impl<'j> NameChecker<'j> {
                 }
                 None
             }
-            // This is reported once, where the var is defined.
+            // The clash is reported once, where the var is defined.
             meanings if meanings.iter().any(|meaning| matches!(meaning, NameMeaning::Var(_))) => None,
             [_, ..] => {
                 let help = Some("give the column another name under `columns`".to_owned());

@@ -1,8 +1,8 @@
 //! Outline of a template: the names that it uses and defines, in order.
 //!
-//! It is built from the tokens of a source that tera has already parsed, so syntax is not checked again. An outline
-//! knows nothing about columns; `names` compares it with the available names. The tokens around each name in an
-//! expression show whether it is a variable, a filter, a test, a function, an attribute, an argument or a keyword.
+//! An outline is built from the tokens of a source. Tera checks the syntax, so this module does not. An outline knows
+//! nothing about columns; `names` compares it with the available names. The tokens around a name show what the name is:
+//! a variable, a filter, a test, a function, an attribute, an argument or a keyword.
 
 use std::ops::Range;
 
@@ -60,7 +60,7 @@ pub(super) enum OutlineAction {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VariableUse {
     pub(super) name: String,
-    /// Whether it may be missing: `| default(…)`.
+    /// Whether the variable may be missing: `| default(…)`.
     pub(super) optional: bool,
     /// Whether an attribute is read: `name.part`.
     pub(super) dotted: bool,
@@ -75,7 +75,7 @@ pub(super) struct TableLookup {
     pub(super) key: Option<String>,
     /// The column.
     pub(super) column: Option<String>,
-    /// Whether it may be missing: `?.`, `| default(…)`, `is defined`.
+    /// Whether the value may be missing: `?.`, `| default(…)`, `is defined`.
     pub(super) optional: bool,
 }
 

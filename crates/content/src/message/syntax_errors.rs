@@ -8,7 +8,7 @@ use super::names::TemplateNames;
 use super::tokens::{TokenKind, tokenize};
 use campaign_core::finding::did_you_mean;
 
-/// The tags that a text may use.
+/// The tags that a text can use.
 pub(super) const TAGS: [&str; 19] = [
     "if",
     "elif",

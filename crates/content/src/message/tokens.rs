@@ -1,8 +1,8 @@
 //! Tokens of the tags in a template.
 //!
-//! Tera does not expose its syntax tree and reports one problem at a time, so the names that a text uses are read from
-//! its tokens. The lexer follows tera's but never rejects anything: if tera cannot parse a source, the tokens end early
-//! and tera reports the error.
+//! Tera does not expose its syntax tree and reports one problem at a time. The names that a text uses are therefore
+//! read from its tokens. The lexer follows tera's but never rejects anything: if tera cannot parse a source, the tokens
+//! end early and tera reports the error.
 
 use std::ops::Range;
 

@@ -107,7 +107,7 @@ pub struct Occurrences<'s> {
 
 impl<'s> Occurrences<'s> {
     pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
-        // No earlier local time can resolve to a later moment: an ambiguous local time resolves to the first of its two
+        // No earlier local time can resolve to a later moment. An ambiguous local time resolves to the first of its two
         // moments, and a skipped one to the moment of the clock change.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }

@@ -78,8 +78,9 @@ impl IdRange {
 
 /// The gateway's identifier of a message (contract 2.2: string or number), unchanged.
 ///
-/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
-/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+/// Stored by position: only append variants. A ledger stores the number of a variant instead of its name. A variant
+/// inserted before others would therefore change what old messages mean, and the checksum over the bytes would not
+/// detect the change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum GatewayMessageId {
     /// A non-negative whole JSON number.

@@ -341,8 +341,9 @@ impl Purpose {
 
 /// The outcome of one operation of an envelope, as far as it is proven.
 ///
-/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
-/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+/// Stored by position: only append variants. A ledger stores the number of a variant instead of its name. A variant
+/// inserted before others would therefore change what old messages mean, and the checksum over the bytes would not
+/// detect the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OperationOutcome {
     /// The gateway accepted the operation.
@@ -371,7 +372,7 @@ pub enum OperationOutcome {
     },
     /// The outcome is unknown.
     InDoubt {
-        /// The observation that proves nothing.
+        /// The observation that left the outcome unknown.
         reason: Arc<str>,
     },
 }

@@ -153,8 +153,9 @@ pub enum DeliveryState {
 
 /// The status of a message in the gateway's terms (contract 2.4, 2.5 and 3; the set is open).
 ///
-/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
-/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+/// Stored by position: only append variants. A ledger stores the number of a variant instead of its name. A variant
+/// inserted before others would therefore change what old messages mean, and the checksum over the bytes would not
+/// detect the change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// Accepted, not yet routed.

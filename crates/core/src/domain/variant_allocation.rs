@@ -1,5 +1,5 @@
-//! Assignment of recipients to variants and the holdout group, by a stable hash of the number, so that new recipients
-//! do not change the variants of others.
+//! Assignment of recipients to variants and to the holdout group. It uses a stable hash of the number, so that new
+//! recipients do not change the variants of others.
 
 use sha2::{Digest, Sha256};
 

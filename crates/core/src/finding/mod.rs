@@ -46,7 +46,7 @@ pub enum Severity {
 pub struct Finding {
     /// The kind of problem.
     pub rule: &'static Rule,
-    /// How bad it is.
+    /// The severity of this finding, which can differ from that of its rule.
     pub severity: Severity,
     /// What is wrong: lower case, no full stop, user input in backticks.
     pub message: String,
@@ -137,7 +137,7 @@ impl SourceText {
 /// A location in a file: a range of bytes, shown as line and column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// The file. If it is too large to hold, the lines around the location.
+    /// The file. If the file is too large to keep in memory, only the lines around the location.
     pub source: SourceText,
     /// Bytes of the source's text, on character boundaries.
     pub span: Range<usize>,

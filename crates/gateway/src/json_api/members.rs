@@ -1,8 +1,8 @@
 //! JSON members of answers: tolerant reading, and removal of secrets from texts.
 //!
-//! Members are kept raw, so that one of the wrong type does not hide the others. The key and phone numbers are removed
-//! from the gateway's texts before they are stored or shown, and long texts are truncated, because a gateway could send
-//! megabytes for each message.
+//! Members are kept raw, so that one of the wrong type does not hide the others. The key is removed from the gateway's
+//! texts before they are stored or shown. Phone numbers are masked in texts that are displayed and logged. Long texts
+//! are truncated, because a gateway could send megabytes for each message.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -324,7 +324,7 @@ fn redact_spelling(reply: &mut GatewayReply, key: &str) {
     }
     if let Some(evidence) = &mut reply.evidence {
         replace_key(evidence, key);
-        // A long body may have been cut within the key.
+        // A long body might have been cut within the key.
         evidence.truncate(evidence.len() - partial_key_length(evidence, key));
     }
 }

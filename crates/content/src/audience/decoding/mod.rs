@@ -31,7 +31,7 @@ pub(super) use text::RowBlanker;
 pub(super) const MAX_UNPACKED: u64 = 4 << 30;
 /// The number of bytes that are read to detect the format.
 const HEAD: usize = 1 << 12;
-/// The end of a `sep=` line that campaign inserted, so that it is not counted as a line of the file.
+/// The end of a `sep=` line that campaign inserted, so that the reader does not count that line as part of the file.
 ///
 /// With this line, the decoded text declares its own delimiter, even in the copy of a run.
 pub(super) const DELIMITER_LINE_END: &str = "\u{feff}";
@@ -140,8 +140,8 @@ impl DecodingSource<'_> {
 ///
 /// # Errors
 ///
-/// The file is not a list: it has another format, is damaged, or does not match `format`. Problems further into the file
-/// are reported while it is read.
+/// The file is not a list: it has another format, is damaged, or does not match `format`. Problems later in the file
+/// are reported while the file is read.
 pub fn decode<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,

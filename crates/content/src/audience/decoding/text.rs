@@ -286,7 +286,7 @@ enum RowPosition {
     Beginning,
     Cell,
     Quoted,
-    /// After a quote that closes the cell, unless it is doubled.
+    /// After a quote that closes the cell, unless the quote is doubled.
     AfterQuote,
     /// After a line end of one character that another can follow.
     AfterReturn,

@@ -82,7 +82,7 @@ struct SheetReader<'a, 'f, S: Read + Seek> {
     hidden: Vec<u32>,
 }
 
-/// A cell as it is shown.
+/// A cell as displayed.
 #[derive(Default)]
 struct ShownCell {
     text: String,

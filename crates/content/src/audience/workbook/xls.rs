@@ -2,7 +2,7 @@
 //!
 //! The library loads them whole and trusts the sizes that the file declares. So this module first checks that the
 //! file's sector chains end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can need
-//! much more memory: a cell that refers to a shared string gets a copy of it, and a sheet becomes a rectangle up to its
+//! much more memory. A cell that refers to a shared string gets a copy of it, and a sheet becomes a rectangle up to its
 //! last cell. The check walks the records in the same way as the library.
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ fn are_chains_finite(fat: &[u32]) -> bool {
     true
 }
 
-/// The memory of a cell in a rectangle, and in the list that it is built from.
+/// The memory of a cell in the rectangle of a sheet, and in the list from which the rectangle is built.
 const CELL: u64 = 32;
 const LISTED: u64 = 80;
 /// The size of the smallest allocation.
@@ -487,7 +487,7 @@ struct BiffRecord<'s> {
     more: Vec<&'s [u8]>,
 }
 
-/// The records of a stream, as far as they are whole.
+/// The complete records of a stream.
 struct BiffRecords<'s>(&'s [u8]);
 
 impl<'s> BiffRecords<'s> {

@@ -1,8 +1,8 @@
 //! The list of messaging channels, and a file for each channel or group of similar channels.
 //!
-//! A channel's file defines its keys and where operations carry them, the limits of its texts, whether it can be
-//! combined with others, and whether a duplicate message does harm. Everything common to all channels is derived from
-//! the list.
+//! A channel's file defines its keys, where operations carry them, and the limits of its texts. It also defines whether
+//! the channel can be combined with others, and whether a duplicate message does harm. Everything common to all
+//! channels is derived from the list.
 
 mod field;
 mod messengers;
@@ -45,7 +45,7 @@ pub struct ChannelFacts {
     /// Whether a second message does harm beyond being a duplicate: a repeated code or call confuses recipients or
     /// costs them money.
     pub personal: bool,
-    /// Whether it reaches only mobile phones.
+    /// Whether the channel reaches only mobile phones.
     pub mobile: bool,
     /// Whether the provider must enable it for an account first.
     pub enabled_by_hand: bool,
