@@ -298,11 +298,7 @@ impl<'s> SlipFinder<'s> {
             "like" if !is_name => {
                 let help =
                     "write `is containing(pat=\"…\")`, `is starting_with(pat=\"…\")` or `is ending_with(pat=\"…\")`";
-                self.found.push_slip(
-                    pieces[0].span.clone(),
-                    format!("`{source}` is not an operator"),
-                    help.to_owned(),
-                );
+                self.found.push_slip(pieces[0].span.clone(), format!("`{source}` is not an operator"), help.to_owned());
                 return 1;
             }
             _ => return 1,

@@ -124,10 +124,7 @@ mod tests {
             assert_eq!(render_message(message, "Kyiv").as_deref(), Ok(expected), "{message}");
         }
         let error = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
-        assert!(
-            error.starts_with("`stores[code]` has no value because the table has no row for this key"),
-            "{error}"
-        );
+        assert!(error.starts_with("`stores[code]` has no value because the table has no row for this key"), "{error}");
         assert!(!error.contains("Odesa"), "{error}");
     }
 
