@@ -113,7 +113,7 @@ impl ColumnNames {
 pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> ColumnNames {
     let headers = &line.headers;
     let mut findings = Vec::new();
-    let found = HeaderIndex::of(headers);
+    let found = HeaderIndex::new(headers);
     let mut given: Vec<Option<&str>> = vec![None; headers.len()];
     let mut phones: Vec<usize> = Vec::new();
     for (name, header) in &settings.columns {
@@ -393,7 +393,7 @@ pub(super) enum HeaderMatch {
 }
 
 impl<'h> HeaderIndex<'h> {
-    pub(super) fn of(headers: &'h [String]) -> Self {
+    pub(super) fn new(headers: &'h [String]) -> Self {
         let mut exact = HashMap::with_capacity(headers.len());
         for (column, header) in headers.iter().enumerate() {
             exact.entry(header.as_str()).or_insert(column);
@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn header_matches_regardless_of_letter_case_and_spacing() {
         let headers = ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", ""].map(str::to_owned);
-        let headers = HeaderIndex::of(&headers);
+        let headers = HeaderIndex::new(&headers);
         for (header, expected) in [
             ("Phone", HeaderMatch::Column(0)),
             ("phone", HeaderMatch::Column(0)),

@@ -357,11 +357,11 @@ pub(super) fn guess_delimiter(head: &[u8]) -> Delimiter {
         }
         has_content |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';' | b'|');
     }
-    let most = counts.into_iter().max().unwrap_or(0);
+    let highest = counts.into_iter().max().unwrap_or(0);
     Delimiter::COMMON
         .into_iter()
         .zip(counts)
-        .find(|&(_, count)| count == most)
+        .find(|&(_, count)| count == highest)
         .map_or(Delimiter::COMMA, |(found, _)| found)
 }
 

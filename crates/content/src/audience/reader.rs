@@ -279,7 +279,7 @@ pub fn read_columns<R: Read, const N: usize>(
     mut each: impl FnMut(Row, [&str; N]),
 ) -> Result<[bool; N], Box<Finding>> {
     let mut records = RecordReader::open(input, file)?;
-    let found = HeaderIndex::of(&records.header().headers);
+    let found = HeaderIndex::new(&records.header().headers);
     let columns = headers.map(|header| match found.find(header) {
         HeaderMatch::Column(column) => Some(column),
         HeaderMatch::Several(columns) => columns.first().copied(),

@@ -119,8 +119,9 @@ impl Marker<'_> {
         let mut pieces = self.messages.texts.iter().map(|text| &text.piece);
         content.map_texts(|text| match pieces.next() {
             Some(MessagePiece::Template { key, .. }) => {
-                let again = if known { self.fill_template(key) } else { None };
-                again.and_then(|again| match_marks(&again, text)).unwrap_or_else(|| MarkedText::from_row_text(text))
+                let marked = if known { self.fill_template(key) } else { None };
+                let marked = marked.and_then(|marked| match_marks(&marked, text));
+                marked.unwrap_or_else(|| MarkedText::from_row_text(text))
             }
             Some(MessagePiece::Constant(_)) | None => MarkedText::from_constant(text),
         })
@@ -177,8 +178,8 @@ fn add_marks(source: &str, names: &HashSet<String>) -> String {
 }
 
 /// The marked text, if rendering with marks produces the same text.
-fn match_marks(again: &str, text: &str) -> Option<MarkedText> {
-    let pieces = split_marks(again)?;
+fn match_marks(marked: &str, text: &str) -> Option<MarkedText> {
+    let pieces = split_marks(marked)?;
     // Replacements that the author requested are made after rendering.
     let forms = [None].into_iter().chain(PlainMode::ALL.map(Some));
     let mut forms = forms.map(|plain| {

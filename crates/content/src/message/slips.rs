@@ -1,4 +1,4 @@
-//! Foreign syntax in tags: Word's curly quotes, and operators from SQL and PHP. Pure.
+//! Foreign syntax in tags: Word's curly quotes, and operators from SQL and PHP. This module does no I/O.
 //!
 //! Tera stops at the first error. This module reads on, so that an author can correct all such mistakes at once.
 

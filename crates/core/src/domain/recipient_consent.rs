@@ -1,4 +1,5 @@
-//! Recipients' consent to marketing: whether a consent is valid, given its answer and its date. Pure.
+//! Recipients' consent to marketing: whether a consent is valid, given its answer and its date. This module
+//! does no I/O.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! States of a message in a run, and the allowed changes between them. Pure.
+//! States of a message in a run, and the allowed changes between them. This module does no I/O.
 
 use std::fmt;
 

@@ -306,9 +306,9 @@ mod tests {
     fn oversized_archive_directory_is_detected() {
         let is_small = |bytes: Vec<u8>| is_directory_small(&mut io::Cursor::new(bytes)).is_ok_and(|small| small);
         assert!(is_small(Vec::new()) && is_small(vec![b'P'; 1 << 20]));
-        let most = usize::try_from(MAX_PARTS).unwrap();
-        assert!(is_small(entries(most, 10)));
-        assert!(!is_small(entries(most + 1, 10)));
+        let max_parts = usize::try_from(MAX_PARTS).unwrap();
+        assert!(is_small(entries(max_parts, 10)));
+        assert!(!is_small(entries(max_parts + 1, 10)));
         assert!(is_small(entries(120, u16::MAX)));
         assert!(!is_small(entries(140, u16::MAX)));
     }
@@ -321,9 +321,9 @@ mod tests {
             assert!(is_directory_small(&mut split).is_ok_and(|small| small));
             assert_eq!(find_entry(&bytes), Some((1 << 18) - shift));
         }
-        let most = usize::try_from(MAX_PARTS).unwrap();
+        let max_parts = usize::try_from(MAX_PARTS).unwrap();
         let counted = |count| is_directory_small(&mut io::Cursor::new(entries(count, 3))).is_ok_and(|small| small);
-        assert!(counted(most) && !counted(most + 1));
+        assert!(counted(max_parts) && !counted(max_parts + 1));
     }
 }
 

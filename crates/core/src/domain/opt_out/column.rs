@@ -1,4 +1,5 @@
-//! Columns of a list that record opt-outs, such as `status=unsubscribed`, `consent=no` or `отписан=да`. Pure.
+//! Columns of a list that record opt-outs, such as `status=unsubscribed`, `consent=no` or `отписан=да`. This module
+//! does no I/O.
 //!
 //! Headers and values are looked up in fixed tables. An unknown header or value has no meaning, so `status=paid` and
 //! `stop_name` are not read as opt-outs.

@@ -1,4 +1,4 @@
-//! Opt-outs and opt-ins in replies of recipients. Pure.
+//! Opt-outs and opt-ins in replies of recipients. This module does no I/O.
 //!
 //! A built-in opt-out phrase counts only if the rest of the reply is politeness or words about the messages: "Please
 //! stop sending me sms" opts out, "stop by tomorrow" does not. A person must read replies that only look like an
