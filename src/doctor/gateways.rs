@@ -193,7 +193,7 @@ async fn check_webhook(context: &Context, profile: &Profile, access: &LedgerAcce
     let answer = test_webhook(&hook, &format!("{:032x}", rand::random::<u128>())).await;
     let code = match answer {
         WebhookTestAnswer::Ours => return CheckResult::ok(CHECK, format!("{public} reaches `campaign serve`")),
-        WebhookTestAnswer::Somebody(_) => exit::INVALID,
+        WebhookTestAnswer::OtherServer(_) => exit::INVALID,
         _ => exit::STOPPED,
     };
     let other_secret = match access {

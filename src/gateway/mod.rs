@@ -212,7 +212,7 @@ async fn test_hook(context: &Context, name: &str, hook: &WebhookUrls) -> Result<
         }
         return Ok(exit::SUCCESS);
     }
-    let code = if matches!(answer, WebhookTestAnswer::Somebody(_)) { exit::INVALID } else { exit::STOPPED };
+    let code = if matches!(answer, WebhookTestAnswer::OtherServer(_)) { exit::INVALID } else { exit::STOPPED };
     let other_secret = match context.open_existing_ledger().await? {
         Some(ledger) => has_other_secret(ledger.as_ref(), hook).await?,
         None => false,
@@ -224,27 +224,27 @@ async fn test_hook(context: &Context, name: &str, hook: &WebhookUrls) -> Result<
 pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> String {
     match answer {
         WebhookTestAnswer::Ours => "it reaches `campaign serve`".to_owned(),
-        WebhookTestAnswer::Somebody(_) if other_secret => {
+        WebhookTestAnswer::OtherServer(_) if other_secret => {
             "`campaign serve` has a different secret than this profile; use the same secret in both, or restart `serve`"
                 .to_owned()
         }
-        WebhookTestAnswer::Somebody(404) => {
+        WebhookTestAnswer::OtherServer(404) => {
             "the response was 404: another server answered, a proxy does not forward `/n/` and `/h/` to `campaign \
              serve --hooks`, or `serve` uses a different secret"
                 .to_owned()
         }
-        WebhookTestAnswer::Somebody(429) => {
+        WebhookTestAnswer::OtherServer(429) => {
             "the response was 429: this machine sent too many requests with a wrong secret; try again in a minute"
                 .to_owned()
         }
-        WebhookTestAnswer::Somebody(status @ 300..=399) => format!(
+        WebhookTestAnswer::OtherServer(status @ 300..=399) => format!(
             "the response was {status}, a redirect that the gateway might not follow; set `public_url` to its target"
         ),
-        WebhookTestAnswer::Somebody(status @ (502..=504)) => format!(
+        WebhookTestAnswer::OtherServer(status @ (502..=504)) => format!(
             "the response was {status}, from a proxy with no server behind it; start `campaign serve` and forward \
              requests to its `--hooks` address"
         ),
-        WebhookTestAnswer::Somebody(status) => format!(
+        WebhookTestAnswer::OtherServer(status) => format!(
             "the response was {status} and did not come from `campaign serve`; check which server or proxy responds \
              at that address"
         ),

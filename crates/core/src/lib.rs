@@ -2,7 +2,7 @@
 //!
 //! - [`domain`]: the vocabulary of campaigns and messages
 //! - [`calendar`]: schedules, sending windows and daily limits
-//! - [`finding`]: errors, warnings and notes with a place, a cause and a remedy
+//! - [`finding`]: errors, warnings and notes with a location, a cause and a remedy
 //! - [`private`] and [`regular_file`]: files that only their owner can read, and files that users name
 //! - [`panics`] and [`failpoint`]: caught panics, and the places at which a test ends the process
 

@@ -21,7 +21,7 @@ pub fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
         }));
     });
     let before = IS_CATCHING.replace(true);
-    let called = catch_unwind(AssertUnwindSafe(call));
+    let result = catch_unwind(AssertUnwindSafe(call));
     IS_CATCHING.set(before);
-    called.ok()
+    result.ok()
 }

@@ -1,6 +1,6 @@
 //! Private files and folders: only their owner can read them, because they contain numbers and messages.
 //!
-//! A setgid folder that its group can write to is shared on purpose: the group can also read and change the files and
+//! A setgid folder that its group can write to is shared on purpose. The group can also read and change the files and
 //! folders in it, regardless of the umask. On a system without such modes, files are protected only as well as their
 //! folder. Callers decide which files are private; this module must not.
 
@@ -29,7 +29,7 @@ const SHARED_FILE_MODE: u32 = 0o660;
 pub enum ExistingFile {
     /// The content is kept and can be overwritten.
     Keep,
-    /// Its content is removed.
+    /// The content is removed.
     Truncate,
     /// New content is appended to the file.
     Append,
@@ -172,7 +172,7 @@ fn share_with_group(file: &File) -> io::Result<()> {
     }
 }
 
-/// Access to a file or folder for others than its owner.
+/// Access to a file or folder for users other than its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileAccess {
     /// The mode, with the special bits.
@@ -183,7 +183,7 @@ pub struct FileAccess {
     pub everyone_writes: bool,
     /// Whether new files in the folder belong to the folder's group.
     pub gives_its_group: bool,
-    /// Whether it is a shared temporary folder such as `/tmp`.
+    /// Whether the folder is a shared temporary folder such as `/tmp`.
     pub is_shared_temporary: bool,
 }
 
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overwritten_file_holds_zeros_of_the_same_length() {
+    fn overwritten_file_keeps_its_length_and_has_only_zeros() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "380501234567").unwrap();

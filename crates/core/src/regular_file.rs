@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a file could not be opened for lack of a handle.
+/// Whether a file could not be opened because no file handle was left.
 static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
 
 /// Whether opening a file has failed, since the process started, because the process or the system had no file handles
@@ -110,7 +110,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn special_file_is_refused_immediately_with_its_kind() {
+    fn opening_a_special_file_fails_at_once_and_names_its_kind() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -118,8 +118,8 @@ mod tests {
         for (path, what) in
             [(pipe.as_path(), "a pipe"), (Path::new("/dev/zero"), "a device"), (folder.path(), "a folder")]
         {
-            let refusal = open(path).unwrap_err();
-            assert_eq!(refusal.to_string(), format!("it is {what}, not a regular file"));
+            let error = open(path).unwrap_err();
+            assert_eq!(error.to_string(), format!("it is {what}, not a regular file"));
         }
     }
 }

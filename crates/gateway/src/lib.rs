@@ -31,7 +31,7 @@ pub use webhook_urls::{
     test_webhook,
 };
 
-/// A boxed future. The network is slow enough for one indirection.
+/// A boxed future. Compared with the network, the indirection costs almost nothing.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Whether an envelope may still leave, checked as late as possible.
@@ -67,7 +67,7 @@ pub struct EncodedOperation {
     pub json: Vec<u8>,
     /// The cost on its most expensive channel. `None` if the prices are unknown.
     pub cost: Option<Amount>,
-    /// The time before which it must leave. `None` without a limit.
+    /// The time before which the operation must leave. `None` if there is no limit.
     pub leave_before: Option<Timestamp>,
     /// Whether the row had an earlier message, whose delivery can be reported while this one waits.
     pub repeats: bool,
@@ -199,7 +199,7 @@ pub enum Signal {
     Warn(String),
     /// The gateway is unreachable, and nothing was sent. Wait, then resend the same operations.
     Unreachable(String),
-    /// A timeout or broken connection, after the envelope may have been read.
+    /// A timeout or a broken connection. The gateway might have read the envelope.
     Broken(String),
     /// An answer outside the contract (HTML, another HTTP status, too long).
     Strange(String),
@@ -291,7 +291,7 @@ pub enum StatusAnswer {
         /// When the status changed, by the gateway's clock.
         updated: Option<Timestamp>,
     },
-    /// The gateway does not know the message; with its text.
+    /// The gateway does not know the message. Contains its error text.
     Denied(String),
     /// No usable answer.
     Unclear(String),

@@ -61,8 +61,8 @@ impl WebhookSecrets {
     }
 
     /// Combines the secrets of several holders. The first secret of the first holder signs.
-    pub fn merge(of: impl IntoIterator<Item = Self>) -> Self {
-        Self(of.into_iter().flat_map(|secrets| secrets.0).collect())
+    pub fn merge(holders: impl IntoIterator<Item = Self>) -> Self {
+        Self(holders.into_iter().flat_map(|secrets| secrets.0).collect())
     }
 
     /// Whether the MAC in a message's webhook address is valid for any of the secrets. The comparison takes constant
@@ -206,7 +206,7 @@ pub enum WebhookTestAnswer {
     /// A webhook endpoint that knows our secret.
     Ours,
     /// Another server, with this status.
-    Somebody(u16),
+    OtherServer(u16),
     /// Unknown host name.
     NoName(String),
     /// No connection.
@@ -247,7 +247,7 @@ async fn read_answer(hook: &WebhookUrls, challenge: &str, mut response: reqwest:
     }
     match std::str::from_utf8(&body) {
         Ok(answer) if hook.is_proof(challenge, answer.trim_end()) => WebhookTestAnswer::Ours,
-        _ => WebhookTestAnswer::Somebody(status.as_u16()),
+        _ => WebhookTestAnswer::OtherServer(status.as_u16()),
     }
 }
 
@@ -311,16 +311,16 @@ mod tests {
     fn only_a_holder_of_the_secret_can_prove_possession() {
         let hook = |names: &[&str]| WebhookUrls::new("https://hooks.example".into(), secrets(names));
         let ours = hook(&["new", "old"]);
-        let asked_at = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();
+        let account_mac = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();
         for known in [&["new", "old"][..], &["old", "new"]] {
-            let proof = secrets(known).answer_challenge(&asked_at(&ours), "7").unwrap();
+            let proof = secrets(known).answer_challenge(&account_mac(&ours), "7").unwrap();
             assert!(
                 ours.is_proof("7", &proof) && !ours.is_proof("8", &proof) && !hook(&["other"]).is_proof("7", &proof)
             );
-            assert_ne!(proof, asked_at(&ours));
+            assert_ne!(proof, account_mac(&ours));
         }
-        assert_eq!(secrets(&["old"]).answer_challenge(&asked_at(&ours), "7"), None);
-        assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &asked_at(&ours)));
+        assert_eq!(secrets(&["old"]).answer_challenge(&account_mac(&ours), "7"), None);
+        assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &account_mac(&ours)));
     }
 
     #[test]

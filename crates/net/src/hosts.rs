@@ -14,7 +14,7 @@ use axum::http::uri::Authority;
 pub struct Hosts {
     /// The address of the listener; the unspecified address stands for all addresses of the machine.
     listen: IpAddr,
-    /// The host under which it is published.
+    /// The host under which the server is published, if any.
     published: Option<String>,
 }
 
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_allowed() {
-        let (loopback, card) = (test_hosts("127.0.0.1:8040", None), test_hosts("192.168.1.7:8040", None));
+        let (loopback, lan) = (test_hosts("127.0.0.1:8040", None), test_hosts("192.168.1.7:8040", None));
         let everywhere = test_hosts("0.0.0.0:8040", None);
-        for (host, [on_loopback, on_card, on_all]) in [
+        for (host, [on_loopback, on_lan, on_all]) in [
             ("127.0.0.1:8040", [true, true, true]),
             ("127.0.0.1", [true, true, true]),
             ("LocalHost:1", [true, true, true]),
@@ -170,17 +170,17 @@ mod tests {
             ("a b", [false, false, false]),
         ] {
             let headers = test_headers(&[("host", host)]);
-            let found = [&loopback, &card, &everywhere].map(|hosts| hosts.allows(&headers));
-            assert_eq!(found, [on_loopback, on_card, on_all], "{host}");
+            let found = [&loopback, &lan, &everywhere].map(|hosts| hosts.allows(&headers));
+            assert_eq!(found, [on_loopback, on_lan, on_all], "{host}");
         }
-        assert!(!loopback.allows(&HeaderMap::new()), "who names nobody");
-        assert!(!loopback.allows(&test_headers(&[("host", "localhost"), ("host", "example.com")])), "who names two");
+        assert!(!loopback.allows(&HeaderMap::new()), "no host");
+        assert!(!loopback.allows(&test_headers(&[("host", "localhost"), ("host", "example.com")])), "two hosts");
     }
 
     #[test]
     fn public_forwarded_client_or_host_is_rejected() {
         let hosts = test_hosts("127.0.0.1:8040", None);
-        for (name, value, answered) in [
+        for (name, value, allowed) in [
             ("x-forwarded-for", "10.0.0.1", true),
             ("x-forwarded-for", "127.0.0.1:3300, [::1]:80, fd00::1", true),
             ("x-forwarded-for", "8.8.8.8", false),
@@ -200,7 +200,7 @@ mod tests {
         ] {
             assert_eq!(
                 hosts.allows(&test_headers(&[("host", "localhost"), (name, value)])),
-                answered,
+                allowed,
                 "{name}: {value}"
             );
         }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn published_host_is_allowed_from_anywhere() {
         let hosts = test_hosts("127.0.0.1:8040", Some("Pages.Example.com"));
-        for (host, forwarded, answered) in [
+        for (host, forwarded, allowed) in [
             ("pages.example.com", "8.8.8.8", true),
             ("pages.example.com:443", "8.8.8.8", true),
             ("other.example.com", "10.0.0.1", false),
@@ -218,7 +218,7 @@ mod tests {
         ] {
             assert_eq!(
                 hosts.allows(&test_headers(&[("host", host), ("x-forwarded-for", forwarded)])),
-                answered,
+                allowed,
                 "{host}"
             );
         }

@@ -84,11 +84,11 @@ pub fn connectable_address(address: SocketAddr) -> SocketAddr {
 pub struct ConnectionLimits {
     /// The timeout for the head of a request, and for the next request on a connection.
     pub head: Duration,
-    /// The idle timeout in both directions; `None` if answers may be late on purpose.
+    /// The idle timeout in both directions; `None` if responses can be late on purpose.
     pub silence: Option<Duration>,
     /// The maximum number of connections; further ones wait in the backlog.
     pub connections: usize,
-    /// How long open requests have at shutdown.
+    /// How long open requests may take to finish at shutdown.
     pub end: Duration,
 }
 
@@ -125,14 +125,14 @@ pub async fn serve_connections(
 pub struct Connections {
     limits: ConnectionLimits,
     /// Each change closes idle connections, and the others after their response.
-    leave: watch::Sender<()>,
+    closing: watch::Sender<()>,
     open: JoinSet<()>,
 }
 
 impl Connections {
     /// Creates an empty set of connections with these limits.
     pub fn with_limits(limits: ConnectionLimits) -> Self {
-        Self { limits, leave: watch::Sender::new(()), open: JoinSet::new() }
+        Self { limits, closing: watch::Sender::new(()), open: JoinSet::new() }
     }
 
     /// Whether another connection is allowed.
@@ -143,7 +143,7 @@ impl Connections {
     /// Starts serving the requests of a connection, until the connection ends or a shutdown is requested.
     pub fn serve_stream(&mut self, stream: TcpStream, remote: SocketAddr, app: &Router) {
         let app = app.clone().layer(Extension(remote));
-        self.open.spawn(serve_stream_task(stream, app, self.limits, self.leave.subscribe()));
+        self.open.spawn(serve_stream_task(stream, app, self.limits, self.closing.subscribe()));
     }
 
     /// Waits until a connection has ended. If there are no connections, waits forever.
@@ -155,7 +155,7 @@ impl Connections {
 
     /// Asks all connections to close after their current response.
     pub fn request_shutdown(&self) {
-        self.leave.send_replace(());
+        self.closing.send_replace(());
     }
 
     /// Asks all connections to close, waits for open requests up to the time limit, and aborts the remaining
@@ -168,7 +168,7 @@ impl Connections {
     }
 }
 
-async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLimits, mut leave: watch::Receiver<()>) {
+async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLimits, mut closing: watch::Receiver<()>) {
     // Responses are small and needed immediately. If setting the option fails, the socket is only slower.
     let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
@@ -180,7 +180,7 @@ async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLim
     tokio::select! {
         // The shutdown is polled first, so that the last response already announces that the connection will close.
         biased;
-        _ = leave.changed() => {}
+        _ = closing.changed() => {}
         _ = connection.as_mut() => return,
     }
     connection.as_mut().graceful_shutdown();
@@ -190,31 +190,31 @@ async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLim
 /// A connection with an idle timeout.
 struct IdleTimeoutStream {
     stream: TcpStream,
-    silence: Option<IdleTimer>,
+    idle: Option<IdleTimer>,
 }
 
 /// The idle timeout and its timer.
 struct IdleTimer {
-    longest: Duration,
-    over: Pin<Box<Sleep>>,
+    timeout: Duration,
+    timer: Pin<Box<Sleep>>,
 }
 
 impl IdleTimeoutStream {
     /// A connection with an optional idle timeout.
-    fn new(stream: TcpStream, longest: Option<Duration>) -> Self {
-        let silence = longest.map(|longest| IdleTimer { longest, over: Box::pin(sleep(longest)) });
-        Self { stream, silence }
+    fn new(stream: TcpStream, timeout: Option<Duration>) -> Self {
+        let idle = timeout.map(|timeout| IdleTimer { timeout, timer: Box::pin(sleep(timeout)) });
+        Self { stream, idle }
     }
 
     /// Handles the result of a read or write: progress resets the timer, and a timeout is an error.
-    fn check_idle<T>(&mut self, context: &mut Context<'_>, moved: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        let Some(silence) = &mut self.silence else { return moved };
-        if moved.is_pending() {
-            ready!(silence.over.as_mut().poll(context));
+    fn check_idle<T>(&mut self, context: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let Some(idle) = &mut self.idle else { return progress };
+        if progress.is_pending() {
+            ready!(idle.timer.as_mut().poll(context));
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        silence.over.as_mut().reset(Instant::now() + silence.longest);
-        moved
+        idle.timer.as_mut().reset(Instant::now() + idle.timeout);
+        progress
     }
 }
 
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn shutdown_refuses_new_and_answers_open_requests() {
+    async fn shutdown_refuses_new_connections_but_answers_open_requests() {
         let (release, released) = watch::channel(());
         let (slow, mut inside) = held_router(released);
         let mut server = start_server(slow, ConnectionLimits::default());

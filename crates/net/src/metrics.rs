@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 /// The media type of [`Metrics::encode_text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// From half a millisecond to half a minute, in seconds.
+/// The buckets for commit times, in seconds: from half a millisecond to half a minute.
 const COMMIT_TIMES: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 
 /// A label with a fixed value.
@@ -37,12 +37,12 @@ pub struct LedgerFigures {
     pub accounts: Vec<AccountUse>,
 }
 
-/// How an account is used.
+/// The use of an account's rate limit.
 #[derive(Clone, Debug)]
 pub struct AccountUse {
     /// Its name.
     pub account: String,
-    /// The number of operations and inquiries that used the rate so far.
+    /// The number of operations and inquiries that have counted against the rate limit so far.
     pub taken: u64,
     /// The allowed number per second, after the gateway's requests to slow down.
     pub allowed: f64,
@@ -176,9 +176,9 @@ pub enum ReceiptResult {
     Unknown,
     /// The receipt cannot be read.
     Unreadable,
-    /// Its sender was too fast.
+    /// Its sender exceeded the rate limit.
     Slowed,
-    /// The ledger could not keep it.
+    /// The ledger could not store it.
     NotStored,
 }
 
@@ -238,11 +238,11 @@ mod tests {
         metrics.count_occurrence(OccurrenceResult::Missed);
         metrics.count_notification(false);
         metrics.observe_commit(Duration::from_millis(3));
-        let mut standing = LedgerFigures::default();
-        standing.messages.insert(("production".to_owned(), "accepted"), 7);
-        standing.runs.insert("sending", 1);
-        standing.accounts.push(AccountUse { account: "a.example".to_owned(), taken: 12, allowed: 2.5 });
-        let text = metrics.encode_text(&standing).unwrap();
+        let mut figures = LedgerFigures::default();
+        figures.messages.insert(("production".to_owned(), "accepted"), 7);
+        figures.runs.insert("sending", 1);
+        figures.accounts.push(AccountUse { account: "a.example".to_owned(), taken: 12, allowed: 2.5 });
+        let text = metrics.encode_text(&figures).unwrap();
         for line in [
             "campaign_receipts_total{result=\"kept\"} 2",
             "campaign_receipts_total{result=\"forged\"} 1",

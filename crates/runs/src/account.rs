@@ -359,7 +359,7 @@ impl GatewayAccount {
             confirm(consent, Proposal::Template { profile: &self.profile, change }).await?;
         }
         self.ask(order).await.map_err(|error| match error {
-            Error::Unanswered { gateway, failure, .. } if !failure.undone => {
+            Error::Unanswered { gateway, failure, .. } if !failure.not_executed => {
                 TemplateRefusal::Unclear { gateway, failure, channel: change.channel() }.into()
             }
             error => error,
@@ -428,7 +428,7 @@ mod tests {
     }
 
     fn inquiry_failure(cause: FailureCause) -> InquiryFailure {
-        InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true }
+        InquiryFailure { cause, reason: "why".into(), gateway_text: None, not_executed: true }
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_name
 
 /// The name of the phone column.
 const PHONE: &str = "phone";
-/// At most this many columns with the name of an earlier column are reported.
+/// The maximum number of columns that are reported because they have the name of an earlier column.
 const MAX_REPORTED: usize = 20;
 
 /// Settings of the campaign for its recipient list.
@@ -91,9 +91,9 @@ impl ColumnNames {
     /// reported once, not again for each use.
     pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
         let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
-        let of_list = line.headers.iter().zip(&self.names);
-        let of_campaign = settings.columns.iter().map(|(name, header)| (header, name));
-        for (header, name) in of_list.chain(of_campaign) {
+        let from_list = line.headers.iter().zip(&self.names);
+        let from_campaign = settings.columns.iter().map(|(name, header)| (header, name));
+        for (header, name) in from_list.chain(from_campaign) {
             if seen.insert(name) {
                 columns.headers.push(header.clone());
                 columns.names.push(name.clone());
@@ -113,7 +113,7 @@ impl ColumnNames {
 pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> ColumnNames {
     let headers = &line.headers;
     let mut findings = Vec::new();
-    let found = HeaderIndex::of(headers);
+    let found = HeaderIndex::new(headers);
     let mut given: Vec<Option<&str>> = vec![None; headers.len()];
     let mut phones: Vec<usize> = Vec::new();
     for (name, header) in &settings.columns {
@@ -180,9 +180,9 @@ pub(super) fn resolve_columns(
         None if phone_was_named && !findings.is_empty() => {}
         None => findings.push(missing_phone_column(line, sample, region)),
         Some(phone) => {
-            let is_sound = |&other: &usize| PhoneTally::for_column(sample, other, region).is_mostly_phones();
-            let one_is_sound = phones.iter().skip(1).any(is_sound);
-            findings.extend(check_phone_column(line, sample, phone, region).filter(|_| !one_is_sound));
+            let has_phones = |&other: &usize| PhoneTally::for_column(sample, other, region).is_mostly_phones();
+            let another_has_phones = phones.iter().skip(1).any(has_phones);
+            findings.extend(check_phone_column(line, sample, phone, region).filter(|_| !another_has_phones));
         }
     }
     match PhoneColumns::from_columns(&phones, &line.headers) {
@@ -233,10 +233,10 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let shown: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
     let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
-        _ if let Some(meant) = header_by_letters(line, header).map(mask_numbers) => format!(
+        _ if let Some(found) = header_by_letters(line, header).map(mask_numbers) => format!(
             "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {}`; the \
              list has the columns {}",
-            quote_for_yaml(&meant),
+            quote_for_yaml(&found),
             join_names(known)
         ),
         Some(near) => {
@@ -393,7 +393,7 @@ pub(super) enum HeaderMatch {
 }
 
 impl<'h> HeaderIndex<'h> {
-    pub(super) fn of(headers: &'h [String]) -> Self {
+    pub(super) fn new(headers: &'h [String]) -> Self {
         let mut exact = HashMap::with_capacity(headers.len());
         for (column, header) in headers.iter().enumerate() {
             exact.entry(header.as_str()).or_insert(column);
@@ -438,8 +438,8 @@ mod tests {
     #[test]
     fn header_matches_regardless_of_letter_case_and_spacing() {
         let headers = ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", ""].map(str::to_owned);
-        let headers = HeaderIndex::of(&headers);
-        for (written, meant) in [
+        let headers = HeaderIndex::new(&headers);
+        for (header, expected) in [
             ("Phone", HeaderMatch::Column(0)),
             ("phone", HeaderMatch::Column(0)),
             (" \u{a0}PHONE\u{200b} ", HeaderMatch::Column(0)),
@@ -449,7 +449,7 @@ mod tests {
             ("city", HeaderMatch::Column(4)),
             ("street", HeaderMatch::Nothing),
         ] {
-            assert_eq!(headers.find(written), meant, "{written:?}");
+            assert_eq!(headers.find(header), expected, "{header:?}");
         }
     }
 }

@@ -53,10 +53,10 @@ impl<'a> FileExcerpt<'a> {
         let from = (span.start - start).min(line.len());
         let to = span.end.saturating_sub(start).clamp(from, line.len().min(from + EXCERPT));
         let end = line.len().min(to + EXCERPT);
-        let [before, within, behind] = [&line[..from], &line[from..to], &line[to..end]].map(to_printable);
+        let [before, within, after] = [&line[..from], &line[from..to], &line[to..end]].map(to_printable);
         let span = before.len()..before.len() + within.len();
         let mut place =
-            SourceLocation::new(&SourceText::new(self.file, mask_numbers(&(before + &within + &behind))), span);
+            SourceLocation::new(&SourceText::new(self.file, mask_numbers(&(before + &within + &after))), span);
         place.first_line = usize::try_from(self.line_at(start)).unwrap_or(usize::MAX);
         place
     }
@@ -78,7 +78,7 @@ pub(super) fn mask_numbers(text: &str) -> String {
     while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
         let (before, run) = rest.split_at(start);
         let end = run.find(|character: char| !(character.is_ascii_digit() || " ()-.".contains(character)));
-        let (run, behind) = run.split_at(end.unwrap_or(run.len()));
+        let (run, after) = run.split_at(end.unwrap_or(run.len()));
         let hides = run.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST;
         let mut digits = 0;
         shown.push_str(before);
@@ -86,7 +86,7 @@ pub(super) fn mask_numbers(text: &str) -> String {
             digits += usize::from(character.is_ascii_digit());
             if hides && digits > KEPT && character.is_ascii_digit() { '*' } else { character }
         }));
-        rest = behind;
+        rest = after;
     }
     shown + rest
 }
@@ -256,8 +256,8 @@ pub(super) fn too_many_rows(file: &Path) -> Finding {
         .help("split the list into several files")
 }
 
-fn file_finding(rule: &'static Rule, file: &Path, is: &str) -> Finding {
-    Finding::new(rule, format!("`{}` {is}", file.display())).at(FileExcerpt::whole_file(file).place(0..0))
+fn file_finding(rule: &'static Rule, file: &Path, problem: &str) -> Finding {
+    Finding::new(rule, format!("`{}` {problem}", file.display())).at(FileExcerpt::whole_file(file).place(0..0))
 }
 
 pub(super) fn foreign_format(file: &Path, name: &str, help: Option<&str>) -> Finding {
@@ -304,13 +304,13 @@ pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
 /// campaign describes the file.
 pub(super) fn uncertain_encoding(file: &Path, encoding: &str, cell: &str, has_keys: bool) -> Finding {
     let cell = mask_numbers(cell);
-    let is = format!("is probably encoded in {encoding}: one of its cells says `{cell}`");
+    let problem = format!("is probably encoded in {encoding}: one of its cells says `{cell}`");
     let key = format!(
         "if `{cell}` is correct, write `encoding: {}` under `recipients`; otherwise, set the correct encoding or ",
         encoding.to_lowercase()
     );
     let key = if has_keys { key } else { format!("if `{cell}` is wrong, ") };
-    file_finding(&rules::UNCERTAIN_ENCODING, file, &is).help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
+    file_finding(&rules::UNCERTAIN_ENCODING, file, &problem).help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
 /// The finding about a line that is not valid in the encoding of the file. `has_keys` says whether a campaign describes
@@ -324,13 +324,13 @@ pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_ke
         .help(format!("{why} save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-pub(super) fn damaged_compressed_file(file: &Path, packing: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a damaged {packing} file"))
+pub(super) fn damaged_compressed_file(file: &Path, compression: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a damaged {compression} file"))
         .help("copy or download it again, or compress the list again")
 }
 
-pub(super) fn incomplete_compressed_file(file: &Path, packing: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is an incomplete {packing} file"))
+pub(super) fn incomplete_compressed_file(file: &Path, compression: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is an incomplete {compression} file"))
         .help("copy or download it again")
 }
 
@@ -342,11 +342,11 @@ pub(super) fn large_window(file: &Path, window: Option<u64>) -> Finding {
         Some(window) => format!("{window} MiB"),
         None => "more than 128 MiB".to_owned(),
     };
-    let is = format!(
+    let problem = format!(
         "was compressed with `zstd --long`, so unpacking it needs {needs} of memory; the limit is 128 \
         MiB"
     );
-    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &is)
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &problem)
         .help("compress it again without `--long`, or with `--long=27`")
 }
 
@@ -355,18 +355,18 @@ pub(super) fn dictionary_needed(file: &Path) -> Finding {
         .help("compress it again without `-D`")
 }
 
-pub(super) fn not_enough_memory_to_unpack(file: &Path, packing: &str) -> Finding {
+pub(super) fn not_enough_memory_to_unpack(file: &Path, compression: &str) -> Finding {
     file_finding(
         &rules::RECIPIENTS_TOO_LARGE,
         file,
-        &format!("is a {packing} file, but there is not enough memory to unpack it"),
+        &format!("is a {compression} file, but there is not enough memory to unpack it"),
     )
     .help("close other programs, or unpack the file first")
 }
 
-pub(super) fn extra_data_in_compressed_file(file: &Path, packing: &str) -> Finding {
-    let is = format!("is a {packing} file with extra data before or after the compressed part");
-    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &is)
+pub(super) fn extra_data_in_compressed_file(file: &Path, compression: &str) -> Finding {
+    let problem = format!("is a {compression} file with extra data before or after the compressed part");
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &problem)
         .help("unpack it, check that the list is complete, and compress it again")
 }
 
@@ -450,7 +450,7 @@ pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], sh
         .help("fix the formulas in these cells; otherwise, messages that use them will contain the error")
 }
 
-/// Formats the first 20 row numbers, and the count of all further rows.
+/// Formats the first 20 row numbers, and the number of all other rows.
 pub(super) fn format_rows(rows: &[u32], all: usize) -> String {
     const NAMED: usize = 20;
     let first: Vec<String> = rows.iter().take(NAMED).map(u32::to_string).collect();

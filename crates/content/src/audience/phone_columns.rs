@@ -6,12 +6,12 @@ use super::suggestion::WrongColumn;
 use super::{Chunk, parse_phone_number};
 use campaign_core::domain::{Phone, Region};
 
-/// The phone columns, the first choice first; never empty.
+/// The phone columns, in order of preference; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhoneColumns {
     first: usize,
     others: Vec<usize>,
-    /// The header of the first choice.
+    /// The header of the preferred column.
     header: String,
 }
 
@@ -198,14 +198,14 @@ fn find_highest_ranked<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)
     candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
 }
 
-/// Whether a header announces phone numbers, in Ukrainian, Russian or English, or mobile numbers.
+/// Whether a header suggests phone numbers (in Ukrainian, Russian or English) or mobile numbers.
 pub(super) fn is_phone_header(header: &str) -> bool {
     const WORDS: [&str; 8] = ["phone", "tel", "viber", "whatsapp", "тел", "номер", "вайбер", "контакт"];
     let lower = header.to_lowercase();
     WORDS.iter().any(|word| lower.contains(word)) || is_mobile_header(header)
 }
 
-/// Whether a header announces mobile numbers in a European language.
+/// Whether a header suggests mobile numbers, in a European language.
 fn is_mobile_header(header: &str) -> bool {
     const WORDS: [&str; 14] = [
         "mobil",
@@ -298,7 +298,7 @@ mod detection_tests {
         let rows = [["+380441234567", "+380501234567", ""], ["+380441234567", "+380671234567", ""]];
         assert_eq!(find_column(&rows, ["office", "Мобільний", "c"]), Some((1, None)));
         assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((0, None)));
-        // Between columns with phone headers, cells that are empty or hold two numbers do not matter.
+        // Between columns with phone headers, cells that are empty or contain two numbers do not matter.
         let rows = [["+380501234567, +380441234567", "+380671234567", ""], ["+380501234568", "+380671234568", ""]];
         assert_eq!(find_column(&rows, ["Телефон", "Телефон 2", "c"]), Some((0, None)));
         assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((1, None)));

@@ -50,7 +50,7 @@ pub fn parse_number(text: &str, region: Option<Region>) -> Result<ValidNumber, P
 /// Mobile numbers of a region for made-up recipients, always in the same order. If no region is given, the numbers are
 /// Ukrainian.
 pub fn example_mobiles(region: Option<Region>) -> impl Iterator<Item = Phone> {
-    /// Numbers that the examples use.
+    /// The Ukrainian number that precedes the examples.
     const UKRAINIAN: u64 = 380_500_000_000;
     let library = region.filter(|region| *region != Region::UKRAINE).map(Region::to_library_region);
     let example = library.and_then(|region| {
@@ -78,17 +78,17 @@ pub(super) fn resolve_number(number: DialledDigits, region: Option<Region>) -> R
         return answer;
     }
     if region == Some(Region::UKRAINE)
-        && let Some(behind_eight) = digits.strip_prefix("80").filter(|rest| rest.len() == 9)
-        && let Ok(number) = parse_international(&format!("380{behind_eight}"))
+        && let Some(after_eight) = digits.strip_prefix("80").filter(|rest| rest.len() == 9)
+        && let Ok(number) = parse_international(&format!("380{after_eight}"))
     {
         return Ok(number);
     }
     match (digits.strip_prefix("00"), national) {
-        (Some(behind_zeros), None) => parse_international(behind_zeros),
+        (Some(after_zeros), None) => parse_international(after_zeros),
         // In countries with another international prefix, the zeros can be part of the number. So the digits after them
         // must be a complete international number.
-        (Some(behind_zeros), Some(problem)) => match parse_international(behind_zeros) {
-            Ok(number) if number.phone.to_string() != behind_zeros => problem,
+        (Some(after_zeros), Some(problem)) => match parse_international(after_zeros) {
+            Ok(number) if number.phone.to_string() != after_zeros => problem,
             answer => answer,
         },
         (None, None) if digits.starts_with('0') => Err(PhoneProblem::National),
@@ -149,8 +149,8 @@ impl LibraryNumber {
 
     fn to_valid_number(&self) -> Result<ValidNumber, PhoneProblem> {
         use PhoneNumberType::{FixedLine, PremiumRate, SharedCost, TollFree, UAN, VoiceMail};
-        let written = self.number.format_as(PhoneNumberFormat::E164);
-        let phone = written.trim_start_matches('+').parse().ok().and_then(Phone::new).ok_or(PhoneProblem::TooLong)?;
+        let formatted = self.number.format_as(PhoneNumberFormat::E164);
+        let phone = formatted.trim_start_matches('+').parse().ok().and_then(Phone::new).ok_or(PhoneProblem::TooLong)?;
         let landline = matches!(self.kind, FixedLine | TollFree | PremiumRate | SharedCost | UAN | VoiceMail);
         Ok(ValidNumber { phone, landline })
     }
@@ -257,10 +257,10 @@ const SIGN: &str = "a character that a phone number cannot contain: ";
 /// Formats a character in backticks, followed by the code point unless the character is visible ASCII. A character that
 /// cannot be displayed is formatted as its code point alone.
 fn format_character(sign: char) -> String {
-    let (itself, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
+    let (escaped, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
     match sign {
         _ if sign.is_ascii_graphic() => format!("`{sign}`"),
-        _ if itself.starts_with('\\') => format!("`{code}`"),
+        _ if escaped.starts_with('\\') => format!("`{code}`"),
         _ => format!("`{sign}` (`{code}`)"),
     }
 }
@@ -472,8 +472,8 @@ impl<'t> PowerOfTen<'t> {
         let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
         let parts = mantissa.split_once(['.', ',']);
         let (whole, fraction) = parts.unwrap_or((mantissa, ""));
-        let is_read = is_number(whole) && (parts.is_none() || is_number(fraction)) && is_number(exponent);
-        is_read.then_some(Self { plus, whole, fraction, exponent })
+        let is_valid_notation = is_number(whole) && (parts.is_none() || is_number(fraction)) && is_number(exponent);
+        is_valid_notation.then_some(Self { plus, whole, fraction, exponent })
     }
 }
 
@@ -555,7 +555,7 @@ mod tests {
 
     #[test]
     fn number_after_double_zero_is_not_silently_corrected() {
-        assert_eq!(parse_in("+789625276982", ""), Ok(79_625_276_982), "the library leaves the 8 of Russia out");
+        assert_eq!(parse_in("+789625276982", ""), Ok(79_625_276_982), "the library drops the Russian prefix 8");
         assert!(parse_in("00789625276982", "JP").is_err());
     }
 
@@ -735,7 +735,7 @@ mod shortcut_tests {
         }
     }
 
-    /// Numbers of many countries and types, in regions where they are and are not national.
+    /// Numbers of many countries and types, in their own region and in others.
     #[test]
     fn shortcut_agrees_with_library_in_many_countries() {
         const COUNTRIES: [&str; 40] = [

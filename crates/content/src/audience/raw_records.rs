@@ -19,8 +19,8 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A reader that remembers the current record.
 ///
-/// `held` is a window of the file after its byte order mark, and begins at byte `base`. Always `last.0 <= start <=
-/// given <= held.len()`:
+/// `window` is the part of the file that is in memory. It begins at byte `base`, counted after the byte order mark.
+/// Always `last.0 <= start <= given <= window.len()`:
 ///
 /// - `last.0..start` is the last closed record, or empty after another read;
 /// - `start..given` is what the parser has of the current record and the following ones;
@@ -33,21 +33,21 @@ pub(super) struct RecordInput<R> {
     input: R,
     /// Buffer for the input.
     block: Box<[u8]>,
-    /// Bytes that were read and are still needed.
-    held: Vec<u8>,
+    /// The bytes that were read and are still needed.
+    window: Vec<u8>,
     /// The number of bytes before the list: the byte order mark and skipped lines.
     before: u64,
-    /// The start of `held` in the file, not counting the bytes before the list.
+    /// The start of `window` in the file, not counting the bytes before the list.
     base: u64,
-    /// The start of the current record in `held`.
+    /// The start of the current record in `window`.
     start: usize,
-    /// The start of the last closed record in `held`, and its line.
+    /// The start of the last closed record in `window`, and its line.
     last: (usize, u64),
-    /// The part of `held` that the parser has.
+    /// The part of `window` that the parser has.
     given: usize,
     ended: bool,
     overlong: bool,
-    /// Blank lines met before the record being read.
+    /// The number of blank lines before the current record.
     blank: u64,
     /// The first line of the current record, from 1.
     line: u64,
@@ -57,7 +57,7 @@ pub(super) struct RecordInput<R> {
 
 /// A record as it is in the file.
 pub(super) struct RawRecord<'a> {
-    /// Blank lines before the record.
+    /// The number of blank lines before the record.
     pub(super) blank: u64,
     /// The first line of the record, from 1.
     pub(super) line: u64,
@@ -72,7 +72,7 @@ impl<R: Read> RecordInput<R> {
         Self {
             input,
             block: vec![0; BLOCK].into_boxed_slice(),
-            held: Vec::new(),
+            window: Vec::new(),
             before: 0,
             base: 0,
             start: 0,
@@ -92,19 +92,19 @@ impl<R: Read> RecordInput<R> {
 
     /// Reads the first block of the file without its byte order mark, before any bytes are passed to the parser.
     pub(super) fn read_head(&mut self) -> io::Result<&[u8]> {
-        while self.held.len() < BLOCK && !self.ended {
+        while self.window.len() < BLOCK && !self.ended {
             self.refill()?;
         }
-        if self.held.starts_with(BOM) {
-            self.held.drain(..BOM.len());
+        if self.window.starts_with(BOM) {
+            self.window.drain(..BOM.len());
             self.before = BOM.len() as u64;
         }
-        Ok(&self.held)
+        Ok(&self.window)
     }
 
     /// Skips `length` bytes at the beginning, which span `lines` lines and are not part of the list.
     pub(super) fn skip(&mut self, length: usize, lines: u64) {
-        self.held.drain(..length);
+        self.window.drain(..length);
         self.before += length as u64;
         self.line += lines;
         self.last.1 = self.line;
@@ -117,14 +117,14 @@ impl<R: Read> RecordInput<R> {
 
     /// The bytes of a record that could not be read completely.
     pub(super) fn unfinished_record(&self) -> RawRecord<'_> {
-        let bytes = &self.held[self.start..self.given];
+        let bytes = &self.window[self.start..self.given];
         RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
     }
 
     /// Whether the open quoted cell is closed by the next quote that is not doubled, because the cell ends after that
     /// quote. Reads up to that quote and discards what it has read.
     pub(super) fn is_quote_closed_later(&mut self, delimiter: u8) -> bool {
-        let (mut behind_quote, mut bytes) = (false, self.held.split_off(self.given));
+        let (mut behind_quote, mut bytes) = (false, self.window.split_off(self.given));
         loop {
             for &byte in &bytes {
                 match (behind_quote, byte) {
@@ -147,7 +147,7 @@ impl<R: Read> RecordInput<R> {
         let end = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.given);
         self.skip_line_ends(end);
         let (blank, line) = (std::mem::take(&mut self.blank), self.line);
-        let bytes = &self.held[self.start..end];
+        let bytes = &self.window[self.start..end];
         let plain = !bytes.iter().fold(false, |found, &byte| found | (byte == b'"') | (byte == 0));
         if plain {
             self.line += u64::from(!bytes.is_empty());
@@ -164,19 +164,19 @@ impl<R: Read> RecordInput<R> {
 
     /// The byte range of the last closed record in the file, with its line ending.
     pub(super) fn last_span(&self) -> Range<u64> {
-        let at = |held: usize| self.before + self.base + held as u64;
+        let at = |offset: usize| self.before + self.base + offset as u64;
         at(self.last.0)..at(self.start)
     }
 
     /// The line number and the bytes of the last closed record, available until the next read.
     pub(super) fn last_record(&self) -> (u64, &[u8]) {
         let (start, line) = self.last;
-        (line, &self.held[start..self.start])
+        (line, &self.window[start..self.start])
     }
 
     /// Counts and skips line endings before the record, which the parser skips silently.
     fn skip_line_ends(&mut self, end: usize) {
-        while let Some(&byte @ (b'\r' | b'\n')) = self.held[..end].get(self.start) {
+        while let Some(&byte @ (b'\r' | b'\n')) = self.window[..end].get(self.start) {
             if byte == b'\r' || !self.after_cr {
                 self.blank += 1;
                 self.line += 1;
@@ -188,17 +188,17 @@ impl<R: Read> RecordInput<R> {
 
     fn refill(&mut self) -> io::Result<()> {
         self.skip_line_ends(self.given);
-        if self.held.len() - self.start > RECORD_LIMIT {
+        if self.window.len() - self.start > RECORD_LIMIT {
             self.overlong = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.held.drain(..self.start);
+        self.window.drain(..self.start);
         self.base += self.start as u64;
         self.given -= self.start;
         self.start = 0;
         self.last = (0, self.line);
         let count = read_some(&mut self.input, &mut self.block)?;
-        self.held.extend_from_slice(&self.block[..count]);
+        self.window.extend_from_slice(&self.block[..count]);
         self.ended = count == 0;
         Ok(())
     }
@@ -206,10 +206,10 @@ impl<R: Read> RecordInput<R> {
 
 impl<R: Read> Read for RecordInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.held.len() && !self.ended {
+        if self.given == self.window.len() && !self.ended {
             self.refill()?;
         }
-        let rest = &self.held[self.given..];
+        let rest = &self.window[self.given..];
         let count = rest.len().min(buffer.len());
         buffer[..count].copy_from_slice(&rest[..count]);
         self.given += count;
@@ -299,9 +299,9 @@ impl Iterator for RawCells<'_> {
         let (end, flaw) = if self.raw.get(start) == Some(&b'"') {
             match self.find_closing_quote(start) {
                 None => (self.raw.len(), Some(QuoteFlaw::Unclosed)),
-                Some(behind) => {
-                    let end = self.find_cell_end(behind);
-                    let text = self.find_byte(behind, |byte| byte != b' ').filter(|&at| at < end);
+                Some(after) => {
+                    let end = self.find_cell_end(after);
+                    let text = self.find_byte(after, |byte| byte != b' ').filter(|&at| at < end);
                     (end, text.map(QuoteFlaw::TextAfterQuote))
                 }
             }
@@ -321,21 +321,21 @@ pub(super) struct DeclaredDelimiter {
     pub(super) delimiter: Delimiter,
     /// The length of the declaration in bytes.
     pub(super) length: usize,
-    /// Whether they are a line of the file.
+    /// Whether the declaration is a line of the file.
     pub(super) is_line: bool,
 }
 
 /// Reads the delimiter declared at the beginning of `head`, by the campaign or by a line of the file such as Excel's
 /// `sep=;`.
 pub(super) fn read_declared_delimiter(head: &[u8]) -> Option<DeclaredDelimiter> {
-    let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', byte, behind @ ..] = head else { return None };
+    let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', byte, rest @ ..] = head else { return None };
     let delimiter = Delimiter::new(*byte)?;
-    if let Some(behind) = behind.strip_prefix(DELIMITER_LINE_END.as_bytes()) {
-        let behind = behind.strip_prefix(DELIMITER_LINE_END.as_bytes()).unwrap_or(behind);
-        return Some(DeclaredDelimiter { delimiter, length: head.len() - behind.len(), is_line: false });
+    if let Some(rest) = rest.strip_prefix(DELIMITER_LINE_END.as_bytes()) {
+        let rest = rest.strip_prefix(DELIMITER_LINE_END.as_bytes()).unwrap_or(rest);
+        return Some(DeclaredDelimiter { delimiter, length: head.len() - rest.len(), is_line: false });
     }
-    let line_end = behind.iter().position(|&byte| byte == b'\n')?;
-    let is_all = behind[..line_end].trim_ascii_end().is_empty();
+    let line_end = rest.iter().position(|&byte| byte == b'\n')?;
+    let is_all = rest[..line_end].trim_ascii_end().is_empty();
     is_all.then_some(DeclaredDelimiter { delimiter, length: 5 + line_end + 1, is_line: true })
 }
 
@@ -357,11 +357,11 @@ pub(super) fn guess_delimiter(head: &[u8]) -> Delimiter {
         }
         has_content |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';' | b'|');
     }
-    let most = counts.into_iter().max().unwrap_or(0);
+    let highest = counts.into_iter().max().unwrap_or(0);
     Delimiter::COMMON
         .into_iter()
         .zip(counts)
-        .find(|&(_, count)| count == most)
+        .find(|&(_, count)| count == highest)
         .map_or(Delimiter::COMMA, |(found, _)| found)
 }
 
@@ -378,25 +378,25 @@ mod input_tests {
 
     #[test]
     fn endless_record_does_not_exhaust_memory() {
-        let mut intake = RecordInput::new(io::repeat(b'x'));
-        let error = io::copy(&mut intake, &mut io::sink()).unwrap_err();
+        let mut input = RecordInput::new(io::repeat(b'x'));
+        let error = io::copy(&mut input, &mut io::sink()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-        assert!(intake.is_overlong());
-        assert!(intake.held.len() <= RECORD_LIMIT + 2 * BLOCK);
+        assert!(input.is_overlong());
+        assert!(input.window.len() <= RECORD_LIMIT + 2 * BLOCK);
     }
 
     #[test]
     fn blank_lines_do_not_exhaust_memory() {
         let lines = 3 * RECORD_LIMIT as u64;
-        let mut intake = RecordInput::new(io::repeat(b'\n').take(lines));
-        io::copy(&mut intake, &mut io::sink()).unwrap();
-        assert_eq!(intake.close_record(lines).blank, lines);
+        let mut input = RecordInput::new(io::repeat(b'\n').take(lines));
+        io::copy(&mut input, &mut io::sink()).unwrap();
+        assert_eq!(input.close_record(lines).blank, lines);
     }
 
     #[test]
     fn byte_order_mark_is_dropped() {
-        let mut intake = RecordInput::new("\u{feff}phone\n".as_bytes());
-        assert_eq!(intake.read_head().unwrap(), b"phone\n");
+        let mut input = RecordInput::new("\u{feff}phone\n".as_bytes());
+        assert_eq!(input.read_head().unwrap(), b"phone\n");
     }
 }
 

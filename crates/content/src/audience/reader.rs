@@ -39,7 +39,7 @@ impl<R: Read> RecipientReader<R> {
     ///
     /// The file is not CSV in UTF-8, has no header or no recipients, or its columns do not match the settings.
     pub fn open(input: R, file: &Path, settings: &ListSettings) -> Result<Self, Vec<Finding>> {
-        Self::open_with_columns(input, file, settings).map_err(|refused| refused.findings)
+        Self::open_with_columns(input, file, settings).map_err(|rejected| rejected.findings)
     }
 
     /// Like [`RecipientReader::open`], but the error contains the column names, if there are any.
@@ -97,7 +97,7 @@ impl<R: Read> RecipientReader<R> {
     ///
     /// # Errors
     ///
-    /// A broken row ends the list; the chunk then holds the records before it. Rows with a wrong number of cells are
+    /// A broken row ends the list; the chunk then contains the records before it. Rows with a wrong number of cells are
     /// reported together at the end of the list.
     pub fn read_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, Box<Finding>> {
         match self.ahead.take() {
@@ -160,7 +160,7 @@ impl Chunk {
         Self::default()
     }
 
-    /// The count of records in the chunk.
+    /// The number of records in the chunk.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -192,7 +192,7 @@ impl Chunk {
         self.rows.len() >= Self::CAPACITY || self.text.len() >= Self::MAX_TEXT || self.ends.len() >= Self::MAX_CELLS
     }
 
-    /// Removes all records, and sets the count of cells that each new record must have.
+    /// Removes all records, and sets the number of cells that each new record must have.
     pub(super) fn reset(&mut self, width: usize) {
         self.text.clear();
         self.ends.clear();
@@ -221,7 +221,7 @@ impl<'a> RecordFields<'a> {
         &self.text[start..end]
     }
 
-    /// The count of cells.
+    /// The number of cells.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -279,7 +279,7 @@ pub fn read_columns<R: Read, const N: usize>(
     mut each: impl FnMut(Row, [&str; N]),
 ) -> Result<[bool; N], Box<Finding>> {
     let mut records = RecordReader::open(input, file)?;
-    let found = HeaderIndex::of(&records.header().headers);
+    let found = HeaderIndex::new(&records.header().headers);
     let columns = headers.map(|header| match found.find(header) {
         HeaderMatch::Column(column) => Some(column),
         HeaderMatch::Several(columns) => columns.first().copied(),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn column_findings_say_what_to_write() {
+    fn column_findings_suggest_a_correction() {
         let list = "Мобільний,name\n+380501234567,Olena\n";
         let national = "phone,name\n0501234567,Olena\n0671234567,Ivan\n";
         let swapped = "phone,mobile\n12,+380501234567\n13,+380671234567\n";
@@ -584,8 +584,8 @@ mod column_tests {
 
     fn read_list(bytes: &[u8]) -> Result<([bool; 2], Cells), &'static str> {
         let mut cells = Vec::new();
-        let read = read_columns(bytes, Path::new("part.csv"), ["id", "row"], |row, of_row| {
-            cells.push((row.get(), of_row.map(str::to_owned)));
+        let read = read_columns(bytes, Path::new("part.csv"), ["id", "row"], |row, values| {
+            cells.push((row.get(), values.map(str::to_owned)));
         });
         read.map(|found| (found, cells)).map_err(|finding| finding.rule.id)
     }

@@ -1,8 +1,8 @@
 //! Records of a CSV file with their row numbers, checks for rows that could get lost, and the erasure of single rows.
 //!
-//! Rejects everything that is not CSV in UTF-8. The CSV parser accepts any input, so a second scan of each record
-//! rejects what would silently lose rows or exhaust memory: unclosed quotes, rows inside a cell, NUL characters, and
-//! impossible sizes.
+//! Rejects everything that is not CSV in UTF-8. The CSV parser accepts any input. A second scan of each record
+//! therefore rejects what would silently lose rows or exhaust memory: unclosed quotes, rows inside a cell, NUL
+//! characters, and impossible sizes.
 
 #[cfg(test)]
 mod tests;
@@ -43,11 +43,11 @@ pub(super) struct RecordReader<R> {
     ragged: Option<RaggedRows>,
 }
 
-/// Rows with another number of cells than the header.
+/// Rows whose number of cells differs from that of the header.
 struct RaggedRows {
     /// The finding about the first row.
     first: Box<Finding>,
-    /// The first of them.
+    /// The numbers of the first of these rows.
     rows: Vec<u32>,
     count: usize,
 }
@@ -105,21 +105,21 @@ impl HeaderLine {
 impl<R: Read> RecordReader<R> {
     /// Opens a file and reads its header.
     pub(super) fn open(input: R, file: &Path) -> Result<Self, Box<Finding>> {
-        let mut intake = RecordInput::new(input);
-        let head = intake.read_head().map_err(|error| list_findings::unreadable_file(file, &error))?;
+        let mut input = RecordInput::new(input);
+        let head = input.read_head().map_err(|error| list_findings::unreadable_file(file, &error))?;
         let by_campaign = read_declared_delimiter(head).filter(|declared| !declared.is_line);
         let by_file = read_declared_delimiter(&head[by_campaign.map_or(0, |declared| declared.length)..])
             .filter(|declared| declared.is_line);
         let delimiter = by_campaign.or(by_file).map_or_else(|| guess_delimiter(head), |declared| declared.delimiter);
         let has_quoted_lines = are_lines_quoted(head);
-        intake.skip(by_campaign.map_or(0, |declared| declared.length), 0);
-        intake.skip(by_file.map_or(0, |declared| declared.length), u64::from(by_file.is_some()));
+        input.skip(by_campaign.map_or(0, |declared| declared.length), 0);
+        input.skip(by_file.map_or(0, |declared| declared.length), u64::from(by_file.is_some()));
         let csv = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter.to_byte())
             .buffer_capacity(1 << 16)
-            .from_reader(intake);
+            .from_reader(input);
         let (file, headers, raw) = (file.to_owned(), Vec::new(), Vec::new());
         let header = HeaderLine { file, headers, delimiter, named: 0, line: 1, raw, has_quoted_lines };
         let record = StringRecord::new();
@@ -150,7 +150,7 @@ impl<R: Read> RecordReader<R> {
     ///
     /// # Errors
     ///
-    /// A broken row ends the file; the chunk then holds the records before it. Rows with a wrong number of cells are
+    /// A broken row ends the file; the chunk then contains the records before it. Rows with a wrong number of cells are
     /// skipped and reported together at the end.
     pub(super) fn fill_chunk(&mut self, chunk: &mut Chunk) -> Result<(), Box<Finding>> {
         chunk.reset(self.header.headers.len());
@@ -240,7 +240,7 @@ impl RaggedRows {
         }
     }
 
-    /// Combines all rows with a wrong count of cells into a single finding.
+    /// Combines all rows with a wrong number of cells into a single finding.
     fn into_finding(self) -> Box<Finding> {
         let Self { mut first, rows, count } = self;
         if count > 1 {
@@ -252,8 +252,8 @@ impl RaggedRows {
 
 /// Whether each of the first lines of a file, except blank ones, begins and ends with a quote.
 fn are_lines_quoted(head: &[u8]) -> bool {
-    const LOOKED_AT: usize = 20;
-    let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(LOOKED_AT).collect();
+    const MAX_LINES: usize = 20;
+    let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(MAX_LINES).collect();
     // The last line can be incomplete.
     lines.pop();
     let mut lines = lines.into_iter().map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii());
@@ -263,15 +263,15 @@ fn are_lines_quoted(head: &[u8]) -> bool {
 }
 
 /// The finding about a read error.
-fn explain_read_error<R: Read>(intake: &mut RecordInput<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
-    if !intake.is_overlong() {
+fn explain_read_error<R: Read>(input: &mut RecordInput<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
+    if !input.is_overlong() {
         return list_findings::unreadable_file(&header.file, error);
     }
     let delimiter = header.delimiter.to_byte();
     let open =
-        split_cells(intake.unfinished_record().bytes, delimiter).find(|cell| cell.flaw == Some(QuoteFlaw::Unclosed));
-    let unclosed = open.filter(|_| !intake.is_quote_closed_later(delimiter));
-    let raw = intake.unfinished_record();
+        split_cells(input.unfinished_record().bytes, delimiter).find(|cell| cell.flaw == Some(QuoteFlaw::Unclosed));
+    let unclosed = open.filter(|_| !input.is_quote_closed_later(delimiter));
+    let raw = input.unfinished_record();
     let spot = FileExcerpt { file: &header.file, line: raw.line, raw: raw.bytes };
     unclosed
         .map_or_else(|| list_findings::large_record(spot), |cell| list_findings::unclosed_quote(spot, cell.span.start))
@@ -387,12 +387,13 @@ fn has_stray_quote(cell: &[u8]) -> bool {
 /// A misplaced quote can hide such a row. Several lines in the phone column are probably several numbers.
 pub fn contains_row(fields: RecordFields<'_>, phone: usize, delimiter: u8) -> bool {
     let beside = fields.iter().enumerate().filter(|&(column, _)| column != phone);
-    let mut several = beside.map(|(_, cell)| cell.as_bytes()).filter(|cell| cell.iter().any(|&byte| is_line_end(byte)));
-    several
+    let mut multiline =
+        beside.map(|(_, cell)| cell.as_bytes()).filter(|cell| cell.iter().any(|&byte| is_line_end(byte)));
+    multiline
         .any(|cell| find_row(cell, |line, _| is_row(line, phone, delimiter, |found| found == fields.len())).is_some())
 }
 
-/// The start of the first line, after line 1, that looks like a row. The second argument of `is_row` tells whether the
+/// The start of the first line, after line 1, that looks like a row. The second argument of `is_row` says whether the
 /// line is the last one.
 fn find_row(text: &[u8], is_row: impl Fn(&[u8], bool) -> bool) -> Option<usize> {
     let mut starts = (1..text.len()).filter(|&at| is_line_end(text[at - 1]));
@@ -402,7 +403,7 @@ fn find_row(text: &[u8], is_row: impl Fn(&[u8], bool) -> bool) -> Option<usize> 
     })
 }
 
-/// Whether a line has a phone number in the phone column, and a count of cells that `fits` accepts.
+/// Whether a line has a phone number in the phone column, and a number of cells that `fits` accepts.
 fn is_row(line: &[u8], phone: usize, delimiter: u8, fits: impl Fn(usize) -> bool) -> bool {
     let number = split_cells(line, delimiter).nth(phone).and_then(|cell| str::from_utf8(&line[cell.span]).ok());
     number.is_some_and(resembles_number) && fits(split_cells(line, delimiter).count())

@@ -22,7 +22,7 @@ use campaign_core::finding::{Finding, Rule, rules};
 pub struct ColumnSuggestion {
     /// The header of the phone column, if there is one.
     pub phone: Option<String>,
-    /// The number of first rows with a phone number in that column.
+    /// The number of sampled rows with a phone number in that column.
     pub numbers: usize,
     /// The region to set, if the numbers are national.
     pub region: Option<Region>,
@@ -41,9 +41,9 @@ pub struct WrongColumn {
     pub header: String,
     /// The problem with the first wrong cell.
     pub problem: PhoneProblem,
-    /// The number of first cells with this problem.
+    /// The number of sampled cells with this problem.
     pub cells: usize,
-    /// The number of first cells that are filled.
+    /// The number of sampled cells that are not empty.
     pub of: usize,
     /// The first wrong cell, if a spreadsheet shortened it: then it does not identify anyone.
     pub example: Option<String>,
@@ -237,7 +237,7 @@ const SAMPLE: u64 = 1 << 18;
 /// A column with this many numbers is a phone column under any header.
 const MIN_NUMBERS: usize = 2;
 
-/// The probable place of a list in its file.
+/// The probable location of a list in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPlace {
     /// The sheet, if it differs from the one that was read.
@@ -313,7 +313,7 @@ fn find_header_rows(text: DecodedText, file: &Path, format: &ListFormat) -> Opti
 }
 
 impl ListPlace {
-    /// Whether the header of the list's phone column announces phone numbers.
+    /// Whether the header of the list's phone column suggests phone numbers.
     pub fn has_phone_header(&self) -> bool {
         is_phone_header(&self.phone)
     }
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn ukrainian_headers_are_understood() {
+    fn ukrainian_headers_are_recognized() {
         let suggestion =
             suggest_text("№;Ім'я;Мобільний;Місто\n1;Олена;050 123 45 67;Київ\n2;Іван;067 123 45 67;Львів\n");
         assert_eq!(suggestion.phone.as_deref(), Some("Мобільний"));

@@ -19,7 +19,7 @@ const NUMBER_FILTERS: [&str; 5] = ["abs", "float", "int", "length", "wordcount"]
 /// The kind of a condition on a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConditionKind {
-    /// Whether it has a value: `{% if vip %}`.
+    /// Tests whether the cell has a value: `{% if vip %}`.
     IsTruthy,
     /// Compares it with this text: `{% if plan == "gold" %}`.
     IsText(String),
@@ -29,7 +29,7 @@ pub enum ConditionKind {
     IsNumber {
         /// The source of the comparison with the cell as a number.
         corrected: String,
-        /// Whether it compares by `<` or `>`, which fails for text.
+        /// Whether the operator is `<` or `>`, which fails for text.
         is_ordered: bool,
     },
 }
@@ -359,10 +359,10 @@ impl<'t, 's> ExpressionParser<'t, 's> {
 
     /// Parses the rest of `value if condition else other`.
     fn parse_ternary(&mut self) -> Option<()> {
-        let outside = std::mem::replace(&mut self.in_condition, true);
+        let was_in_condition = std::mem::replace(&mut self.in_condition, true);
         let condition = self.parse_expression(0)?;
         self.check_truth(&condition);
-        self.in_condition = outside;
+        self.in_condition = was_in_condition;
         if !self.skip_name("else") {
             return None;
         }
@@ -443,11 +443,11 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                 (_, ValueKind::Bool(word)) if !is_ordered => ConditionKind::IsBool(*word),
                 (_, ValueKind::Number) => {
                     let number = self.to_number(cell, other);
-                    let written = |side: &ParsedValue| match side.span == cell.span {
+                    let side_source = |side: &ParsedValue| match side.span == cell.span {
                         true => number.clone(),
                         false => self.source[side.span.clone()].to_owned(),
                     };
-                    let corrected = format!("{} {symbol} {}", written(left), written(right));
+                    let corrected = format!("{} {symbol} {}", side_source(left), side_source(right));
                     ConditionKind::IsNumber { corrected, is_ordered }
                 }
                 _ => continue,
@@ -484,10 +484,10 @@ impl<'t, 's> ExpressionParser<'t, 's> {
     /// The source of a cell that is converted to the same kind of number as `number`.
     fn to_number(&self, cell: &ParsedValue, number: &ParsedValue) -> String {
         let filter = if self.source[number.span.clone()].contains('.') { "float" } else { "int" };
-        let written = &self.source[cell.span.clone()];
+        let source = &self.source[cell.span.clone()];
         match cell.kind {
-            ValueKind::JoinedText(_) => format!("({written}) | {filter}"),
-            _ => format!("{written} | {filter}"),
+            ValueKind::JoinedText(_) => format!("({source}) | {filter}"),
+            _ => format!("{source} | {filter}"),
         }
     }
 

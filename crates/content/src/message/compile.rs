@@ -1,4 +1,4 @@
-//! Compiling texts, and reporting all problems in them.
+//! Compilation of message texts, with a report of all problems in them.
 
 use std::collections::HashMap;
 
@@ -30,11 +30,11 @@ pub fn compile_messages(
     names: &TemplateNames,
     load: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<CompiledMessages, Vec<TextProblem>> {
-    let (texts, mut refused) = (list_templates(content), check_constants(content));
+    let (texts, mut constant_problems) = (list_templates(content), check_constants(content));
     let compiled = Compilation::compile(&texts, names, NameScope::Recipient, load);
-    if !refused.is_empty() {
-        refused.splice(0..0, compiled.err().unwrap_or_default());
-        return Err(refused);
+    if !constant_problems.is_empty() {
+        constant_problems.splice(0..0, compiled.err().unwrap_or_default());
+        return Err(constant_problems);
     }
     let Compilation { tera, metered, needs, includes } = compiled?;
     let mut keys: HashMap<&str, usize> = HashMap::new();
@@ -62,10 +62,10 @@ pub fn compile_messages(
 pub fn render_constant(text: &NamedTemplate, names: &TemplateNames) -> Result<String, Vec<TextProblem>> {
     let mut load = |_: &str| Err("this value cannot use other templates".to_owned());
     // Problems in vars are reported with the recipients' texts.
-    let of_text = |problems: Vec<TextProblem>| {
+    let own_problems = |problems: Vec<TextProblem>| {
         problems.into_iter().filter(|problem| problem.text == text.name).collect::<Vec<_>>()
     };
-    let compiled = Compilation::compile(&[text], names, NameScope::Campaign, &mut load).map_err(of_text)?;
+    let compiled = Compilation::compile(&[text], names, NameScope::Campaign, &mut load).map_err(own_problems)?;
     let mut buffer = Vec::new();
     fill_template(&compiled.tera, &template_key(0), &shared_context(names, &compiled.needs), &mut buffer).map_err(
         |error| {
@@ -411,8 +411,8 @@ mod tests {
         let sum = format!("{{{{ 1{} }}}}", " + 1".repeat(15_000));
         let blocks: String =
             (0..40).map(|n| format!("{{% block b{n} %}}")).collect::<String>() + &"{% endblock %}".repeat(40);
-        let behind_slip = format!("{{% if\u{a0}code %}}{nested}");
-        let sources = [elifs, nested, brackets, sum, blocks, behind_slip];
+        let after_slip = format!("{{% if\u{a0}code %}}{nested}");
+        let sources = [elifs, nested, brackets, sum, blocks, after_slip];
         for source in sources.into_iter().chain(["x{{ code }}".repeat(7_000), "{{code}}".repeat(8_000)]) {
             let problem = format_only_problem(&source);
             assert!(problem.starts_with("text-"), "{}: {problem}", &source[..40]);

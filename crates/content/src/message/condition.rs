@@ -162,15 +162,15 @@ fn reword_without_braces(problem: TextProblem) -> TextProblem {
         }
         help => help,
     };
-    let of = problem.text.rsplit('.').next().unwrap_or_default();
-    TextProblem { message: format!("{message} in `{of}`"), help, ..problem }
+    let key = problem.text.rsplit('.').next().unwrap_or_default();
+    TextProblem { message: format!("{message} in `{key}`"), help, ..problem }
 }
 
 /// Moves the place of a problem from the whole tag to the expression inside.
 fn shift_into_expression(problem: TextProblem, source: &str) -> TextProblem {
     let column = shift_column(problem.line, problem.column);
-    let room = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);
-    TextProblem { column: column.min(room), ..problem }
+    let last_column = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);
+    TextProblem { column: column.min(last_column), ..problem }
 }
 
 fn shift_column(line: usize, column: usize) -> usize {
@@ -209,8 +209,8 @@ mod tests {
             ("code == '}}'", false),
             ("first_name | length\n  == 3", true),
         ];
-        for (expression, meant) in table {
-            assert_eq!(evaluate(expression, CELLS), Ok(meant), "{expression}");
+        for (expression, expected) in table {
+            assert_eq!(evaluate(expression, CELLS), Ok(expected), "{expression}");
         }
     }
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn sql_condition_gets_every_suggestion_at_once() {
+    fn all_mistakes_in_an_sql_condition_are_reported_at_once() {
         let problems = compile_text("first_name = 'Оля' AND code > 100 AND Note IS NOT NULL").err().unwrap_or_default();
         let reported: Vec<String> = problems
             .iter()

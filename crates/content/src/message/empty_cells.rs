@@ -74,7 +74,7 @@ impl CompiledMessages {
             self.metered.values().flat_map(|text| find_defined_names(&text.text.source)).collect();
         let given =
             locals.iter().filter(|name| self.context.contains_key(name) || ROW_VARIABLES.contains(&name.as_str()));
-        let mut instrument = Instrument {
+        let mut instrumenter = Instrumenter {
             columns: self.cells.by_name.iter().map(|(column, name)| (*name, *column)).collect(),
             headers: headers.filter_map(|(column, header)| Some((header.as_str()?, *column))).collect(),
             given: given.cloned().collect(),
@@ -82,8 +82,8 @@ impl CompiledMessages {
             uses: Vec::new(),
         };
         let sources: Vec<(&String, String)> =
-            self.metered.iter().map(|(key, text)| (key, instrument.add_markers(key, &text.text.source))).collect();
-        let uses = instrument.uses;
+            self.metered.iter().map(|(key, text)| (key, instrumenter.add_markers(key, &text.text.source))).collect();
+        let uses = instrumenter.uses;
         let mut tera = create_engine();
         tera.register_filter(FILL, mark_if_empty);
         tera.register_filter(TRACE, trace_markers);
@@ -93,7 +93,7 @@ impl CompiledMessages {
             tracing::debug!("cannot trace empty cells in these templates: {error}");
         }
         let tera = (read.is_ok() && uses.len() <= MAX_USES).then_some(tera);
-        let columns = uses.iter().map(|of| of.column).collect();
+        let columns = uses.iter().map(|column_use| column_use.column).collect();
         EmptyCellFinder { messages: self, tera, uses, columns, context: self.context.clone(), buffer: Vec::new() }
     }
 }
@@ -108,8 +108,8 @@ impl EmptyCellFinder<'_> {
         let mut filled: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut known = None;
         let mut found = Vec::new();
-        for (text, of) in self.messages.texts.iter().enumerate() {
-            let MessagePiece::Template { key, segments, .. } = &of.piece else { continue };
+        for (index, text) in self.messages.texts.iter().enumerate() {
+            let MessagePiece::Template { key, segments, .. } = &text.piece else { continue };
             let numbers = filled.entry(key).or_insert_with(|| match segments {
                 // The template consists only of literal text and variables, so every variable is shown.
                 Some(_) => (0..self.uses.len()).filter(|&number| self.uses[number].template == *key).collect(),
@@ -122,24 +122,25 @@ impl EmptyCellFinder<'_> {
                     shown.map(|shown| shown.chars().filter_map(marker_number).collect()).unwrap_or_default()
                 }
             });
-            let shown = numbers.iter().filter(|&&number| self.uses.get(number).is_some_and(|of| is_empty(of.column)));
-            found.extend(shown.map(|&number| EmptyCellUse { text, number }));
+            let shown =
+                numbers.iter().filter(|&&number| self.uses.get(number).is_some_and(|used| is_empty(used.column)));
+            found.extend(shown.map(|&number| EmptyCellUse { text: index, number }));
         }
         found
     }
 
     /// The place at which a text uses an empty cell.
     pub fn find_place(&self, EmptyCellUse { text, number }: EmptyCellUse) -> Option<EmptyCellPlace> {
-        let (of, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
+        let (text, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
         let mut source = self.messages.metered.get(template)?.text.clone();
         // Texts with the same source share one template, but each has its own name.
-        if let MessagePiece::Template { key, name, .. } = &of.piece
+        if let MessagePiece::Template { key, name, .. } = &text.piece
             && key == template
         {
             source.name.clone_from(name);
         }
-        let channel = self.messages.content.stages.get(of.stage)?.channel();
-        Some(EmptyCellPlace { name: name.clone(), channel, key: of.field.key, text: source, span: span.clone() })
+        let channel = self.messages.content.stages.get(text.stage)?.channel();
+        Some(EmptyCellPlace { name: name.clone(), channel, key: text.field.key, text: source, span: span.clone() })
     }
 }
 
@@ -219,7 +220,7 @@ fn strip_markers(value: &Value) -> Value {
     }
 }
 
-/// Gives the marker of a use if its cell is empty.
+/// Replaces an empty cell with the marker of its use.
 pub(super) const FILL: &str = "__fill";
 /// Copies the markers of traced values that differ from the real value only by markers.
 pub(super) const TRACE: &str = "__trace";
@@ -241,13 +242,13 @@ pub(super) struct ColumnUse {
     pub(super) span: Range<usize>,
 }
 
-/// Rewrites sources; the index of a use in `uses` is the number of its marker.
+/// Adds markers to sources. The index of a use in `uses` is the number of its marker.
 #[derive(Debug, Default)]
-pub(super) struct Instrument<'n> {
+pub(super) struct Instrumenter<'n> {
     /// Columns by their bare names and by their headers.
     pub(super) columns: HashMap<&'n str, usize>,
     pub(super) headers: HashMap<&'n str, usize>,
-    /// Names that have a value without a text that sets them.
+    /// Names that have a value even if no text sets them.
     pub(super) given: HashSet<String>,
     /// Names that texts set.
     pub(super) locals: HashSet<String>,
@@ -265,7 +266,7 @@ pub fn find_defined_names(source: &str) -> impl Iterator<Item = String> {
     })
 }
 
-impl Instrument<'_> {
+impl Instrumenter<'_> {
     /// Adds markers to the source of the template with the key `template`.
     pub(super) fn add_markers(&mut self, template: &str, source: &str) -> String {
         let tokens = tokenize(source);
@@ -323,12 +324,12 @@ impl Instrument<'_> {
 
     /// The replacements for those uses in a tag whose values the tag passes on.
     fn find_replacements(&mut self, template: &str, source: &str, tag: &[TemplateToken<'_>]) -> Vec<Replacement> {
-        let followed = find_indirect_tokens(tag);
+        let indirect = find_indirect_tokens(tag);
         let mut replacements = Vec::new();
         for event in Outline::from_tokens(tag).events {
             let Some(last) = tag.iter().position(|token| token.span.end == event.span.end) else { continue };
             let Some(first) = tag.iter().position(|token| token.span.start == event.span.start) else { continue };
-            if followed[first] || ends_with_key_argument(&tag[..first]) || has_empty_default(&tag[last + 1..]) {
+            if indirect[first] || ends_with_key_argument(&tag[..first]) || has_empty_default(&tag[last + 1..]) {
                 continue;
             }
             let (column, text) = match &event.what {
@@ -414,10 +415,10 @@ fn trace_loop(source: &str, tag: Range<usize>, head: &[TemplateToken<'_>], uses:
 /// For each token, whether it is part of a condition (`x if CONDITION else y`) or selects an item (`x[KEY]`).
 fn find_indirect_tokens(tag: &[TemplateToken<'_>]) -> Vec<bool> {
     let (mut open, mut context) = (Vec::new(), (false, false));
-    let mut followed = Vec::with_capacity(tag.len());
+    let mut indirect = Vec::with_capacity(tag.len());
     for (at, token) in tag.iter().enumerate() {
         let (outside, condition) = context;
-        followed.push(outside || condition);
+        indirect.push(outside || condition);
         match token.kind {
             TokenKind::Symbol("(" | "{") => {
                 open.push(context);
@@ -433,7 +434,7 @@ fn find_indirect_tokens(tag: &[TemplateToken<'_>]) -> Vec<bool> {
             _ => {}
         }
     }
-    followed
+    indirect
 }
 
 /// Whether the tokens end with `key=`, after which the key of `| get(key=…)` follows.
@@ -459,7 +460,7 @@ fn has_empty_default(mut after: &[TemplateToken<'_>]) -> bool {
             depth -= usize::from(matches!(token.kind, TokenKind::Symbol(")" | "]" | "}")) && depth > 0);
             !begins || token.kind == TokenKind::Symbol("(")
         });
-        let (arguments, behind) = rest.split_at(arguments.count());
+        let (arguments, following) = rest.split_at(arguments.count());
         let argument = |name: &str, holds: fn(&TokenKind<'_>) -> bool| {
             arguments.windows(3).any(|three| {
                 three[0].kind == TokenKind::Name(name)
@@ -472,7 +473,7 @@ fn has_empty_default(mut after: &[TemplateToken<'_>]) -> bool {
         if *filter == "default" && argument("value", is_blank) && argument("boolean", is_true) {
             return true;
         }
-        after = behind;
+        after = following;
     }
     false
 }
@@ -490,7 +491,7 @@ mod tests {
         assert!(messages.renderer().render(row, |column| cells[column]).is_ok(), "a row without a message");
         let mut finder = messages.empty_cell_finder();
         let found = finder.find(row, |column| cells[column]);
-        let places = found.into_iter().filter_map(|of| finder.find_place(of));
+        let places = found.into_iter().filter_map(|cell_use| finder.find_place(cell_use));
         places.map(|place| (place.text.name, place.span.start, place.name)).collect()
     }
 
@@ -528,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn expression_shows_an_empty_cell_unless_replaced() {
+    fn empty_cell_in_an_expression_is_found_unless_replaced() {
         for source in [
             "{{ Note | default(value='friend', boolean=true) }}",
             "x{{ Note | default(value='', boolean=true) }}",
@@ -557,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn variable_shows_the_empty_cell_it_was_set_from() {
+    fn empty_cell_shown_through_a_variable_is_found() {
         for source in [
             "x{% set n = ^Note %}{{ n }}",
             "x{% set n = Note %}{% if n %}{{ n }}{% endif %}",
@@ -623,15 +624,15 @@ mod tests {
             let mut finder = messages.empty_cell_finder();
             let row = Row::new(7);
             let found = finder.find(row, |column| CELLS[column]);
-            let places = found.into_iter().filter_map(|of| finder.find_place(of));
+            let places = found.into_iter().filter_map(|cell_use| finder.find_place(cell_use));
             places.map(|place| (place.channel.name(), place.text.name, place.span.start)).collect::<Vec<_>>()
         };
         let guarded = "1234{% if Note %}{{ Note }}{% endif %}";
-        let of_sms = ("sms", "sms.message".to_owned(), 6);
-        let of_telegram = ("telegram", "telegram.message".to_owned(), 6);
-        assert_eq!(found(guarded, "Hi {{ Note }}"), std::slice::from_ref(&of_sms));
-        assert_eq!(found("12 {{ Note }}", guarded), std::slice::from_ref(&of_telegram));
-        assert_eq!(found("12 {{ Note }}", "12 {{ Note }}"), [of_telegram, of_sms], "texts that say the same");
+        let sms_place = ("sms", "sms.message".to_owned(), 6);
+        let telegram_place = ("telegram", "telegram.message".to_owned(), 6);
+        assert_eq!(found(guarded, "Hi {{ Note }}"), std::slice::from_ref(&sms_place));
+        assert_eq!(found("12 {{ Note }}", guarded), std::slice::from_ref(&telegram_place));
+        assert_eq!(found("12 {{ Note }}", "12 {{ Note }}"), [telegram_place, sms_place], "identical texts");
         assert_eq!(found(guarded, guarded), []);
     }
 

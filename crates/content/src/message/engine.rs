@@ -244,7 +244,7 @@ fn check_item_count(count: usize) -> TeraResult<()> {
     if count <= MAX_ITEMS { Ok(()) } else { Err(Error::message(format!("a list has more than {MAX_ITEMS} items"))) }
 }
 
-/// A writer with a limit: no message is longer.
+/// A writer that limits the length of a message.
 pub(super) struct CappedWriter<'b>(pub(super) &'b mut Vec<u8>);
 
 impl io::Write for CappedWriter<'_> {
@@ -287,7 +287,7 @@ fn choose_language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
     }
 }
 
-/// Formats an amount with separated thousands, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
+/// Formats an amount with thousands separators, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
 pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
     let language = choose_language(&kwargs, state)?;
     let hundredths = match value.as_str() {
@@ -325,16 +325,16 @@ fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
         None => (false, text.as_str()),
     };
     let groups: Vec<&str> = amount.split([',', '.', ' ', '\'']).collect();
-    let signs: Vec<char> = amount.chars().filter(|c| matches!(c, ',' | '.' | ' ' | '\'')).collect();
+    let separators: Vec<char> = amount.chars().filter(|c| matches!(c, ',' | '.' | ' ' | '\'')).collect();
     let is_digits = |group: &&str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
     if !groups.iter().all(is_digits) {
         return Err("letters");
     }
-    let (whole, fraction) = match (groups.as_slice(), signs.as_slice()) {
+    let (whole, fraction) = match (groups.as_slice(), separators.as_slice()) {
         ([first, last], [',' | '.']) if last.len() == 3 && (1..=3).contains(&first.len()) && *first != "0" => {
             return Err("unclear");
         }
-        ([whole @ .., last], [thousands @ .., ',' | '.']) if are_thousands(whole, thousands, signs.last()) => {
+        ([whole @ .., last], [thousands @ .., ',' | '.']) if are_thousands(whole, thousands, separators.last()) => {
             (whole, *last)
         }
         (whole, thousands) if are_thousands(whole, thousands, None) => (whole, ""),
@@ -352,9 +352,9 @@ fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
 
 /// Whether groups of digits are thousands: one group, or groups of three after the first, all with the same separator.
 /// The decimal separator must differ from the thousands separator.
-fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bool {
-    let is_same =
-        signs.windows(2).all(|pair| pair[0] == pair[1]) && signs.first().is_none_or(|sign| Some(sign) != fraction);
+fn are_thousands(groups: &[&str], separators: &[char], fraction: Option<&char>) -> bool {
+    let is_same = separators.windows(2).all(|pair| pair[0] == pair[1])
+        && separators.first().is_none_or(|sign| Some(sign) != fraction);
     match groups {
         [] => false,
         [_] => true,
@@ -375,25 +375,25 @@ fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
 pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
     let language = choose_language(&kwargs, state)?;
     let text = value.to_string();
-    let refuse = |why: &str| Error::message(format!("{NO_DATE}{why}"));
+    let invalid = |why: &str| Error::message(format!("{NO_DATE}{why}"));
     let (day, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
     if day.is_empty() {
-        return Err(refuse("empty"));
+        return Err(invalid("empty"));
     }
     let is_time = time.is_empty()
         || time.contains(':') && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'Z'));
     let read = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, day).ok());
     // A two-digit year would be in the first century.
-    let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| refuse("letters"))?;
+    let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| invalid("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {
-        Some(format) => strtime::format(insert_names(format, date, language), date).map_err(|_| refuse("format")),
+        Some(format) => strtime::format(insert_names(format, date, language), date).map_err(|_| invalid("format")),
         None => Ok(language.format_date(date.day(), date.month(), date.year())),
     }
 }
 
 /// Replaces the specifiers for names (`%B`, `%b`, `%h`, `%A`, `%a`) with the names in `language`, because `strtime` has
-/// only English names. `%^B` gives capital letters.
+/// only English names. `%^B` produces capital letters.
 fn insert_names(format: &str, date: Date, language: Language) -> String {
     let month = usize::try_from(date.month() - 1).unwrap_or_default();
     let weekday = usize::try_from(date.weekday().to_monday_zero_offset()).unwrap_or_default();

@@ -60,8 +60,8 @@ fn quoted_words(message: &str) -> [&str; 2] {
 }
 
 /// The name of a tera type in plain words.
-fn describe_type(theirs: &str) -> &'static str {
-    match theirs {
+fn describe_type(type_name: &str) -> &'static str {
+    match type_name {
         "string" | "&str" => "text",
         "i64" | "u64" | "i128" | "u128" | "usize" | "i32" | "u32" => "a whole number",
         "f64" | "f32" | "Number" => "a number",
@@ -73,14 +73,14 @@ fn describe_type(theirs: &str) -> &'static str {
     }
 }
 
-fn is_number(theirs: &str) -> bool {
-    matches!(describe_type(theirs), "a whole number" | "a number")
+fn is_number(type_name: &str) -> bool {
+    matches!(describe_type(type_name), "a whole number" | "a number")
 }
 
 impl<'s> FailurePlace<'s> {
     fn explain_message(&self, message: &str) -> RenderFailure {
         let [first, second] = quoted_words(message);
-        let starts = |theirs: &str| message.starts_with(theirs);
+        let starts = |prefix: &str| message.starts_with(prefix);
         match message {
             _ if starts("Cannot compare ") => self.explain_comparison(first, second),
             _ if starts("Math operations can only") => self.explain_arithmetic(first),
@@ -154,11 +154,11 @@ impl<'s> FailurePlace<'s> {
             ),
             _ if message.contains(" has no length") || message.contains(" cannot be reversed") => RenderFailure::new(
                 format!("the filter `{}` needs text or a list", self.own_filter.unwrap_or("length")),
-                format!("write `{} | str | {}`", self.find_subject().written, self.own_filter.unwrap_or("length")),
+                format!("write `{} | str | {}`", self.find_subject().source, self.own_filter.unwrap_or("length")),
             ),
             _ if message.contains("is a float; cannot") => RenderFailure::new(
                 format!("{} has decimal places, but the test needs a whole number", self.find_subject().title),
-                format!("write `{} | round`", self.find_subject().written),
+                format!("write `{} | round`", self.find_subject().source),
             ),
             _ if starts("Map does not have a key") => RenderFailure::new(
                 "the map does not contain the key used in this row",
@@ -196,7 +196,7 @@ impl<'s> FailurePlace<'s> {
             }
             _ if starts("Value `") && message.contains("is not a container") => RenderFailure::new(
                 format!("{} is a number, but `containing` searches text or a list", self.find_subject().title),
-                format!("write `{} | str is containing(pat=…)`", self.find_subject().written),
+                format!("write `{} | str is containing(pat=…)`", self.find_subject().source),
             ),
             _ if starts("Value `") => RenderFailure::new(
                 match self.own_filter {
@@ -287,7 +287,7 @@ impl<'s> FailurePlace<'s> {
             );
         };
         let text = if is_number(left_kind) { &right } else { &left };
-        let of = if is_number(left_kind) { right_kind } else { left_kind };
+        let text_kind = if is_number(left_kind) { right_kind } else { left_kind };
         let number = |side: &FailurePlace<'_>, found: &str, other: &str| match is_number(found) {
             true => side.source_text().to_owned(),
             false => side.suggest_number(other),
@@ -298,7 +298,7 @@ impl<'s> FailurePlace<'s> {
             number(&right, right_kind, left.source_text())
         );
         RenderFailure::new(
-            format!("`+` adds numbers, but {} is {}", text.find_subject().title, describe_type(of)),
+            format!("`+` adds numbers, but {} is {}", text.find_subject().title, describe_type(text_kind)),
             format!(
                 "write `{added}` to add numbers, or `{} ~ {}` to join text",
                 left.source_text(),
@@ -316,10 +316,10 @@ impl<'s> FailurePlace<'s> {
     }
 
     fn explain_negation(&self, found: &str) -> RenderFailure {
-        let FailureSubject { title, written } = self.find_subject();
+        let FailureSubject { title, source } = self.find_subject();
         RenderFailure::new(
             format!("{title} is {}, but `-` needs a number", describe_type(found)),
-            format!("write `0 - ({written} | int)`"),
+            format!("write `0 - ({source} | int)`"),
         )
     }
 
@@ -341,13 +341,13 @@ impl<'s> FailurePlace<'s> {
             _ if matches!(found, "undefined" | "none") => return self.explain_undefined(""),
             _ => {}
         }
-        let joint = if is_test { "is" } else { "|" };
-        let written = self.source_text();
+        let operator = if is_test { "is" } else { "|" };
+        let source = self.source_text();
         let help = match describe_type(expected) {
-            "a number" => format!("write `{written} | float {joint} {name}`"),
-            "a list" => format!("write `{written} | split(pat=\",\") {joint} {name}`"),
-            "text" => format!("write `{written} | str {joint} {name}`"),
-            _ => format!("remove `{joint} {name}`"),
+            "a number" => format!("write `{source} | float {operator} {name}`"),
+            "a list" => format!("write `{source} | split(pat=\",\") {operator} {name}`"),
+            "text" => format!("write `{source} | str {operator} {name}`"),
+            _ => format!("remove `{operator} {name}`"),
         };
         RenderFailure::new(
             format!(
@@ -373,10 +373,10 @@ impl<'s> FailurePlace<'s> {
         if matches!(found, "undefined" | "none") {
             return self.explain_undefined("");
         }
-        let FailureSubject { title, written } = self.find_subject();
+        let FailureSubject { title, source } = self.find_subject();
         RenderFailure::new(
             format!("the filter `{filter}` needs {needed}, but {title} is {}", describe_type(found)),
-            format!("write `{written} | {with} | {filter}`"),
+            format!("write `{source} | {with} | {filter}`"),
         )
     }
 
@@ -389,21 +389,21 @@ impl<'s> FailurePlace<'s> {
     }
 
     fn explain_undefined(&self, message: &str) -> RenderFailure {
-        let written = match (self.source_text(), quoted_words(message)[0]) {
-            (written, name) if !name.is_empty() && !written.contains(name) && !written.contains('[') => name,
+        let source = match (self.source_text(), quoted_words(message)[0]) {
+            (source, name) if !name.is_empty() && !source.contains(name) && !source.contains('[') => name,
             ("", name) => name,
-            (written, _) => written,
+            (source, _) => source,
         };
-        let closed = if written.matches('[').count() > written.matches(']').count() {
-            format!("{written}]")
+        let closed = if source.matches('[').count() > source.matches(']').count() {
+            format!("{source}]")
         } else {
-            written.to_owned()
+            source.to_owned()
         };
-        let written = closed.as_str();
+        let source = closed.as_str();
         // A key lookup in a table fails if the table has no row for the key.
-        let key = written.trim_end_matches(']');
+        let key = source.trim_end_matches(']');
         let looks_up = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
-        if looks_up && !written.starts_with("recipient") {
+        if looks_up && !source.starts_with("recipient") {
             return RenderFailure::new(
                 format!("`{key}]` has no value because the table has no row for this key"),
                 "add the row to the table",
@@ -411,9 +411,9 @@ impl<'s> FailurePlace<'s> {
         }
         let why = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
         RenderFailure::new(
-            format!("`{written}` has no value in this row{why}"),
+            format!("`{source}` has no value in this row{why}"),
             format!(
-                "write `{written} | default(value=\"…\")`, or use `{{% if {written} is defined %}}` to test whether the value exists"
+                "write `{source} | default(value=\"…\")`, or use `{{% if {source} is defined %}}` to test whether the value exists"
             ),
         )
     }
@@ -423,7 +423,7 @@ impl FailurePlace<'_> {
     /// Explains a cell that `int` or `float` cannot read, without quoting it.
     fn explain_number(&self, message: &str) -> RenderFailure {
         let text = message.trim_start_matches("The string `").split("` cannot be").next().unwrap_or("");
-        let FailureSubject { title, written } = self.find_subject();
+        let FailureSubject { title, source } = self.find_subject();
         let filter = self.own_filter.filter(|name| ["int", "float"].contains(name)).unwrap_or("int");
         let is_plain = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
         let is_grouped =
@@ -432,14 +432,14 @@ impl FailurePlace<'_> {
             "" => RenderFailure::new(
                 format!("{title} is empty and cannot be converted to a number"),
                 format!(
-                    "write `{written} | default(value=0, boolean=true) | {filter}`, or put this part of the message \
-                        between `{{% if {written} %}}` and `{{% endif %}}`"
+                    "write `{source} | default(value=0, boolean=true) | {filter}`, or put this part of the message \
+                        between `{{% if {source} %}}` and `{{% endif %}}`"
                 ),
             ),
             _ if is_plain && filter == "int" => self.explain_fraction(),
             _ if is_grouped => RenderFailure::new(
                 format!("{title} contains a number with a comma or spaces"),
-                suggest_plain_digits(text, written),
+                suggest_plain_digits(text, source),
             ),
             _ => RenderFailure::new(
                 format!("{title} is not a number"),
@@ -449,13 +449,13 @@ impl FailurePlace<'_> {
     }
 
     fn explain_amount(&self, why: &str) -> RenderFailure {
-        let FailureSubject { title, written } = self.find_subject();
+        let FailureSubject { title, source } = self.find_subject();
         match why {
             "empty" => RenderFailure::new(
                 format!("{title} is empty and cannot be shown as an amount"),
                 format!(
-                    "write `{written} | default(value=0, boolean=true) | money`, or put this part of the message \
-                        between `{{% if {written} %}}` and `{{% endif %}}`"
+                    "write `{source} | default(value=0, boolean=true) | money`, or put this part of the message \
+                        between `{{% if {source} %}}` and `{{% endif %}}`"
                 ),
             ),
             "unclear" => RenderFailure::new(
@@ -470,11 +470,11 @@ impl FailurePlace<'_> {
     }
 
     fn explain_date(&self, why: &str) -> RenderFailure {
-        let FailureSubject { title, written } = self.find_subject();
+        let FailureSubject { title, source } = self.find_subject();
         match why {
             "empty" => RenderFailure::new(
                 format!("{title} is empty and cannot be shown as a date"),
-                format!("put this part of the message between `{{% if {written} %}}` and `{{% endif %}}`"),
+                format!("put this part of the message between `{{% if {source} %}}` and `{{% endif %}}`"),
             ),
             "format" => RenderFailure::new(
                 "the `format` of the `date` filter is not valid",
@@ -488,10 +488,10 @@ impl FailurePlace<'_> {
     }
 
     fn explain_fraction(&self) -> RenderFailure {
-        let FailureSubject { title, written } = self.find_subject();
+        let FailureSubject { title, source } = self.find_subject();
         RenderFailure::new(
             format!("{title} is not a whole number"),
-            format!("write `{written} | float`, or `{written} | float | round` for a whole number"),
+            format!("write `{source} | float`, or `{source} | float | round` for a whole number"),
         )
     }
 
@@ -508,7 +508,7 @@ impl FailurePlace<'_> {
 }
 
 /// The remedy for a number with commas or spaces. Numbers as long as a phone number are not quoted.
-fn suggest_plain_digits(text: &str, written: &str) -> String {
+fn suggest_plain_digits(text: &str, source: &str) -> String {
     const SHOWN: usize = 8;
     let is_short = text.chars().filter(char::is_ascii_digit).count() <= SHOWN;
     let in_list = match to_plain_number(text).filter(|_| is_short) {
@@ -528,7 +528,7 @@ fn suggest_plain_digits(text: &str, written: &str) -> String {
     if text.contains(',') && text.rfind(',') > text.rfind('.') {
         filters += " | replace(from=\",\", to=\".\")";
     }
-    format!("{in_list}; or, if all cells use this format, write `{written}{filters} | float`")
+    format!("{in_list}; or, if all cells use this format, write `{source}{filters} | float`")
 }
 
 /// A number in plain digits, if its decimal separator is unambiguous.

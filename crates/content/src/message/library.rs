@@ -29,10 +29,10 @@ const MAX_BLOCK_DEPTH: usize = 4;
 /// Bytes of plain text that cost as much as one token.
 const BYTES_PER_STEP: usize = 64;
 
-/// The maximum bytes that tera can copy of a source: it copies it once for each name in it.
+/// The maximum number of bytes that tera can copy: it copies a source once for each name in the source.
 const MAX_REPEATED: usize = 8 << 20;
 
-/// The name of the current-day function in other languages.
+/// The names of functions for the current date or time in other languages.
 const CLOCK_FUNCTIONS: [&str; 9] =
     ["now", "date", "today", "curdate", "current_date", "current_timestamp", "getdate", "datetime", "time"];
 const TODAY_HELP: &str =
@@ -80,12 +80,12 @@ impl<'l> TemplateLibrary<'l> {
         self.read_included(text, &mut Vec::new())
     }
 
-    /// The cost in steps of a part of `outline`, given the count of its tokens and bytes and the range of its events.
+    /// The cost in steps of a part of `outline`, given the number of its tokens and bytes and the range of its events.
     pub(super) fn count_steps(&self, outline: &Outline, tokens: usize, bytes: usize, events: Range<usize>) -> usize {
-        let of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
-        let parent = outline.find_parent().map_or(0, of);
+        let steps_of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
+        let parent = outline.find_parent().map_or(0, steps_of);
         let events = outline.events[events].iter().map(|event| match &event.what {
-            OutlineAction::Include(name) | OutlineAction::Extends(name) => of(name),
+            OutlineAction::Include(name) | OutlineAction::Extends(name) => steps_of(name),
             OutlineAction::Function(name) if name == "super" => parent,
             _ => 0,
         });
@@ -119,10 +119,10 @@ impl<'l> TemplateLibrary<'l> {
 
     fn load_include(&mut self, name: &str, chain: &mut Vec<String>) -> Result<(), IncludeError> {
         if chain.iter().any(|open| open == name) {
-            let way = chain.iter().map(|open| format!("`{open}`")).collect::<Vec<_>>().join(", then ");
+            let path = chain.iter().map(|open| format!("`{open}`")).collect::<Vec<_>>().join(", then ");
             return Err(IncludeError::new(
                 &rules::INCLUDE_CYCLE,
-                format!("`{name}` includes itself: {way}, then `{name}`"),
+                format!("`{name}` includes itself: {path}, then `{name}`"),
             ));
         }
         if self.loaded.contains_key(name) {
@@ -312,11 +312,11 @@ fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextPro
     }
 }
 
-/// A source with its counting.
+/// A source with inserted calls that count its steps.
 #[derive(Clone, Debug)]
 pub(super) struct MeteredSource {
     pub(super) source: String,
-    /// Byte positions in the author's source where text was inserted, and its length.
+    /// The byte positions in the author's source at which text was inserted, each with the length of that text.
     inserted: Vec<(usize, usize)>,
 }
 
@@ -330,8 +330,8 @@ impl MeteredSource {
             let dash = if round.trims { "-" } else { "" };
             pieces.push((round.body.start, format!("{{{{ {ROUND}(cost={}) {dash}}}}}", steps.max(1))));
         }
-        for kept in &outline.kept {
-            match kept {
+        for set_value in &outline.set_values {
+            match set_value {
                 SetValue::Value(value) => {
                     pieces.push((value.start, "(".to_owned()));
                     pieces.push((value.end, format!(")|{KEEP}")));

@@ -1,8 +1,8 @@
 //! Parts of a message that came from the recipient's row, and the template branches that were taken.
 //!
-//! A part is marked if it was printed by an expression that uses a column of the list or the row number: directly,
-//! through a variable that was set from one, or in a loop over one. Constant text stays unmarked, even if a condition
-//! on a column selected it, and so do the campaign's constants.
+//! A part is marked if it was printed by an expression that uses a column of the list or the row number. The expression
+//! can use it directly, through a variable, or in a loop. Constant text stays unmarked, even if a condition on a column
+//! selected it, and so do the campaign's constants.
 //!
 //! The texts are rendered again, with a filter around each such expression, or with a marker at the beginning of each
 //! branch. If this changes the text (for example, because the template counts characters), the parts cannot be told
@@ -119,8 +119,9 @@ impl Marker<'_> {
         let mut pieces = self.messages.texts.iter().map(|text| &text.piece);
         content.map_texts(|text| match pieces.next() {
             Some(MessagePiece::Template { key, .. }) => {
-                let again = if known { self.fill_template(key) } else { None };
-                again.and_then(|again| match_marks(&again, text)).unwrap_or_else(|| MarkedText::from_row_text(text))
+                let marked = if known { self.fill_template(key) } else { None };
+                let marked = marked.and_then(|marked| match_marks(&marked, text));
+                marked.unwrap_or_else(|| MarkedText::from_row_text(text))
             }
             Some(MessagePiece::Constant(_)) | None => MarkedText::from_constant(text),
         })
@@ -176,9 +177,9 @@ fn add_marks(source: &str, names: &HashSet<String>) -> String {
     marked + &source[copied..]
 }
 
-/// The marked text, if rendering with marks gives the same text.
-fn match_marks(again: &str, text: &str) -> Option<MarkedText> {
-    let pieces = split_marks(again)?;
+/// The marked text, if rendering with marks produces the same text.
+fn match_marks(marked: &str, text: &str) -> Option<MarkedText> {
+    let pieces = split_marks(marked)?;
     // Replacements that the author requested are made after rendering.
     let forms = [None].into_iter().chain(PlainMode::ALL.map(Some));
     let mut forms = forms.map(|plain| {
@@ -261,7 +262,7 @@ impl BranchFinder<'_> {
 /// Adds a marker after each tag that begins a branch. `number` is the number of the next branch.
 fn add_markers(source: &str, number: &mut u32) -> String {
     let tokens = tokenize(source);
-    let (mut rest, mut marked, mut copied, mut held) = (tokens.as_slice(), String::new(), 0, 0_usize);
+    let (mut rest, mut marked, mut copied, mut open_blocks) = (tokens.as_slice(), String::new(), 0, 0_usize);
     while let Some(end) = rest.iter().position(|token| matches!(token.kind, TokenKind::End { .. })) {
         let (tag, after) = rest.split_at(end + 1);
         rest = after;
@@ -276,10 +277,10 @@ fn add_markers(source: &str, number: &mut u32) -> String {
         };
         let has_value = inner.iter().any(|token| token.kind == TokenKind::Symbol("="));
         match *word {
-            "set" | "set_global" if !has_value => held += 1,
-            "filter" => held += 1,
-            "endset" | "endfilter" => held = held.saturating_sub(1),
-            "if" | "elif" | "else" if held == 0 && *number < MAX_BRANCHES => {
+            "set" | "set_global" if !has_value => open_blocks += 1,
+            "filter" => open_blocks += 1,
+            "endset" | "endfilter" => open_blocks = open_blocks.saturating_sub(1),
+            "if" | "elif" | "else" if open_blocks == 0 && *number < MAX_BRANCHES => {
                 marked.push_str(&source[copied..closing.span.end]);
                 copied = closing.span.end;
                 marked.extend(char::from_u32(FIRST_MARKER + *number));
@@ -421,9 +422,9 @@ mod branches_tests {
         ] {
             let compiled = compile_sms(source, &[]);
             let mut finder = compiled.branch_finder().unwrap_or_else(|| panic!("{source}"));
-            let mut of =
+            let mut branches =
                 |code: &'static str| finder.find(Row::new(2), |column| if column == 2 { code } else { CELLS[column] });
-            let (a, b, c) = (of("a"), of("b"), of("c"));
+            let (a, b, c) = (branches("a"), branches("b"), branches("c"));
             assert!(a != b && a != c && (b == c) == b_is_like_c, "{source}: {a:b} {b:b} {c:b}");
         }
     }

@@ -4,10 +4,11 @@
 //! [`CompiledMessages`] row by row and returns a message that every channel accepts, or the reason why the row has
 //! none.
 //!
-//! The path of a text: `tokens` reads its tags, `outline` finds what they use, `library` loads its includes and inserts
-//! the limits of `engine`, `names` checks the names, and `render` fills it. `empty_cells` finds empty cells that a
-//! message shows, `markers` the parts that came from a row, and `inspection` what rules look for. `condition` compiles
-//! the condition that selects rows. This module opens no file, reads no clock or environment, and escapes nothing.
+//! The path of a text: `tokens` reads its tags, `outline` finds what they use, and `library` loads its includes and
+//! inserts the limits of `engine`. Then `names` checks the names, and `render` fills the text. `empty_cells` finds
+//! empty cells that a message shows, `markers` the parts that came from a row, and `inspection` what rules look for.
+//! `condition` compiles the condition that selects rows. This module opens no file, reads no clock or environment, and
+//! escapes nothing.
 
 mod comparisons;
 mod compile;
@@ -77,14 +78,14 @@ impl TextProblem {
     /// A problem with the bytes `span` of `source`.
     fn new(text: &str, source: &str, span: Range<usize>, rule: &'static Rule, message: String) -> Self {
         let start = floor_boundary(source, span.start);
-        let meant = &source[start..floor_boundary(source, span.end).max(start)];
+        let marked = &source[start..floor_boundary(source, span.end).max(start)];
         let before = &source[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self {
             text: text.to_owned(),
             line: 1 + before.matches('\n').count(),
             column: 1 + before[line_start..].chars().count(),
-            length: meant.split('\n').next().unwrap_or("").chars().count().max(1),
+            length: marked.split('\n').next().unwrap_or("").chars().count().max(1),
             rule,
             message,
             subject: None,

@@ -48,21 +48,21 @@ pub(super) enum NameMeaning {
     /// The table of that index in [`TemplateNames::tables`].
     Table(usize),
     /// `row`, `recipient`, `campaign` or `today`.
-    Ours,
+    BuiltIn,
 }
 
 /// The scope of a text, which decides what it can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameScope {
-    /// One recipient's: everything.
+    /// A text for one recipient, which can use everything.
     Recipient,
-    /// The whole campaign: only values that are the same for all recipients.
+    /// A text for the whole campaign, which can use only values that are the same for all recipients.
     Campaign,
 }
 
 impl TemplateNames {
-    /// All meanings of `name`. Several meanings are a clash. A reserved word of the template language has none of these
-    /// meanings.
+    /// All meanings of `name`. Several meanings are a clash. A reserved word of the template language has no meaning
+    /// here.
     pub(super) fn find_meanings(&self, name: &str, scope: NameScope) -> Vec<NameMeaning> {
         if is_reserved(name) {
             return Vec::new();
@@ -74,7 +74,7 @@ impl TemplateNames {
         let tables = tables.filter(|_| scope == NameScope::Recipient);
         let ours =
             CAMPAIGN_VARIABLES.contains(&name) || (scope == NameScope::Recipient && ROW_VARIABLES.contains(&name));
-        columns.chain(vars).chain(tables).chain(ours.then_some(NameMeaning::Ours)).collect()
+        columns.chain(vars).chain(tables).chain(ours.then_some(NameMeaning::BuiltIn)).collect()
     }
 
     /// The table that `name` refers to, if nothing else has that name.
@@ -259,7 +259,7 @@ impl<'j> NameChecker<'j> {
     fn check_analysis(&mut self, analysis: &TemplateAnalysis, known: HashSet<String>, chain: &mut Vec<String>) {
         let mut scopes: Scopes = vec![known, HashSet::new()];
         // A text that tests whether a name exists might be meant for lists without that name.
-        let asked: HashSet<&str> = analysis.outline.events.iter().filter_map(tested_name).collect();
+        let tested: HashSet<&str> = analysis.outline.events.iter().filter_map(tested_name).collect();
         for event in &analysis.outline.events {
             match &event.what {
                 OutlineAction::Enter => scopes.push(HashSet::new()),
@@ -279,7 +279,8 @@ impl<'j> NameChecker<'j> {
                 }
                 _ => {}
             }
-            if let Some(NameProblem { rule, message, subject, help }) = self.check_event(&event.what, &scopes, &asked) {
+            if let Some(NameProblem { rule, message, subject, help }) = self.check_event(&event.what, &scopes, &tested)
+            {
                 let TemplateAnalysis { text, .. } = analysis;
                 let help = match help {
                     Some(help) if rule == &rules::UNKNOWN_VARIABLE && is_compared(&text.source, &event.span) => {
@@ -311,7 +312,7 @@ impl<'j> NameChecker<'j> {
     }
 
     /// Records the names that the event needs, or returns the problem with the event.
-    fn check_event(&mut self, what: &OutlineAction, scopes: &Scopes, asked: &HashSet<&str>) -> Option<NameProblem> {
+    fn check_event(&mut self, what: &OutlineAction, scopes: &Scopes, tested: &HashSet<&str>) -> Option<NameProblem> {
         let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
         match what {
             OutlineAction::Use(VariableUse { name, .. })
@@ -352,7 +353,7 @@ impl<'j> NameChecker<'j> {
                 ))
             }
             OutlineAction::Use(VariableUse { name, optional, .. }) => {
-                self.check_variable(name, *optional || asked.contains(name.as_str()))
+                self.check_variable(name, *optional || tested.contains(name.as_str()))
             }
             OutlineAction::Ask(name) if local(name) => None,
             OutlineAction::Ask(name) => self.check_variable(name, true),
@@ -391,11 +392,11 @@ impl<'j> NameChecker<'j> {
                     NameMeaning::Column(index) => self.needs.columns.extend([*index]),
                     NameMeaning::Var(index) => self.needs.vars.extend([*index]),
                     NameMeaning::Table(index) => self.needs.tables.extend([*index]),
-                    NameMeaning::Ours => self.needs.row |= name == "row",
+                    NameMeaning::BuiltIn => self.needs.row |= name == "row",
                 }
                 None
             }
-            // This is reported once, where the var is defined.
+            // The clash is reported once, where the var is defined.
             meanings if meanings.iter().any(|meaning| matches!(meaning, NameMeaning::Var(_))) => None,
             [_, ..] => {
                 let help = Some("give the column another name under `columns`".to_owned());
@@ -411,26 +412,26 @@ impl<'j> NameChecker<'j> {
         let (_, table) = self.names.tables.get(index)?;
         let new = |message: String, help: String| Some(NameProblem::new(&rules::DATA_LOOKUP, message, Some(help)));
         let columns = || table.columns.iter().map(String::as_str);
-        let written = format!(
+        let advice = format!(
             "write `{name}[COLUMN].{}`, where COLUMN is the list column that selects the row",
             columns().next_back().unwrap_or("column")
         );
         match lookup {
-            None => new(format!("`{name}` is a whole table, so the message would show every row"), written),
+            None => new(format!("`{name}` is a whole table, so the message would show every row"), advice),
             Some(TableLookup { column: None, optional: false, .. }) => new(
                 format!("`{name}[…]` is a whole row of the table"),
-                format!("{written}; the table has the columns {}", join_names(columns())),
+                format!("{advice}; the table has the columns {}", join_names(columns())),
             ),
             Some(TableLookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
                 let help = match did_you_mean(column, columns()) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
+                    Some(near) => format!("did you mean `{near}`?"),
                     None => format!("use one of the table's columns: {}", join_names(columns())),
                 };
                 new(format!("the table `{name}` has no column `{column}`"), help)
             }
             Some(TableLookup { key: Some(key), optional: false, .. }) if !table.rows.contains_key(key) => {
                 let help = match did_you_mean(key, table.rows.keys().map(String::as_str)) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
+                    Some(near) => format!("did you mean `{near}`?"),
                     None => "add a row to the table, or use another key".to_owned(),
                 };
                 new(format!("the table `{name}` has no row with the key `{key}`"), help)
@@ -469,7 +470,7 @@ pub(super) fn check_vars(names: &TemplateNames, scope: NameScope) -> Vec<TextPro
         let meanings = names.find_meanings(name, scope);
         if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, NameMeaning::Var(_))) {
             let other = match other {
-                NameMeaning::Ours => "a built-in value",
+                NameMeaning::BuiltIn => "a built-in value",
                 NameMeaning::Table(_) => "a table",
                 NameMeaning::Column(_) | NameMeaning::Var(_) => "a column",
             };
@@ -531,12 +532,12 @@ mod tests {
         let all = |name| names().find_meanings(name, NameScope::Recipient);
         assert_eq!(all("first"), [NameMeaning::Column(2)]);
         assert_eq!(all("shop"), [NameMeaning::Var(0)]);
-        assert_eq!(all("row"), [NameMeaning::Ours]);
+        assert_eq!(all("row"), [NameMeaning::BuiltIn]);
         assert_eq!(all("code"), [NameMeaning::Column(3), NameMeaning::Var(1)]);
         assert_eq!(all("nothing"), []);
         assert_eq!(names().find_meanings("first", NameScope::Campaign), []);
         assert_eq!(names().find_meanings("row", NameScope::Campaign), []);
-        assert_eq!(names().find_meanings("today", NameScope::Campaign), [NameMeaning::Ours]);
+        assert_eq!(names().find_meanings("today", NameScope::Campaign), [NameMeaning::BuiltIn]);
     }
 
     #[test]

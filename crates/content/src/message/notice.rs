@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notice_text_is_filled_with_its_values() {
+    fn fields_of_a_notice_are_inserted_into_the_text() {
         let notice = Notice { text: "it \"stopped\"".to_owned(), ..Notice::sample() };
         for (text, filled) in [
             ("{{ text }}", "it \"stopped\""),

@@ -1,8 +1,8 @@
 //! Outline of a template: the names that it uses and defines, in order.
 //!
-//! It is built from the tokens of a source that tera has already parsed, so syntax is not checked again. An outline
-//! knows nothing about columns; `names` compares it with the available names. The tokens around each name in an
-//! expression show whether it is a variable, a filter, a test, a function, an attribute, an argument or a keyword.
+//! An outline is built from the tokens of a source. Tera checks the syntax, so this module does not. An outline knows
+//! nothing about columns; `names` compares it with the available names. The tokens around a name show what the name is:
+//! a variable, a filter, a test, a function, an attribute, an argument or a keyword.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(super) struct OutlineEvent {
 pub(super) enum OutlineAction {
     /// Reads a variable.
     Use(VariableUse),
-    /// Asks whether a variable is there: `is defined` or `is undefined`.
+    /// Tests whether a variable exists: `is defined` or `is undefined`.
     Ask(String),
     /// Reads `recipient["key"]`.
     Key {
@@ -60,7 +60,7 @@ pub(super) enum OutlineAction {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VariableUse {
     pub(super) name: String,
-    /// Whether it may be missing: `| default(…)`.
+    /// Whether the variable may be missing: `| default(…)`.
     pub(super) optional: bool,
     /// Whether an attribute is read: `name.part`.
     pub(super) dotted: bool,
@@ -75,7 +75,7 @@ pub(super) struct TableLookup {
     pub(super) key: Option<String>,
     /// The column.
     pub(super) column: Option<String>,
-    /// Whether it may be missing: `?.`, `| default(…)`, `is defined`.
+    /// Whether the value may be missing: `?.`, `| default(…)`, `is defined`.
     pub(super) optional: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) enum SetValue {
 pub(super) struct Outline {
     pub(super) events: Vec<OutlineEvent>,
     pub(super) loops: Vec<TemplateLoop>,
-    pub(super) kept: Vec<SetValue>,
+    pub(super) set_values: Vec<SetValue>,
     /// Tokens in all tags.
     pub(super) tokens: usize,
     /// The number of `elif`s; each one uses stack.
@@ -169,7 +169,7 @@ impl OutlineReader {
         self.blocks > 0
     }
 
-    /// Reads a tag. `read` is the count of source tokens up to the end of the tag.
+    /// Reads a tag. `read` is the number of source tokens up to the end of the tag.
     fn read_tag(&mut self, tag: &[TemplateToken<'_>], read: usize) {
         let [opening, inner @ .., end] = tag else { return };
         if opening.kind == TokenKind::Print {
@@ -228,11 +228,11 @@ impl OutlineReader {
         let [TemplateToken { kind: TokenKind::Name(name), span }, value @ ..] = arguments else { return };
         match value {
             [TemplateToken { kind: TokenKind::Symbol("="), span }, value @ ..] => {
-                self.outline.kept.push(SetValue::Value(span.end..end.span.start));
+                self.outline.set_values.push(SetValue::Value(span.end..end.span.start));
                 self.read_expression(value);
             }
             filters => {
-                self.outline.kept.push(SetValue::Block(end.span.start));
+                self.outline.set_values.push(SetValue::Block(end.span.start));
                 self.read_expression(filters);
             }
         }
@@ -374,8 +374,8 @@ fn parse_lookup(after: &[TemplateToken<'_>]) -> Option<TableLookup> {
         [TemplateToken { kind: TokenKind::Text(text), .. }] => Some(text.clone()),
         _ => None,
     };
-    let (key, behind) = (text(&inner[..end]), &inner[end + 1..]);
-    let (column, rest) = match behind {
+    let (key, following) = (text(&inner[..end]), &inner[end + 1..]);
+    let (column, rest) = match following {
         [
             TemplateToken { kind: TokenKind::Symbol("." | "?."), .. },
             TemplateToken { kind: TokenKind::Name(name), .. },
@@ -390,7 +390,7 @@ fn parse_lookup(after: &[TemplateToken<'_>]) -> Option<TableLookup> {
         token.is_some_and(|token| matches!(token.kind, TokenKind::Symbol("?." | "?[")))
     };
     let optional =
-        is_tolerant(Some(first)) || is_tolerant(behind.first()) || has_default(rest) || is_tested_for_presence(rest);
+        is_tolerant(Some(first)) || is_tolerant(following.first()) || has_default(rest) || is_tested_for_presence(rest);
     Some(TableLookup { key, column, optional })
 }
 
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn loop_records_its_body() {
+    fn outline_records_the_body_of_each_loop() {
         let source = "{% for a in b -%}{{ a }}{% for c in a %}{{ c }}{% endfor %}{% endfor %}";
         let outline = outline(source);
         let bodies: Vec<_> = outline.loops.iter().map(|l| (&source[l.body.clone()], l.tokens, l.trims)).collect();

@@ -26,7 +26,7 @@ pub struct Renderer<'m> {
     messages: &'m CompiledMessages,
     context: Context,
     buffer: Vec<u8>,
-    /// The texts of the last row by place, including constant ones.
+    /// The texts of the last row by index, including constant ones.
     texts: Vec<FilledText>,
     /// Whether tera fills some of them.
     interprets: bool,
@@ -38,7 +38,7 @@ pub enum RenderError {
     /// A template fails with this row's values.
     #[error("{} (`{}`, line {}, column {})", .0.message, .0.text, .0.line, .0.column)]
     TemplateFails(Box<TextProblem>),
-    /// A message would be longer than any channel takes.
+    /// A message would be longer than any channel accepts.
     #[error("`{text}` is longer than {MAX_BYTES} bytes, which is too long for any channel")]
     TooLong {
         /// The text's name.
@@ -162,9 +162,9 @@ pub(super) fn failure_problem(
 #[derive(Clone)]
 pub struct CompiledMessages {
     pub(super) tera: Tera,
-    /// The content, with places in `texts` instead of texts.
+    /// The content, with indexes of `texts` instead of texts.
     pub(super) content: MessageContent<usize>,
-    /// The texts by their places.
+    /// The texts, by index.
     pub(super) texts: Vec<MessageText>,
     pub(super) metered: MeteredTexts,
     /// Values that are the same for all rows.
@@ -176,7 +176,7 @@ pub struct CompiledMessages {
 /// A text of a message.
 #[derive(Clone, Debug)]
 pub(super) struct MessageText {
-    /// The stage that it is of, counted from 0.
+    /// The index of its stage.
     pub(super) stage: usize,
     /// Its key.
     pub(super) field: &'static ChannelField,
@@ -261,7 +261,7 @@ pub(super) fn number_texts(
 #[derive(Clone, Copy)]
 pub struct FilledMessage<'r> {
     pub(super) messages: &'r CompiledMessages,
-    /// The texts by their places.
+    /// The texts, by index.
     pub(super) texts: &'r [FilledText],
 }
 
@@ -436,7 +436,7 @@ impl TextSegments {
         match names.find_meanings(name, NameScope::Recipient).as_slice() {
             [NameMeaning::Column(column)] => self.0.push(TextSegment::Cell(*column)),
             [NameMeaning::Var(var)] => self.push_words(&names.vars.get(*var)?.1),
-            [NameMeaning::Ours] => match name {
+            [NameMeaning::BuiltIn] => match name {
                 "campaign" => self.push_words(&names.campaign),
                 "today" => self.push_words(&names.today),
                 "row" => self.0.push(TextSegment::Row),
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn message_is_checked_for_each_stage() {
-        let judged = |sms: &str, code: &str| {
+        let check = |sms: &str, code: &str| {
             let mut content = sms_content("Olena", sms);
             let message = NamedTemplate { name: "telegram.message".into(), source: code.into() };
             let telegram = Telegram { message, lifetime: None, fields: ExtraProperties::new() };
@@ -528,28 +528,28 @@ mod tests {
             let rendered = messages.renderer().render(Row::new(2), |_| "?").map(drop);
             rendered.map_err(|invalid| invalid.to_string())
         };
-        assert_eq!(judged("Hi", "1234"), Ok(()));
-        assert_eq!(judged("{{ code }}", "1234"), Ok(()));
-        for (sms, code, refused) in [
+        assert_eq!(check("Hi", "1234"), Ok(()));
+        assert_eq!(check("{{ code }}", "1234"), Ok(()));
+        for (sms, code, expected) in [
             ("Hi", "{{ code }}", "the Telegram text must be a code of 4 to 8 digits"),
             ("{{ code | trim(pat='?') }}", "{{ code }}", "the SMS text is empty"),
         ] {
-            let why = judged(sms, code).unwrap_err();
-            assert!(why.contains(refused), "{sms} {code}: {why}");
+            let why = check(sms, code).unwrap_err();
+            assert!(why.contains(expected), "{sms} {code}: {why}");
         }
     }
 
     #[test]
     fn only_used_columns_are_read() {
         let used = |source| {
-            let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+            let read_columns = std::cell::RefCell::new(std::collections::BTreeSet::new());
             let field = |column: usize| {
-                asked.borrow_mut().insert(column);
+                read_columns.borrow_mut().insert(column);
                 CELLS[column]
             };
             // It does not matter here whether the row has a message.
             let _ = compile_sms(source, &[("i.txt", "{{ Note }}")]).renderer().render(Row::new(2), field);
-            asked.into_inner().into_iter().collect::<Vec<_>>()
+            read_columns.into_inner().into_iter().collect::<Vec<_>>()
         };
         assert_eq!(used("{{ code }} {% include 'i.txt' %} {{ recipient['phone'] }} {{ code }}"), [0, 2, 3]);
         assert_eq!(used("{% set code = 1 %}{{ code }}"), [0; 0]);
@@ -682,7 +682,7 @@ mod segments_tests {
         }
     }
 
-    fn piece() -> impl Strategy<Value = String> {
+    fn any_piece() -> impl Strategy<Value = String> {
         let name =
             prop::sample::select(vec!["code", "first_name", "Note", "shop", "campaign", "today", "row", "phone"]);
         let blank = prop::sample::select(vec!["", " ", "\n", "  \t"]);
@@ -696,7 +696,7 @@ mod segments_tests {
         prop_oneof![tag, words]
     }
 
-    fn cell() -> impl Strategy<Value = String> {
+    fn any_cell() -> impl Strategy<Value = String> {
         prop_oneof![
             any::<String>(),
             prop::sample::select(vec![
@@ -717,9 +717,9 @@ mod segments_tests {
 
     proptest! {
         #[test]
-        fn segments_render_like_tera(
-            pieces in prop::collection::vec(piece(), 1..9),
-            first_name in cell(), code in cell(), note in cell(),
+        fn segments_render_the_same_text_as_tera(
+            pieces in prop::collection::vec(any_piece(), 1..9),
+            first_name in any_cell(), code in any_cell(), note in any_cell(),
         ) {
             let source = pieces.concat() + "{{ code }}";
             // A character next to a brace can begin another tag, so some sources do not compile.

@@ -1,4 +1,4 @@
-//! Foreign syntax in tags: Word's curly quotes, and operators from SQL and PHP. Pure.
+//! Foreign syntax in tags: Word's curly quotes, and operators from SQL and PHP. This module does no I/O.
 //!
 //! Tera stops at the first error. This module reads on, so that an author can correct all such mistakes at once.
 
@@ -8,9 +8,9 @@ use super::names::{NameScope, TemplateNames};
 use super::syntax_errors::TAGS;
 use campaign_core::domain::variable::is_variable;
 
-/// Characters of Cyrillic that look like a Latin letter, in the order of [`LATIN`].
+/// Cyrillic letters that look like Latin letters, in the order of [`LATIN`].
 const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
-/// The Latin letters that they look like.
+/// The Latin letters that the letters in [`CYRILLIC`] look like.
 const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
 
 /// The maximum number of reported slips per text.
@@ -82,14 +82,14 @@ impl SyntaxSlips {
     pub(super) fn original_offset(&self, at: usize) -> usize {
         let (mut corrected, mut original) = (0, 0);
         for (span, instead) in &self.edits {
-            let kept = span.start.saturating_sub(original);
-            if at < corrected + kept {
+            let unchanged = span.start.saturating_sub(original);
+            if at < corrected + unchanged {
                 break;
             }
-            if at < corrected + kept + instead.len() {
+            if at < corrected + unchanged + instead.len() {
                 return span.start;
             }
-            (corrected, original) = (corrected + kept + instead.len(), span.end);
+            (corrected, original) = (corrected + unchanged + instead.len(), span.end);
         }
         original + (at - corrected.min(at))
     }
@@ -170,8 +170,8 @@ impl<'s> SlipFinder<'s> {
     }
 
     fn check_curly_text(&mut self, piece: &TagPiece) {
-        let written = self.source_of(piece);
-        let mut characters = written.chars();
+        let source = self.source_of(piece);
+        let mut characters = source.chars();
         let (Some(first), Some(_)) = (characters.next(), characters.next_back()) else { return };
         let inner = characters.as_str();
         let quote =
@@ -184,24 +184,24 @@ impl<'s> SlipFinder<'s> {
 
     /// Corrects a word with Cyrillic letters that look like Latin ones.
     fn correct_letters(&mut self, piece: &TagPiece) {
-        let written = self.source_of(piece);
-        if piece.kind != PieceKind::Word || written.is_ascii() {
+        let source = self.source_of(piece);
+        if piece.kind != PieceKind::Word || source.is_ascii() {
             return;
         }
         let latin: Option<String> =
-            written.chars().map(|c| if c.is_ascii() { Some(c) } else { latin_lookalike(c) }).collect();
-        let is_mixed = written.contains(|c: char| c.is_ascii_alphabetic());
+            source.chars().map(|c| if c.is_ascii() { Some(c) } else { latin_lookalike(c) }).collect();
+        let is_mixed = source.contains(|c: char| c.is_ascii_alphabetic());
         let is_name = |name: &str| !self.names.find_meanings(name, NameScope::Recipient).is_empty();
         let Some(latin) = latin.filter(|latin| is_mixed || is_name(latin)) else { return };
         let mut cyrillic: Vec<String> = Vec::new();
-        for c in written.chars().filter(|c| !c.is_ascii()) {
+        for c in source.chars().filter(|c| !c.is_ascii()) {
             let letter = format!("`{c}`");
             if !cyrillic.contains(&letter) {
                 cyrillic.push(letter);
             }
         }
         let letters = if cyrillic.len() == 1 { "letter" } else { "letters" };
-        let message = format!("`{written}` contains the Cyrillic {letters} {}", cyrillic.join(" and "));
+        let message = format!("`{source}` contains the Cyrillic {letters} {}", cyrillic.join(" and "));
         let help = format!("write `{latin}` in Latin letters only");
         self.push_edit(piece.span.clone(), &latin, message, help);
     }
@@ -230,15 +230,15 @@ impl<'s> SlipFinder<'s> {
         }
         let Some(last) = pieces.get(count - 1) else { return 0 };
         let span = pieces[0].span.start..last.span.end;
-        let written = &self.source[span.clone()];
-        if !written.is_ascii() {
+        let source = &self.source[span.clone()];
+        if !source.is_ascii() {
             return 0;
         }
         let has_more = !instead.starts_with("end") && instead != "else";
         let example = if has_more { format!("{{% {instead} … %}}") } else { format!("{{% {instead} %}}") };
         // An unknown tag that resembles no known tag is reported elsewhere.
-        if TAGS.contains(&instead.as_str()) && written != instead {
-            let message = format!("unknown tag `{written}`");
+        if TAGS.contains(&instead.as_str()) && source != instead {
+            let message = format!("unknown tag `{source}`");
             self.push_edit(span, &instead, message, format!("write `{instead}`, as in `{example}`"));
         }
         count
@@ -250,11 +250,11 @@ impl<'s> SlipFinder<'s> {
         let mut brackets: Vec<bool> = Vec::new();
         let mut at = 0;
         while at < pieces.len() {
-            let (piece, written) = (&pieces[at], self.source_of(&pieces[at]));
+            let (piece, source) = (&pieces[at], self.source_of(&pieces[at]));
             let count = match piece.kind {
                 PieceKind::Word => self.correct_word_operator(&pieces[at..]),
                 PieceKind::Sign => {
-                    match written {
+                    match source {
                         "(" => {
                             let calls =
                                 at > 0 && pieces[at - 1].kind == PieceKind::Word && !self.is_operator(&pieces[at - 1]);
@@ -281,28 +281,24 @@ impl<'s> SlipFinder<'s> {
 
     /// Corrects an operator that is a word. Returns how many pieces the operator consists of.
     fn correct_word_operator(&mut self, pieces: &[TagPiece]) -> usize {
-        let written = self.source_of(&pieces[0]);
+        let source = self.source_of(&pieces[0]);
         let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();
         // `none` is also a test of the template language.
         let is_own = |at: usize| pieces.get(at).is_some_and(|piece| self.source_of(piece) == "none");
         let is_null = |at: usize| ["null", "none", "empty"].contains(&word(at).as_str()) && !is_own(at);
-        let is_name = !self.names.find_meanings(written, NameScope::Recipient).is_empty();
+        let is_name = !self.names.find_meanings(source, NameScope::Recipient).is_empty();
         let (count, instead) = match word(0).as_str() {
             "is" if word(1) == "not" && is_null(2) => (3, "!= ''"),
             "is" if is_null(1) => (2, "== ''"),
-            "and" if written != "and" && !is_name => (1, "and"),
-            "or" if written != "or" && !is_name => (1, "or"),
-            "not" if written != "not" && !is_name => (1, "not"),
-            "in" if written != "in" && !is_name => (1, "in"),
-            "is" if written != "is" && !is_name => (1, "is"),
+            "and" if source != "and" && !is_name => (1, "and"),
+            "or" if source != "or" && !is_name => (1, "or"),
+            "not" if source != "not" && !is_name => (1, "not"),
+            "in" if source != "in" && !is_name => (1, "in"),
+            "is" if source != "is" && !is_name => (1, "is"),
             "like" if !is_name => {
                 let help =
                     "write `is containing(pat=\"…\")`, `is starting_with(pat=\"…\")` or `is ending_with(pat=\"…\")`";
-                self.found.push_slip(
-                    pieces[0].span.clone(),
-                    format!("`{written}` is not an operator"),
-                    help.to_owned(),
-                );
+                self.found.push_slip(pieces[0].span.clone(), format!("`{source}` is not an operator"), help.to_owned());
                 return 1;
             }
             _ => return 1,
@@ -319,8 +315,8 @@ impl<'s> SlipFinder<'s> {
 
     /// Corrects an operator that is a symbol.
     fn correct_symbol_operator(&mut self, pieces: &[TagPiece], at: usize) {
-        let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
-        if written == "!" {
+        let (span, source) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
+        if source == "!" {
             // In `{{ name! }}`, the `!` is not a negation.
             let is_negation =
                 pieces.get(at + 1).is_some_and(|next| next.kind == PieceKind::Word || self.source_of(next) == "(");
@@ -331,12 +327,12 @@ impl<'s> SlipFinder<'s> {
             self.push_edit(span, instead, "`!` is not an operator".to_owned(), "write `not`".to_owned());
             return;
         }
-        let Some((_, instead)) = OPERATORS.into_iter().find(|(theirs, _)| *theirs == written) else { return };
+        let Some((_, instead)) = OPERATORS.into_iter().find(|(operator, _)| *operator == source) else { return };
         let is_word = instead.starts_with(|c: char| c.is_ascii_alphabetic());
         let (before, after) = (&self.source[..span.start], &self.source[span.end..]);
         let blank = |is_missing: bool| if is_word && is_missing { " " } else { "" };
         let spaced = format!("{}{instead}{}", blank(!before.ends_with(' ')), blank(!after.starts_with(' ')));
-        let (message, help) = match (written, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
+        let (message, help) = match (source, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
             ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.kind != PieceKind::Sign) => {
                 let right =
                     self.source_of(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
@@ -346,7 +342,7 @@ impl<'s> SlipFinder<'s> {
                 )
             }
             ("=", ..) => ("`=` is not a comparison operator".to_owned(), "write `==`".to_owned()),
-            _ => (format!("`{written}` is not an operator"), format!("write `{instead}`")),
+            _ => (format!("`{source}` is not an operator"), format!("write `{instead}`")),
         };
         self.push_edit(span, &spaced, message, help);
     }
@@ -408,7 +404,7 @@ fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>,
         if rest.starts_with(end) {
             return Some((pieces, at));
         }
-        let (sort, length) = match first {
+        let (kind, length) = match first {
             ' ' | '\t' | '\r' | '\n' => {
                 at += 1;
                 continue;
@@ -428,11 +424,11 @@ fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>,
             }
             c => {
                 let long =
-                    OPERATORS.iter().map(|(theirs, _)| *theirs).chain(KNOWN).filter(|sign| rest.starts_with(sign));
+                    OPERATORS.iter().map(|(operator, _)| *operator).chain(KNOWN).filter(|sign| rest.starts_with(sign));
                 (PieceKind::Sign, long.map(str::len).max().unwrap_or(c.len_utf8()))
             }
         };
-        pieces.push(TagPiece { kind: sort, span: at..at + length });
+        pieces.push(TagPiece { kind, span: at..at + length });
         at += length;
     }
 }
@@ -497,8 +493,8 @@ mod tests {
             ("{% set a = code = 'x' %}", "{% set a = code == 'x' %}", 1),
         ];
         for (source, corrected, count) in table {
-            let (reported, written) = find_slips(source);
-            assert_eq!((written.as_str(), reported.len()), (corrected, count), "{source}: {reported:?}");
+            let (reported, result) = find_slips(source);
+            assert_eq!((result.as_str(), reported.len()), (corrected, count), "{source}: {reported:?}");
         }
         assert!(find_slips("{{ cоde }}").0[0].contains("Cyrillic letter `о`"));
         assert!(find_slips("{% if code LIKE 'x%' %}").0[0].contains("containing"));

@@ -8,7 +8,7 @@ use super::names::TemplateNames;
 use super::tokens::{TokenKind, tokenize};
 use campaign_core::finding::did_you_mean;
 
-/// The tags that a text may use.
+/// The tags that a text can use.
 pub(super) const TAGS: [&str; 19] = [
     "if",
     "elif",
@@ -36,7 +36,7 @@ const UNEXPECTED_END: &str = "Unexpected end of input";
 /// The explanation of a tera syntax error, and its remedy.
 pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &TemplateNames) -> (String, Option<String>) {
     let span = &report.span().range;
-    let meant = source.get(span.clone()).unwrap_or("");
+    let offending = source.get(span.clone()).unwrap_or("");
     let header = enclosing_tag(source, span).and_then(|inner| names.help_for_braced_header(inner));
     match report.message() {
         UNEXPECTED_END => {
@@ -63,11 +63,11 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
             (format!("`{character}` is not allowed in a tag"), header.or_else(|| Some(help.into())))
         }
         "Unknown tag" => {
-            let help = match did_you_mean(meant, TAGS) {
+            let help = match did_you_mean(offending, TAGS) {
                 Some(tag) => format!("did you mean `{tag}`?"),
                 None => "to print a value, write it between `{{` and `}}`".into(),
             };
-            (format!("unknown tag `{meant}`"), Some(help))
+            (format!("unknown tag `{offending}`"), Some(help))
         }
         message => match message.strip_prefix("Found ").and_then(|rest| rest.split_once(" but expected ")) {
             Some((_, expected)) => {
@@ -79,7 +79,7 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
                     "%}" => Some("close the tag with `%}`, as in `{% endif %}`".to_owned()),
                     _ => argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
                 };
-                (format!("`{meant}` is not allowed here; expected {}", quote_token(&expected)), header.or(help))
+                (format!("`{offending}` is not allowed here; expected {}", quote_token(&expected)), header.or(help))
             }
             None => (lowercase_first(message.trim_end_matches('.')), header),
         },

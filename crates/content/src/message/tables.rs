@@ -98,10 +98,10 @@ mod tests {
         let messages = match compile_messages(&tests::sms_content("Olena", message), &names(), &mut load) {
             Ok(messages) => messages,
             Err(problems) => {
-                let said = |problem: &TextProblem| {
+                let describe = |problem: &TextProblem| {
                     format!("{}; {}", problem.message, problem.help.as_deref().unwrap_or_default())
                 };
-                return Err(problems.iter().map(said).collect());
+                return Err(problems.iter().map(describe).collect());
             }
         };
         let mut renderer = messages.renderer();
@@ -123,12 +123,9 @@ mod tests {
         ] {
             assert_eq!(render_message(message, "Kyiv").as_deref(), Ok(expected), "{message}");
         }
-        let nobody = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
-        assert!(
-            nobody.starts_with("`stores[code]` has no value because the table has no row for this key"),
-            "{nobody}"
-        );
-        assert!(!nobody.contains("Odesa"), "{nobody}");
+        let error = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
+        assert!(error.starts_with("`stores[code]` has no value because the table has no row for this key"), "{error}");
+        assert!(!error.contains("Odesa"), "{error}");
     }
 
     #[test]
@@ -148,8 +145,8 @@ mod tests {
             ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
             ("{{ stores[cod].address }}", "unknown variable `cod`"),
         ] {
-            let said = render_message(message, "Kyiv").unwrap_err();
-            assert!(said.contains(expected), "{message}: {said}");
+            let error = render_message(message, "Kyiv").unwrap_err();
+            assert!(error.contains(expected), "{message}: {error}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Tokens of the tags in a template.
 //!
-//! Tera does not expose its syntax tree and reports one problem at a time, so the names that a text uses are read from
-//! its tokens. The lexer follows tera's but never rejects anything: if tera cannot parse a source, the tokens end early
-//! and tera reports the error.
+//! Tera does not expose its syntax tree and reports one problem at a time. The names that a text uses are therefore
+//! read from its tokens. The lexer follows tera's but never rejects anything: if tera cannot parse a source, the tokens
+//! end early and tera reports the error.
 
 use std::ops::Range;
 
@@ -204,7 +204,7 @@ fn lone_tag_length(text: &str, name: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn shown_tokens(source: &str) -> Vec<&str> {
+    fn token_texts(source: &str) -> Vec<&str> {
         tokenize(source).into_iter().map(|token| &source[token.span]).collect()
     }
 
@@ -215,13 +215,13 @@ mod tests {
             "{{-", "name", "|", "title", "}}", "{%", "if", "a", ".", "b", "!=", "1.5", "-%}", "{%", "endif", "%}",
             "{{", "'}}'", "}}",
         ];
-        assert_eq!(shown_tokens(source), expected);
+        assert_eq!(token_texts(source), expected);
     }
 
     #[test]
     fn raw_block_is_text() {
-        assert_eq!(shown_tokens("{% raw %}{{ a }}{% if %}{%- endraw -%}{{ b }}"), ["{{", "b", "}}"]);
-        assert_eq!(shown_tokens("{% raw %}{{ a }}"), [""; 0]);
+        assert_eq!(token_texts("{% raw %}{{ a }}{% if %}{%- endraw -%}{{ b }}"), ["{{", "b", "}}"]);
+        assert_eq!(token_texts("{% raw %}{{ a }}"), [""; 0]);
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(shown("Hi {{- name }}, {# no #}x{% if a %}y{% endif %}"), ["Hi ", ", ", "x", "y"]);
         assert_eq!(shown("a{% raw %}{{ b }}{% endraw %}c"), ["a", "{{ b }}", "c"]);
         assert_eq!(shown("plain"), ["plain"]);
-        assert_eq!(shown("a{{ 'b"), ["a"], "tera reports what cannot be read");
+        assert_eq!(shown("a{{ 'b"), ["a"], "tera reports the unreadable rest");
     }
 
     #[test]

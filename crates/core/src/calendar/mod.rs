@@ -1,7 +1,7 @@
 //! Schedules and sending windows: when a campaign is due in its time zone, and when its messages may be sent.
 //!
-//! This file has schedules and their occurrences: the moments at which a campaign is due, across clock changes. All of
-//! it is pure: no clock, no file, no ledger. The scheduler decides which occurrences fire.
+//! This file defines schedules and their occurrences: the moments at which a campaign is due, across clock changes. The
+//! code is pure: it reads no clock, file or ledger. The scheduler decides which occurrences fire.
 
 mod outlook;
 mod timing;
@@ -61,7 +61,7 @@ impl Schedule {
 pub struct Occurrence {
     /// The scheduled local time. A clock change can skip it.
     pub nominal: DateTime,
-    /// The moment.
+    /// The moment at which the occurrence fires.
     pub at: Timestamp,
     zone: TimeZone,
 }
@@ -101,13 +101,13 @@ impl Occurrence {
 pub struct Occurrences<'s> {
     schedule: &'s Schedule,
     after: Timestamp,
-    /// The first local time that is not examined yet.
+    /// The first local time that has not been examined yet.
     from: Option<DateTime>,
 }
 
 impl<'s> Occurrences<'s> {
     pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
-        // No earlier local time can resolve to a later moment: an ambiguous local time resolves to the first of its two
+        // No earlier local time can resolve to a later moment. An ambiguous local time resolves to the first of its two
         // moments, and a skipped one to the moment of the clock change.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }
@@ -135,12 +135,12 @@ impl Iterator for Occurrences<'_> {
             };
             self.from = next_minute(nominal);
             // All skipped local times map to the same moment as the first local time after the change.
-            while let Some((later, same, there)) =
+            while let Some((later, later_at, later_exists)) =
                 self.from.filter(|_| !exists).and_then(|from| self.find_next_time(from))
-                && same == at
+                && later_at == at
             {
                 self.from = next_minute(later);
-                if there {
+                if later_exists {
                     (nominal, exists) = (later, true);
                 }
             }
@@ -196,7 +196,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// The next occurrences with scheduled and actual local time.
+    /// Lists the next occurrences, each with its scheduled and its actual local time.
     fn list_occurrences(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
         let reported = |occurrence: Occurrence| {
             format!("{} = {}", occurrence.format_nominal(), occurrence.local_time().strftime("%m-%d %H:%M %:z"))
@@ -238,7 +238,7 @@ mod tests {
         let daily = cron("Europe/Kyiv", "30 3 * * *");
         let days = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-26 03:30 = 10-26 03:30 +02:00"];
         assert_eq!(list_occurrences(&daily, "2026-10-24T12:00:00Z", 2), days);
-        assert_eq!(list_occurrences(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "asked during the repeated hour");
+        assert_eq!(list_occurrences(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "a start within the repeated hour");
         let hourly = cron("Europe/Kyiv", "30 * * * *");
         let hours = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-25 04:30 = 10-25 04:30 +02:00"];
         assert_eq!(list_occurrences(&hourly, "2026-10-25T00:00:00Z", 2), hours);
@@ -266,12 +266,12 @@ mod tests {
             ("31st 10:00", "0 10 31 1,3,5,7,8,10,12 *"),
             ("last day 18:00", "0 18 L * *"),
         ] {
-            let (words_, line_) =
+            let (from_words, from_cron) =
                 (schedule("Europe/Kyiv", Timing::parse_every(words).unwrap()), cron("Europe/Kyiv", line));
             let year = |schedule: &Schedule| {
                 schedule.occurrences_after(moment("2026-01-01T00:00:00Z")).take(60).collect::<Vec<_>>()
             };
-            assert_eq!(year(&words_), year(&line_), "{words}");
+            assert_eq!(year(&from_words), year(&from_cron), "{words}");
         }
     }
 
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(list_occurrences(&ending, "2026-12-01T00:00:00Z", 5).len(), 2, "the last day is included");
     }
 
-    fn zones() -> impl Strategy<Value = &'static str> {
+    fn any_zone() -> impl Strategy<Value = &'static str> {
         prop::sample::select(vec![
             "Europe/Kyiv",
             "Europe/Berlin",
@@ -299,7 +299,7 @@ mod tests {
         ])
     }
 
-    fn lines() -> impl Strategy<Value = String> {
+    fn any_cron_line() -> impl Strategy<Value = String> {
         prop::sample::select(vec!["*", "30", "*/15", "0", "7,59"]).prop_flat_map(|minute| {
             prop::sample::select(vec!["*", "2", "3", "0", "1-4"]).prop_map(move |hour| format!("{minute} {hour} * * *"))
         })
@@ -308,7 +308,8 @@ mod tests {
     proptest! {
         #[test]
         fn occurrences_are_ordered_and_unique_from_any_start(
-            zone in zones(), line in lines(), start in 1_262_304_000_i64..2_000_000_000, steps in 1_usize..40,
+            zone in any_zone(), line in any_cron_line(),
+            start in 1_262_304_000_i64..2_000_000_000, steps in 1_usize..40,
         ) {
             let (schedule, start) = (cron(zone, &line), Timestamp::from_second(start).unwrap());
             let found: Vec<Occurrence> = schedule.occurrences_after(start).take(steps).collect();
@@ -325,15 +326,17 @@ mod tests {
         }
 
         #[test]
-        fn occurrence_falls_when_clocks_first_reach_its_time(zone in zones(), second in 1_262_304_000_i64..2_000_000_000) {
+        fn occurrence_fires_when_clocks_first_reach_its_time(
+            zone in any_zone(), second in 1_262_304_000_i64..2_000_000_000,
+        ) {
             let zone = TimeZone::get(zone).unwrap();
             let nominal = Timestamp::from_second(second - second % 60).unwrap().to_zoned(TimeZone::UTC).datetime();
             let occurrence = Occurrence::at_local_time(nominal, &zone).unwrap();
-            let shown = |at: Timestamp| -> DateTime { at.to_zoned(zone.clone()).datetime() };
-            prop_assert!(shown(occurrence.at) >= nominal);
+            let local = |at: Timestamp| -> DateTime { at.to_zoned(zone.clone()).datetime() };
+            prop_assert!(local(occurrence.at) >= nominal);
             for hours in 0..26 {
                 let before = occurrence.at - SignedDuration::from_hours(hours) - SignedDuration::from_secs(1);
-                prop_assert!(shown(before) < nominal, "{} before", hours);
+                prop_assert!(local(before) < nominal, "{} before", hours);
             }
         }
     }

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Occurrence, Schedule, Windows};
 
-/// The maximum number of days that a forecast calculates. The finish of longer runs is unknown.
+/// The maximum number of days that a forecast covers. If a run takes longer, its finish is unknown.
 const MAX_RUN_DAYS: i64 = 400;
 /// The maximum number of occurrences in a forecast.
 const MAX_OCCURRENCES: usize = 100;
-/// How many days ahead a forecast looks, beyond the first occurrences.
+/// How many days ahead a schedule is forecast. Only the first [`MIN_OCCURRENCES`] can be later.
 const LOOKAHEAD_DAYS: i64 = 366;
-/// How many occurrences a forecast contains, however far ahead they are.
+/// The minimum number of occurrences in a forecast, however far ahead they are.
 const MIN_OCCURRENCES: usize = 3;
 
 /// The limits of a run.
@@ -27,11 +27,11 @@ const MIN_OCCURRENCES: usize = 3;
 pub struct RunLimits<'c> {
     /// The messages, grouped by their sending windows.
     pub groups: Vec<MessageGroup>,
-    /// The maximum number of messages per second. `None` without a limit.
+    /// The maximum number of messages per second. `None` if there is no limit.
     pub rate: Option<f64>,
     /// The maximum number of messages per day.
     pub per_day: Option<&'c DailyLimits>,
-    /// When the run ends, even with unsent messages.
+    /// When the run ends, even if messages are unsent.
     pub end: Option<RunDeadline>,
 }
 
@@ -62,9 +62,9 @@ pub struct Outlook {
     pub ends: Option<Timestamp>,
     /// When a window opens for the first message. `None` if no window opens within a year.
     pub opens: Option<Timestamp>,
-    /// When the last message leaves, or the deadline if that comes first. `None` if the run lasts longer than a year.
+    /// When the last message is sent, or the deadline if that comes first. `None` if the run lasts longer than a year.
     pub finishes: Option<Timestamp>,
-    /// The estimated number of messages that do not leave before the deadline.
+    /// The estimated number of messages that are still unsent at the deadline.
     pub unsent: u64,
 }
 
@@ -80,9 +80,9 @@ pub struct ScheduledRun {
 /// The forecast of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OccurrenceOutlook {
-    /// Messages leave.
+    /// Messages are sent.
     Sends(Outlook),
-    /// No message can leave.
+    /// No message can be sent.
     SendsNothing(Outlook),
     /// The previous run is still being sent, until this moment. `None` if it lasts longer than a year.
     Busy(Option<Timestamp>),
@@ -156,23 +156,23 @@ impl RunLimits<'_> {
 
     /// Estimates how many messages are unsent at the deadline, and when the run finishes.
     fn simulate_sending(&self, begins: Timestamp, ends: Option<Timestamp>) -> (u64, Option<Timestamp>) {
-        let followed = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
-        let until = ends.map_or(followed, |ends| ends.min(followed));
+        let horizon = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
+        let until = ends.map_or(horizon, |ends| ends.min(horizon));
         let capacity = |windows, messages| {
             Capacity { rate: self.rate, windows, per_day: self.per_day }.simulate_sending(messages, begins, until)
         };
         // Each group has its own windows; all groups share the rate and the daily limit.
         let always = Windows::default();
-        let mut left = capacity(&always, self.count_messages());
-        let (mut closed_out, mut last) = (0, left.at);
+        let mut total = capacity(&always, self.count_messages());
+        let (mut left_in_groups, mut last) = (0, total.at);
         for group in self.groups.iter().filter(|group| group.messages > 0) {
             let group = capacity(&group.windows, group.messages);
-            (closed_out, last) = (closed_out + group.left, last.max(group.at));
+            (left_in_groups, last) = (left_in_groups + group.left, last.max(group.at));
         }
-        left.left = left.left.max(closed_out);
-        match (left.left, ends) {
+        total.left = total.left.max(left_in_groups);
+        match (total.left, ends) {
             (0, _) => (0, Some(last)),
-            (unsent, Some(ends)) if ends <= followed => (unsent, Some(ends)),
+            (unsent, Some(ends)) if ends <= horizon => (unsent, Some(ends)),
             _ => (0, None),
         }
     }
@@ -181,7 +181,7 @@ impl RunLimits<'_> {
 /// The limits that apply to all messages of a group.
 #[derive(Clone, Copy, Debug)]
 struct Capacity<'c> {
-    /// The maximum number of messages per second. `None` without a limit.
+    /// The maximum number of messages per second. `None` if there is no limit.
     rate: Option<f64>,
     /// The sending windows.
     windows: &'c Windows,
@@ -192,9 +192,9 @@ struct Capacity<'c> {
 /// The result of simulated sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SendProgress {
-    /// The number of messages that have not left.
+    /// The number of unsent messages.
     left: u64,
-    /// When the last message leaves. Undefined if some have not left.
+    /// When the last message is sent. Meaningless if some are unsent.
     at: Timestamp,
 }
 
@@ -224,8 +224,8 @@ impl Capacity<'_> {
             // The conversion saturates: a very high rate covers all messages.
             let fit = (closes.duration_since(opens).as_secs_f64() * rate) as u64;
             if left <= fit {
-                let takes = SignedDuration::try_from_secs_f64(left as f64 / rate).unwrap_or_default();
-                return SendProgress { left: 0, at: opens.checked_add(takes).map_or(closes, |at| at.min(closes)) };
+                let duration = SignedDuration::try_from_secs_f64(left as f64 / rate).unwrap_or_default();
+                return SendProgress { left: 0, at: opens.checked_add(duration).map_or(closes, |at| at.min(closes)) };
             }
             left -= fit;
             at = closes;
@@ -234,8 +234,8 @@ impl Capacity<'_> {
     }
 }
 
-/// Limits for messages per day in a time zone: one count for each day with sent messages. The last count applies to all
-/// further days.
+/// Daily message limits in a time zone: one count for each day on which messages are sent. The last count applies to
+/// all later days.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DailyLimits {
     counts: Vec<u32>,
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn window_that_never_opens_ends_the_look_ahead() {
+    fn forecast_ends_if_the_window_never_opens() {
         let except = (0..800).map(|day| jiff::civil::date(2026, 1, 1) + day.days()).collect();
         let closed = Window { hours: DailyHours::parse("09:00-20:00").unwrap(), days: Days::ALL, except };
         let never = limits(Windows::new(vec![(closed, kyiv())]), None);

@@ -8,7 +8,7 @@ use croner::parser::{CronParser, Seconds, Year};
 use jiff::ToSpan as _;
 use jiff::civil::{Date, DateTime, Time, date};
 
-/// Local times in any zone.
+/// Scheduled local times, without a time zone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing(TimingKind);
 
@@ -23,7 +23,7 @@ enum TimingKind {
 /// The reason why a text is not a valid time, with help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimingError {
-    /// The reason, to follow the key and its value.
+    /// The reason, phrased to follow the key and its value.
     pub why: String,
     /// The help text.
     pub help: Cow<'static, str>,
@@ -39,18 +39,18 @@ impl Timing {
     /// # Errors
     /// If the text is not a date and time, or contains seconds or a UTC offset.
     pub fn parse_at(text: &str) -> Result<Self, TimingError> {
-        let no = |why: &str| TimingError { why: why.to_owned(), help: AT_HELP.into() };
+        let invalid = |why: &str| TimingError { why: why.to_owned(), help: AT_HELP.into() };
         let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
         let read = formats.iter().find_map(|format| DateTime::strptime(format, text).ok());
         match read {
             Some(at) => Ok(Self(TimingKind::Once(at))),
-            None if jiff::civil::Date::strptime("%Y-%m-%d", text).is_ok() => Err(no("has no time")),
+            None if jiff::civil::Date::strptime("%Y-%m-%d", text).is_ok() => Err(invalid("has no time")),
             None if text.parse::<jiff::Timestamp>().is_ok() => {
-                Err(no("has a UTC offset, but times in a campaign are always in its `timezone`"))
+                Err(invalid("has a UTC offset, but times in a campaign are always in its `timezone`"))
             }
             None => Err(match suggest_date_order(text) {
                 Some(help) => TimingError { why: "has a date in the wrong format".to_owned(), help: help.into() },
-                None => no("is not a valid date and time"),
+                None => invalid("is not a valid date and time"),
             }),
         }
     }
@@ -60,9 +60,9 @@ impl Timing {
     /// # Errors
     /// If the days or the time are unknown.
     pub fn parse_every(text: &str) -> Result<Self, TimingError> {
-        let no = |why| TimingError { why, help: EVERY_HELP.into() };
-        let pattern = translate_every(text).map_err(no)?;
-        Self::parse_pattern(&pattern).map_err(no)
+        let invalid = |why| TimingError { why, help: EVERY_HELP.into() };
+        let pattern = translate_every(text).map_err(invalid)?;
+        Self::parse_pattern(&pattern).map_err(invalid)
     }
 
     /// Parses a cron expression with five fields.
@@ -70,14 +70,14 @@ impl Timing {
     /// # Errors
     /// If there are not exactly five fields, or no date ever matches.
     pub fn parse_cron(text: &str) -> Result<Self, TimingError> {
-        let no = |why: String| TimingError { why, help: CRON_HELP.into() };
+        let invalid = |why: String| TimingError { why, help: CRON_HELP.into() };
         let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
         match text.split_whitespace().count() {
-            5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(no),
+            5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(invalid),
             // The parser would treat such a field as empty and search for a date until the year 5000.
-            5 => Err(no("has a field that contains only commas".to_owned())),
-            1 => Err(no("is not a cron expression with five fields".to_owned())),
-            fields => Err(no(format!("has {fields} fields, but needs five"))),
+            5 => Err(invalid("has a field that contains only commas".to_owned())),
+            1 => Err(invalid("is not a cron expression with five fields".to_owned())),
+            fields => Err(invalid(format!("has {fields} fields, but needs five"))),
         }
     }
 
@@ -126,7 +126,7 @@ const EVERY_HELP: &str = "write days and a time, as in `Mon 10:00`, `Mon-Fri 10:
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Translates an `every` expression to a cron pattern: `weekdays 18:00` becomes `0 18 * * MON-FRI`.
+/// Translates an `every` expression into a cron pattern: `weekdays 18:00` becomes `0 18 * * MON-FRI`.
 fn translate_every(text: &str) -> Result<String, String> {
     let lower = text.trim().to_lowercase();
     let (days, time) = lower.rsplit_once(char::is_whitespace).ok_or("needs both days and a time")?;
@@ -145,13 +145,13 @@ fn parse_day_fields(days: &str) -> Result<String, String> {
         _ => {}
     }
     let items: Vec<&str> = days.split(',').map(str::trim).collect();
-    let of_week: Option<Vec<String>> = items.iter().map(|item| parse_weekdays(item)).collect();
-    if let Some(of_week) = of_week {
-        return Ok(format!("* * {}", of_week.join(",")));
+    let weekdays: Option<Vec<String>> = items.iter().map(|item| parse_weekdays(item)).collect();
+    if let Some(weekdays) = weekdays {
+        return Ok(format!("* * {}", weekdays.join(",")));
     }
-    let of_month: Option<Vec<String>> = items.iter().map(|item| parse_day_of_month(item)).collect();
-    match of_month {
-        Some(of_month) => Ok(format!("{} * *", of_month.join(","))),
+    let month_days: Option<Vec<String>> = items.iter().map(|item| parse_day_of_month(item)).collect();
+    match month_days {
+        Some(month_days) => Ok(format!("{} * *", month_days.join(","))),
         None => Err(format!("contains unknown days: `{days}`")),
     }
 }
@@ -215,27 +215,27 @@ pub fn suggest_date_order(text: &str) -> Option<String> {
     let parts: Vec<&str> = date.split(separator).collect();
     let [first, second, third] = parts.as_slice() else { return None };
     let number = |part: &str| part.parse::<i8>().ok();
-    let day_of = |year: &str, month: &str, day: &str| {
+    let parse_date = |year: &str, month: &str, day: &str| {
         (year.len() == 4).then_some(())?;
         Date::new(year.parse().ok()?, number(month)?, number(day)?).ok()
     };
-    let written = |date: Date| match time {
+    let format_date = |date: Date| match time {
         Some(time) => format!("`{date} {}`", time.strftime("%H:%M")),
         None => format!("`{date}`"),
     };
-    let by_day = day_of(third, second, first);
-    let by_month = day_of(third, first, second).filter(|date| separator != '.' && Some(*date) != by_day);
-    let by_year = day_of(first, second, third).filter(|_| separator != '-');
+    let by_day = parse_date(third, second, first);
+    let by_month = parse_date(third, first, second).filter(|date| separator != '.' && Some(*date) != by_day);
+    let by_year = parse_date(first, second, third).filter(|_| separator != '-');
     match (by_day.or(by_year), by_month) {
         (Some(by_day), Some(by_month)) => Some(format!(
             "write {} for {}, or {} for {}; the order is year, month, day",
-            written(by_day),
+            format_date(by_day),
             by_day.strftime("%-d %B"),
-            written(by_month),
+            format_date(by_month),
             by_month.strftime("%-d %B"),
         )),
         (Some(date), None) | (None, Some(date)) => {
-            Some(format!("write {}; the order is year, month, day", written(date)))
+            Some(format!("write {}; the order is year, month, day", format_date(date)))
         }
         (None, None) => None,
     }

@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan as _};
 use serde::{Deserialize, Serialize};
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
-/// How far ahead the search for an opening or closing goes. Every window that ever changes does so within a year.
+/// How far ahead the search for an opening or closing goes. A window that ever opens or closes does so within a year.
 const LOOKAHEAD_HOURS: i64 = 400 * 24;
 /// The maximum number of openings that are counted.
 const MAX_OPENINGS: u64 = 10_000;
@@ -100,12 +100,12 @@ impl Days {
     pub(crate) fn format_ranges(self) -> String {
         let (mut parts, mut day) = (Vec::new(), 0);
         while day < self.0.len() {
-            let length = self.0[day..].iter().take_while(|held| **held).count();
+            let length = self.0[day..].iter().take_while(|included| **included).count();
             match length {
                 0..3 => parts.extend(DAY_NAMES[day..day + length].iter().map(|(name, _)| (*name).to_owned())),
                 _ => parts.push(format!("{}-{}", DAY_NAMES[day].0, DAY_NAMES[day + length - 1].0)),
             }
-            // The day after the range is not held.
+            // The day after the range is not included.
             day += length + 1;
         }
         parts.join(", ")
@@ -130,14 +130,14 @@ impl Window {
     }
 
     fn render(&self, days: &str) -> String {
-        let mut words = self.hours.to_string();
+        let mut text = self.hours.to_string();
         if self.days != Days::ALL {
-            words += &format!(" on {days}");
+            text += &format!(" on {days}");
         }
         for (index, date) in self.except.iter().enumerate() {
-            words += &format!("{}{date}", if index == 0 { ", but for " } else { ", " });
+            text += &format!("{}{date}", if index == 0 { ", but for " } else { ", " });
         }
-        words
+        text
     }
 
     /// Whether the window is open at a local time.
@@ -153,7 +153,7 @@ impl Window {
 
     /// The next moment at which the window can open or close in a zone.
     fn next_change_after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        let mut turn = zone.following(moment).next().map(|change| change.timestamp());
+        let mut next = zone.following(moment).next().map(|change| change.timestamp());
         let mut date = zone.to_datetime(moment).date().yesterday().ok()?;
         for _ in 0..4 {
             for minute in [0, self.hours.from, self.hours.to % MINUTES_PER_DAY] {
@@ -161,18 +161,18 @@ impl Window {
                 let ambiguous = zone.to_ambiguous_timestamp(local);
                 // A skipped local time never occurs; the clock change itself is handled above.
                 for at in [ambiguous.earlier(), ambiguous.later()].into_iter().flatten() {
-                    if at > moment && turn.is_none_or(|turn| at < turn) {
-                        turn = Some(at);
+                    if at > moment && next.is_none_or(|next| at < next) {
+                        next = Some(at);
                     }
                 }
             }
             date = date.tomorrow().ok()?;
         }
-        turn
+        next
     }
 }
 
-/// Windows with their zones. Messages leave only while all of them are open.
+/// Windows with their zones. Messages are sent only while all of them are open.
 #[derive(Clone, Debug, Default)]
 pub struct Windows(Vec<(Window, TimeZone)>);
 

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn zone_of_a_whole_country_names_the_country() {
+    fn zone_used_by_a_whole_country_identifies_it() {
         assert_eq!(country_of_zone("Europe/Kyiv"), Some("UA"));
         assert_eq!(country_of_zone("Europe/Kiev"), Some("UA"));
         assert_eq!(country_of_zone("America/New_York"), None);
@@ -413,7 +413,7 @@ mod area_codes_tests {
     use super::*;
 
     #[test]
-    fn area_code_has_the_zone_of_its_area() {
+    fn area_code_maps_to_its_time_zone() {
         for (code, zone) in [
             (212, Some("America/New_York")),
             (312, Some("America/Chicago")),

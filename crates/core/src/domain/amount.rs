@@ -1,4 +1,4 @@
-//! Amounts of money, and counts of things as English text, both with separated thousands.
+//! Amounts of money, and counts of things as English text, both with thousands separators.
 //!
 //! Amounts are exact: every digit is kept and nothing is rounded.
 
@@ -24,7 +24,7 @@ pub struct Amount {
     scale: u32,
 }
 
-/// The text is not an amount.
+/// The error for a text that is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseAmountError;
 
@@ -171,7 +171,7 @@ impl PartialEq for Amount {
 
 impl Eq for Amount {}
 
-/// Formats a number with separated thousands: `1 000 000`.
+/// Formats a number with thousands separators: `1 000 000`.
 pub fn format_thousands(number: u64) -> String {
     group_digits(&number.to_string())
 }

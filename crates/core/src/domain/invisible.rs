@@ -1,4 +1,4 @@
-//! Invisible characters that texts copied from messengers, contact lists and assistants can contain.
+//! Detection of invisible characters, which texts copied from messengers, contact lists or assistants can contain.
 
 /// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
 /// Braille pattern.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Region;
 
-/// A language of amounts and dates in texts.
+/// A language for the amounts and dates in texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
@@ -58,7 +58,7 @@ impl Language {
         }
     }
 
-    /// The country where most speakers live. `None` for English, which has several such countries.
+    /// The country in which most speakers of the language live. `None` for English, which is spoken in many countries.
     pub fn main_country(self) -> Option<Region> {
         (self != Self::En).then(|| if self == Self::Uk { "UA" } else { self.code() }.parse().ok())?
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Amount;
 
-/// The most that all runs of an edition together may use.
+/// The maximum cost and number of messages of all runs of an edition together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// The maximum cost, in the currency of the profile.
@@ -50,7 +50,7 @@ impl Spending {
     }
 }
 
-/// Frequency cap: the most messages that a number may get in a period, from all campaigns together.
+/// A frequency cap: the maximum number of messages that a number gets in a period, from all campaigns together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrequencyCap {
     /// The maximum number of messages.
@@ -75,11 +75,11 @@ impl fmt::Display for FrequencyCap {
     /// Formats the cap as campaign files write it: `2/7d`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.period.as_secs();
-        let (unit, of) = [("d", 86_400), ("h", 3_600), ("m", 60)]
+        let (unit, length) = [("d", 86_400), ("h", 3_600), ("m", 60)]
             .into_iter()
-            .find(|(_, of)| seconds > 0 && seconds.is_multiple_of(*of))
+            .find(|(_, length)| seconds > 0 && seconds.is_multiple_of(*length))
             .unwrap_or(("s", 1));
-        write!(f, "{}/{}{unit}", self.messages, seconds / of)
+        write!(f, "{}/{}{unit}", self.messages, seconds / length)
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_period_contains_more_messages_than_the_cap(
+        fn cap_limits_the_messages_in_every_period(
             waits in prop::collection::vec(0_i64..5_000_000, 1..60),
             messages in 1_u32..5,
             seconds in 1_u64..8,

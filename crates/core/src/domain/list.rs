@@ -5,7 +5,8 @@ use std::fmt;
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 
-/// The number of a row in the list of recipients, as a spreadsheet shows it: the header is row 1, blank lines count.
+/// The number of a row in the list of recipients, as a spreadsheet shows it: the header is row 1, and blank lines
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Row(u32);
 
@@ -128,7 +129,7 @@ impl std::str::FromStr for RowSet {
 
 /// The format of the file with the list, as far as the campaign defines it. The rest is detected.
 ///
-/// It describes only the file of the user: a run freezes the list as UTF-8 text.
+/// It describes only the user's file: a run keeps a copy of the list as UTF-8 text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFormat {
     /// The text encoding.
@@ -159,8 +160,8 @@ impl Delimiter {
 
     /// The delimiter with this character. Letters, digits, double quotes and line breaks cannot be delimiters.
     pub fn new(byte: u8) -> Option<Self> {
-        let may_be = matches!(byte, b'\t' | b' ' | b'!'..=b'~') && !byte.is_ascii_alphanumeric() && byte != b'"';
-        may_be.then_some(Self(byte))
+        let is_allowed = matches!(byte, b'\t' | b' ' | b'!'..=b'~') && !byte.is_ascii_alphanumeric() && byte != b'"';
+        is_allowed.then_some(Self(byte))
     }
 
     /// The delimiter as a byte.
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn row_set_joins_neighbours() {
+    fn row_set_merges_adjacent_rows() {
         let rows: RowSet = [2, 3, 4, 9, 11, 12].into_iter().collect();
         assert_eq!(rows.to_string(), "2-4,9,11-12");
         assert_eq!(rows.single_row(), None);
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn row_set_rejects_header_and_nonsense() {
+    fn row_set_rejects_the_header_and_malformed_text() {
         assert_eq!("1".parse::<RowSet>(), Err(ParseRowsError::Header));
         assert_eq!("1-5".parse::<RowSet>(), Err(ParseRowsError::Header));
         assert_eq!("5-2".parse::<RowSet>(), Err(ParseRowsError::Backwards("5-2".into())));
@@ -231,7 +232,7 @@ mod delimiter_tests {
     use super::*;
 
     #[test]
-    fn delimiter_is_read_as_character_or_name() {
+    fn delimiter_is_parsed_from_a_character_or_a_name() {
         for (written, name) in [
             (",", "comma"),
             (";", "semicolon"),

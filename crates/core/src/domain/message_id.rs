@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Row;
 
-/// Our identifier of one message: the contract's `id`, below 2^53 so that every JSON reader keeps it whole.
+/// Our identifier of one message: the contract's `id`, below 2^53 so that every JSON reader reads it exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MessageId(u64);
 
@@ -31,9 +31,10 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// The identifiers that a run reserves, one for each row number from 0, so that each follows from its row.
+/// The identifiers that a run reserves, one for each row number from 0, so that an identifier can be calculated from
+/// its row.
 ///
-/// The identifier of row 1, the header, has no recipient and is never sent: it is the probe.
+/// No message is ever sent with the identifier of row 1, the header. Status inquiries use it as a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdRange {
     /// The identifier of row 0.
@@ -77,8 +78,9 @@ impl IdRange {
 
 /// The gateway's identifier of a message (contract 2.2: string or number), unchanged.
 ///
-/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
-/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+/// Stored by position: only append variants. A ledger stores the number of a variant instead of its name. A variant
+/// inserted before others would therefore change what old messages mean, and the checksum over the bytes would not
+/// detect the change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum GatewayMessageId {
     /// A non-negative whole JSON number.
@@ -88,7 +90,7 @@ pub enum GatewayMessageId {
 }
 
 impl GatewayMessageId {
-    /// Converts a numeric text to a number, because webhooks send identifiers as text and answers contain numbers
+    /// Converts a numeric text to a number, because webhooks send identifiers as text, but answers contain numbers
     /// (contract 2.4, 2.2).
     #[must_use]
     pub fn normalize(self) -> Self {

@@ -1,6 +1,6 @@
 //! Domain vocabulary of messaging: pure values that every other module uses.
 //!
-//! It does no I/O and knows neither file formats nor wire formats.
+//! This module does no I/O and knows neither file formats nor wire formats.
 
 mod amount;
 mod channel;

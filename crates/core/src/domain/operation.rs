@@ -1,4 +1,4 @@
-//! Operations (the items of an envelope's `data`): content, channels, the endpoint that accepts them, and their proven
+//! Operations (the items of an envelope's `data`): content, channels, the endpoint that accepts them, and their
 //! outcomes.
 
 use std::borrow::Cow;
@@ -123,7 +123,7 @@ impl NamedTemplate {
     }
 }
 
-/// A text of a message as all recipients share it.
+/// How a text of a message differs between recipients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextSource<'m> {
     /// All recipients get this text.
@@ -132,7 +132,7 @@ pub enum TextSource<'m> {
     Filled(usize),
 }
 
-/// Extra properties of a channel that are sent as they are.
+/// Extra properties of a channel that are sent unchanged.
 pub type ExtraProperties = serde_json::Map<String, serde_json::Value>;
 
 /// The content of a message: the operation that carries it and a stage for each channel, in fallback order.
@@ -165,7 +165,8 @@ impl<T> MessageContent<T> {
         !self.stages.iter().any(|stage| stage.channel().facts().personal)
     }
 
-    /// The purpose if the campaign defines none: service for number lookups and call codes, otherwise marketing.
+    /// The purpose if the campaign defines none: service for number lookups and verification calls, otherwise
+    /// marketing.
     pub fn default_purpose(&self) -> Purpose {
         let service = self.stages.iter().any(|stage| stage.channel().facts().single);
         if service { Purpose::Service } else { Purpose::Marketing }
@@ -338,19 +339,20 @@ impl Purpose {
     }
 }
 
-/// The proven outcome of one operation of an envelope.
+/// The outcome of one operation of an envelope, as far as it is proven.
 ///
-/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
-/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+/// Stored by position: only append variants. A ledger stores the number of a variant instead of its name. A variant
+/// inserted before others would therefore change what old messages mean, and the checksum over the bytes would not
+/// detect the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OperationOutcome {
     /// The gateway accepted the operation.
     Accepted {
-        /// The gateway's identifier; a lookup or a code call may have none.
+        /// The gateway's identifier; a lookup or a verification call might have none.
         msg_id: Option<GatewayMessageId>,
         /// The number of billed parts.
         parts: Option<u32>,
-        /// The `data` of a lookup or a code call, as JSON.
+        /// The `data` of a lookup or a verification call, as JSON.
         answer: Option<String>,
     },
     /// The gateway queued the envelope.
@@ -370,7 +372,7 @@ pub enum OperationOutcome {
     },
     /// The outcome is unknown.
     InDoubt {
-        /// The observation that proves nothing.
+        /// The observation that left the outcome unknown.
         reason: Arc<str>,
     },
 }
@@ -386,7 +388,7 @@ pub enum PermanentError {
     EmptyText,
 }
 
-/// Parts of errors and statuses, in lower case: first those of the contract (7) and the platform, then those of other
+/// Parts of error messages and statuses, in lower case: first from the contract (7) and the platform, then from other
 /// platforms.
 const ERROR_PARTS: [(PermanentError, &[&str]); 3] = [
     (
@@ -412,7 +414,7 @@ impl PermanentError {
     /// unknown.
     pub fn classify(error: &str) -> Option<Self> {
         let error = error.to_lowercase();
-        let known = ERROR_PARTS.iter().find(|(_, signs)| signs.iter().any(|sign| error.contains(sign)));
+        let known = ERROR_PARTS.iter().find(|(_, parts)| parts.iter().any(|part| error.contains(part)));
         known.map(|(kind, _)| *kind)
     }
 }
@@ -441,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn no_named_channel_ends_an_unknown_chain() {
+    fn failure_of_a_named_channel_does_not_end_an_unknown_chain() {
         assert!(
             Channel::ALL.into_iter().all(|channel| !Chain::UNKNOWN.is_exhausted_by(reported_channel(channel).as_ref()))
         );

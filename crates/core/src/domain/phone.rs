@@ -39,9 +39,9 @@ impl Phone {
         format!("{}…{:02}", &digits[..4], self.0 % 100)
     }
 
-    /// Replaces each occurrence of the number in a text with `place`, even if it is written without the country code or
-    /// with separators.
-    pub fn hide_in_text<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
+    /// Replaces each occurrence of the number in a text with `replacement`, even if it is written without the country
+    /// code or with separators.
+    pub fn hide_in_text<'t>(self, text: &'t str, replacement: &str) -> Cow<'t, str> {
         /// The minimum number of digits that identify a number within its country.
         const NATIONAL: usize = 9;
         let digits = self.to_string();
@@ -50,18 +50,18 @@ impl Phone {
             let mut spellings = [Some(digits.as_str()), national].into_iter().flatten();
             spellings.find_map(|digits| find_number_end(digits, &text.as_bytes()[at..])).map(|length| at + length)
         };
-        let (mut hidden, mut kept, mut at) = (String::new(), 0, 0);
+        let (mut hidden, mut copied, mut at) = (String::new(), 0, 0);
         while at < text.len() {
             match found(at) {
                 Some(end) => {
-                    hidden.push_str(&text[kept..at]);
-                    hidden.push_str(place);
-                    (kept, at) = (end, end);
+                    hidden.push_str(&text[copied..at]);
+                    hidden.push_str(replacement);
+                    (copied, at) = (end, end);
                 }
                 None => at += 1,
             }
         }
-        if kept == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[kept..]) }
+        if copied == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[copied..]) }
     }
 }
 
@@ -97,19 +97,19 @@ impl fmt::Debug for Phone {
 #[serde(into = "String", try_from = "String")]
 pub struct Region(rlibphonenumber::Region);
 
-/// The text is not the code of a region.
+/// The error for a text that is not the code of a region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown region `{typed}`; {}", self.suggest_fix())]
+#[error("unknown region `{input}`; {}", self.suggest_fix())]
 pub struct ParseRegionError {
-    typed: String,
+    input: String,
     /// The code of the country that was probably meant.
-    meant: Option<&'static str>,
+    suggestion: Option<&'static str>,
 }
 
 impl ParseRegionError {
     /// Suggests what to write instead of the invalid region.
     pub fn suggest_fix(&self) -> String {
-        match self.meant {
+        match self.suggestion {
             Some(code) => format!("did you mean `{code}`?"),
             None => "write the two-letter ISO 3166 code of the country, such as `UA` or `PL`".to_owned(),
         }
@@ -167,8 +167,8 @@ impl FromStr for Region {
     type Err = ParseRegionError;
 
     fn from_str(text: &str) -> Result<Self, ParseRegionError> {
-        let typed = text.trim();
-        let meant = match typed.to_uppercase().as_str() {
+        let input = text.trim();
+        let suggestion = match input.to_uppercase().as_str() {
             "UK" | "EN" => Some("GB"),
             "UKR" | "UKRAINE" | "+380" | "380" => Some("UA"),
             _ => None,
@@ -177,9 +177,9 @@ impl FromStr for Region {
         let is_supported = |region: &rlibphonenumber::Region| {
             *region == Region::UKRAINE.0 || PHONE_NUMBER_UTIL.get_supported_regions().any(|known| known == *region)
         };
-        let known = |region: &rlibphonenumber::Region| meant.is_none() && is_supported(region);
-        let region = rlibphonenumber::Region::from_code(typed).ok().filter(known);
-        region.map(Region).ok_or_else(|| ParseRegionError { typed: typed.to_owned(), meant })
+        let known = |region: &rlibphonenumber::Region| suggestion.is_none() && is_supported(region);
+        let region = rlibphonenumber::Region::from_code(input).ok().filter(known);
+        region.map(Region).ok_or_else(|| ParseRegionError { input: input.to_owned(), suggestion })
     }
 }
 
@@ -203,7 +203,7 @@ impl fmt::Display for Region {
     }
 }
 
-/// The replacement for a number that was forgotten, in lists.
+/// The text that replaces a forgotten number in lists.
 pub const FORGOTTEN: &str = "forgotten";
 
 /// The addressee of a message: a number, or the hash of a number that was forgotten.
@@ -218,7 +218,7 @@ pub enum Addressee {
     Forgotten(ForgottenNumber),
 }
 
-/// The remainder of a forgotten number: 61 bits of a keyed hash, which recognizes the number if it appears again.
+/// The keyed hash that replaces a forgotten number: 61 bits, which identify the number if it appears again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ForgottenNumber(u64);
 
@@ -245,7 +245,7 @@ impl Addressee {
     pub fn to_u64(self) -> u64 {
         match self {
             Addressee::Number(phone) => phone.to_u64(),
-            Addressee::Forgotten(ForgottenNumber(stays)) => stays,
+            Addressee::Forgotten(ForgottenNumber(hash)) => hash,
         }
     }
 }
@@ -265,16 +265,16 @@ impl From<Addressee> for u64 {
 impl TryFrom<u64> for Addressee {
     type Error = &'static str;
 
-    fn try_from(kept: u64) -> Result<Self, Self::Error> {
-        match kept {
-            ForgottenNumber::MIN.. => Ok(Addressee::Forgotten(ForgottenNumber(kept))),
+    fn try_from(value: u64) -> Result<Self, Self::Error> {
+        match value {
+            ForgottenNumber::MIN.. => Ok(Addressee::Forgotten(ForgottenNumber(value))),
             number => Phone::new(number).map(Addressee::Number).ok_or("the number is too short or too long"),
         }
     }
 }
 
-/// Divides a number down to its first eight digits, which decide its country.
-const PREFIX_DIVISOR: u64 = 100_000_000;
+/// The limit for prefixes of numbers: at most eight digits, which determine the country.
+const PREFIX_LIMIT: u64 = 100_000_000;
 
 /// Looks up the countries of many numbers. It remembers the country of each prefix.
 #[derive(Clone, Debug, Default)]
@@ -286,7 +286,7 @@ impl CountryFinder {
     /// Like [`find_country`], but remembers the countries of phone number prefixes.
     pub fn find_country(&mut self, phone: Phone) -> Option<Region> {
         let mut prefix = phone.to_u64();
-        while prefix >= PREFIX_DIVISOR {
+        while prefix >= PREFIX_LIMIT {
             prefix /= 10;
         }
         *self.known.entry(prefix).or_insert_with(|| find_country(phone))
@@ -331,7 +331,7 @@ impl fmt::Display for CountrySet {
     }
 }
 
-/// The intersection of sets, where a missing set allows every country.
+/// The intersection of sets. A missing set allows every country.
 pub fn intersect_countries<'s>(sets: impl IntoIterator<Item = Option<&'s CountrySet>>) -> Option<CountrySet> {
     sets.into_iter().flatten().fold(None, |allowed: Option<CountrySet>, set| {
         Some(allowed.map_or_else(|| set.clone(), |allowed| allowed.intersect_with(set)))
@@ -413,12 +413,12 @@ mod addressee_tests {
     #[test]
     fn addressee_round_trips_as_an_integer() {
         let number = Addressee::from(Phone::new(380_501_234_567).unwrap());
-        let stays = [[0; 8], [255; 8]].map(|hash| Addressee::Forgotten(ForgottenNumber::from_hash(hash)));
-        for addressee in [number, stays[0], stays[1]] {
+        let forgotten = [[0; 8], [255; 8]].map(|hash| Addressee::Forgotten(ForgottenNumber::from_hash(hash)));
+        for addressee in [number, forgotten[0], forgotten[1]] {
             assert_eq!(Addressee::try_from(addressee.to_u64()), Ok(addressee));
             assert!(i64::try_from(addressee.to_u64()).is_ok());
         }
-        assert_eq!((number.phone().map(Phone::to_u64), stays[1].phone()), (Some(380_501_234_567), None));
+        assert_eq!((number.phone().map(Phone::to_u64), forgotten[1].phone()), (Some(380_501_234_567), None));
         assert!(Addressee::try_from(7).is_err() && Addressee::try_from(10_u64.pow(16)).is_err());
     }
 }

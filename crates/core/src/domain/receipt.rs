@@ -22,7 +22,7 @@ pub struct Receipt {
     pub updated: Option<Timestamp>,
     /// The gateway's identifier for the message.
     pub msg_id: Option<GatewayMessageId>,
-    /// The identifier of the queued envelope that it was in (contract 2.3).
+    /// The identifier of the queued envelope that contained the message (contract 2.3).
     pub request_id: Option<String>,
     /// Why the message was rejected or failed, in the gateway's words.
     pub error: Option<String>,
@@ -153,8 +153,9 @@ pub enum DeliveryState {
 
 /// The status of a message in the gateway's terms (contract 2.4, 2.5 and 3; the set is open).
 ///
-/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
-/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+/// Stored by position: only append variants. A ledger stores the number of a variant instead of its name. A variant
+/// inserted before others would therefore change what old messages mean, and the checksum over the bytes would not
+/// detect the change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// Accepted, not yet routed.

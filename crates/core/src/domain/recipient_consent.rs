@@ -1,4 +1,5 @@
-//! Recipients' consent to marketing: whether a consent is valid, given its answer and its date. Pure.
+//! Recipients' consent to marketing: whether a consent is valid, given its answer and its date. This module
+//! does no I/O.
 
 use std::fmt;
 use std::str::FromStr;
@@ -110,7 +111,7 @@ impl ConsentPeriod {
     }
 }
 
-/// A text is not a period such as `24 months`.
+/// The error for a text that is not a period such as `24 months`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a period such as `24 months`")]
 pub struct ParsePeriodError;
@@ -140,7 +141,7 @@ pub struct ConsentRules {
     /// The answers that mean consent, in lower case.
     words: Vec<String>,
     /// Whether a consent must have a date.
-    is_dated: bool,
+    requires_date: bool,
     today: Date,
     /// The latest day whose consents have expired.
     expired: Option<Date>,
@@ -149,12 +150,12 @@ pub struct ConsentRules {
 impl ConsentRules {
     /// The rules on the day `today`; `words` are the answers that mean consent. If `words` is empty, the default
     /// answers apply.
-    pub fn new(words: &[String], is_dated: bool, valid_for: Option<ConsentPeriod>, today: Date) -> Self {
+    pub fn new(words: &[String], requires_date: bool, valid_for: Option<ConsentPeriod>, today: Date) -> Self {
         let words = match words {
             [] => CONSENT_WORDS.map(str::to_owned).to_vec(),
             words => words.iter().map(|word| word.trim().to_lowercase()).collect(),
         };
-        Self { words, is_dated, today, expired: valid_for.and_then(|period| period.last_expired_day(today)) }
+        Self { words, requires_date, today, expired: valid_for.and_then(|period| period.last_expired_day(today)) }
     }
 
     /// Whether an answer means consent.
@@ -179,7 +180,7 @@ impl ConsentRules {
 
     /// Decides from the date of a given consent whether the consent is still valid.
     pub fn judge_date(&self, at: &str) -> ConsentVerdict {
-        if !self.is_dated {
+        if !self.requires_date {
             return ConsentVerdict::Given;
         }
         match (self.parse_day(at), self.expired) {
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(verdict("2024-11-27"), ConsentVerdict::Given);
         assert_eq!(verdict("2024-11-26"), ConsentVerdict::Expired);
         assert_eq!(verdict("2026-11-27 23:59"), ConsentVerdict::Given);
-        assert_eq!(verdict("2026-11-28"), ConsentVerdict::Undated, "a consent of tomorrow was not given yet");
+        assert_eq!(verdict("2026-11-28"), ConsentVerdict::Undated, "a consent dated tomorrow has not been given yet");
         assert_eq!(verdict(""), ConsentVerdict::Undated);
         let leap = "1 year".parse::<ConsentPeriod>().unwrap();
         assert_eq!(leap.last_expired_day(date(2025, 3, 1)), Some(date(2024, 2, 29)));
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_are_read_and_written() {
+    fn periods_are_parsed_and_formatted() {
         for (text, shown) in
             [("24 months", "24 months"), ("1 year", "1 year"), ("90d", "90 days"), ("2 Weeks", "2 weeks")]
         {

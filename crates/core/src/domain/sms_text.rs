@@ -94,7 +94,7 @@ pub fn split_sms(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The count of septets in the whole text; `None` if a character is not in the GSM alphabet.
+/// The number of septets in the whole text; `None` if a character is not in the GSM alphabet.
 fn count_gsm_units(text: &str) -> Option<usize> {
     if text.is_ascii() {
         return count_ascii_units(text.as_bytes());
@@ -130,7 +130,7 @@ fn divide_evenly(units: usize, alone: usize, part: usize) -> usize {
     if units <= alone { usize::from(units > 0) } else { units.div_ceil(part) }
 }
 
-/// How many parts a text of `units` units needs. `widths` yields the count of units of each character; no character is
+/// How many parts a text of `units` units needs. `widths` yields the number of units of each character; no character is
 /// split.
 fn count_parts<W: Iterator<Item = usize>>(
     units: usize,
@@ -151,7 +151,7 @@ pub(super) fn is_gsm(c: char) -> bool {
     count_septets(c) > 0
 }
 
-/// How many septets a character takes: 1 in the basic alphabet, 2 in the extension, 0 outside of the GSM alphabet.
+/// How many septets a character takes: 1 in the basic alphabet, 2 in the extension, 0 outside the GSM alphabet.
 pub(super) fn count_septets(c: char) -> u8 {
     match c {
         '\0'..='\x7f' => ASCII_SEPTETS[c as usize],
@@ -190,7 +190,7 @@ pub struct CostlyCharacters {
     pub without: usize,
 }
 
-/// The maximum number of different costly characters; a text with more uses another alphabet.
+/// The maximum number of different costly characters. A text with more is considered to be in another alphabet.
 const MAX_CHARACTERS: usize = 3;
 
 /// The characters that make a text need more parts: a few outside the GSM alphabet, or characters that count twice.
@@ -240,8 +240,8 @@ mod tests {
                          ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
     const EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
-    /// Splits the text into parts literally, character by character.
-    fn split_literally(text: &str) -> SmsSize {
+    /// Splits the text into parts one character at a time, without shortcuts.
+    fn split_naively(text: &str) -> SmsSize {
         let gsm = text.chars().all(|c| BASIC.contains(c) || EXTENSION.contains(c));
         let width = |c: char| match gsm {
             true => 1 + usize::from(EXTENSION.contains(c)),
@@ -303,18 +303,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_agree_with_a_literal_split(text in "[a-z€\\[\\]àΩя😀\\n ]{0,400}") {
-            prop_assert_eq!(measure_sms(&text), split_literally(&text));
+        fn parts_agree_with_a_naive_split(text in "[a-z€\\[\\]àΩя😀\\n ]{0,400}") {
+            prop_assert_eq!(measure_sms(&text), split_naively(&text));
         }
 
         #[test]
-        fn parts_of_gsm_texts_agree_with_a_literal_split(text in "[a-z€^à\\n ]{100,700}") {
-            prop_assert_eq!(measure_sms(&text), split_literally(&text));
+        fn parts_of_gsm_texts_agree_with_a_naive_split(text in "[a-z€^à\\n ]{100,700}") {
+            prop_assert_eq!(measure_sms(&text), split_naively(&text));
         }
 
         #[test]
         fn any_text_can_be_measured(text in any::<String>()) {
-            prop_assert_eq!(measure_sms(&text), split_literally(&text));
+            prop_assert_eq!(measure_sms(&text), split_naively(&text));
         }
 
         #[test]
@@ -337,7 +337,7 @@ mod costly_tests {
     use super::*;
 
     #[test]
-    fn a_few_costly_characters_are_found_but_not_another_alphabet() {
+    fn costly_characters_are_found_unless_the_alphabet_differs() {
         let (latin, long) = ("a".repeat(100), "a".repeat(159));
         for (text, costly) in [
             (format!("{latin}’"), vec!['’']),

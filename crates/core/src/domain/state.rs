@@ -1,4 +1,4 @@
-//! States of a message in a run, and the allowed changes between them. Pure.
+//! States of a message in a run, and the allowed changes between them. This module does no I/O.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub enum RowState {
     NotSent,
     /// The outcome is unknown.
     InDoubt,
-    /// In doubt although the gateway was asked about it.
+    /// Still in doubt after the gateway was asked about it.
     Unresolved,
     /// Counted as sent by a person or a policy.
     AssumedSent,
@@ -82,7 +82,7 @@ impl RowState {
         matches!(self, RowState::Delivered | RowState::Read)
     }
 
-    /// Whether the figure named after this state includes messages in `state`: `delivered` includes `read`.
+    /// Whether the count named after this state includes messages in `state`: `delivered` includes `read`.
     pub fn includes_state(self, state: RowState) -> bool {
         self == state || (self == RowState::Delivered && state.is_delivered())
     }
@@ -114,9 +114,9 @@ impl RowState {
     ///
     /// Skipped and invalid rows are not undelivered: no message was sent for them.
     pub fn parse_states(word: &str) -> Vec<Self> {
-        let apart = |state: &Self| matches!(state, Self::Skipped | Self::Invalid) || state.is_delivered();
+        let is_excluded = |state: &Self| matches!(state, Self::Skipped | Self::Invalid) || state.is_delivered();
         match word {
-            "undelivered" => Self::ALL.into_iter().filter(|state| !apart(state)).collect(),
+            "undelivered" => Self::ALL.into_iter().filter(|state| !is_excluded(state)).collect(),
             word => Self::from_name(word).into_iter().collect(),
         }
     }

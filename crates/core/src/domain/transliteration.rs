@@ -15,7 +15,7 @@ use super::sms_text::{SmsEncoding, is_gsm, measure_sms};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlainMode {
-    /// Typographic characters: quotation marks, dashes, spaces, dots. Letters stay.
+    /// Typographic characters: quotation marks, dashes, spaces and dots. Letters are kept.
     Quotes,
     /// All characters outside the GSM alphabet; Cyrillic letters follow the official table of 2010.
     Latin,
@@ -91,7 +91,7 @@ fn replace_with_latin(text: &str) -> Option<String> {
     (latin != text).then_some(latin)
 }
 
-/// Converts a text to characters of the GSM alphabet. Emoji are left out, each with one of the spaces around it.
+/// Converts a text to characters of the GSM alphabet. Emoji are removed, each with one of the spaces around it.
 fn convert_to_gsm(text: &str) -> String {
     let mut gsm = String::with_capacity(text.len());
     let mut after_emoji = false;
@@ -130,9 +130,9 @@ fn replace_outside_urls(text: &str, replace: impl Fn(&str) -> String) -> String 
 
 /// Replaces typographic characters in a text with keyboard characters.
 fn replace_typography(text: &str) -> Cow<'_, str> {
-    let mut typed = Cow::Borrowed(text);
+    let mut plain = Cow::Borrowed(text);
     if let Some(at) = text.find(|c| keyboard_replacement(c).is_some()) {
-        let owned = typed.to_mut();
+        let owned = plain.to_mut();
         owned.truncate(at);
         for c in text[at..].chars() {
             match keyboard_replacement(c) {
@@ -141,7 +141,7 @@ fn replace_typography(text: &str) -> Cow<'_, str> {
             }
         }
     }
-    typed
+    plain
 }
 
 /// The letters and their transliteration, except at the beginning of a word.
@@ -221,21 +221,21 @@ fn transliterate_word(word: &str, latin: &mut String) {
     let letters: Vec<char> = compose_letters(word);
     let capitals = letters.iter().filter(|c| c.is_uppercase()).count() > 1 && !letters.iter().any(|c| c.is_lowercase());
     let cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| find_letter(*c));
-    let mut begun = false;
+    let mut has_begun = false;
     for (at, &letter) in letters.iter().enumerate() {
         let (before, here) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
         match here {
             None if is_apostrophe(letter) && before.is_some() && cyrillic(Some(at + 1)).is_some() => {}
             None => latin.push(letter),
-            Some((small, _)) => {
+            Some((lower, _)) => {
                 let written = match before {
                     // `Зг` becomes `Zgh`, because `Zh` is `Ж`.
-                    Some(('з', _)) if small == 'г' => "gh",
-                    _ if begun => find_latin(&LETTERS, small),
+                    Some(('з', _)) if lower == 'г' => "gh",
+                    _ if has_begun => find_latin(&LETTERS, lower),
                     _ => INITIAL_LETTERS
                         .iter()
-                        .find(|(first, _)| *first == small)
-                        .map_or(find_latin(&LETTERS, small), |(_, to)| to),
+                        .find(|(first, _)| *first == lower)
+                        .map_or(find_latin(&LETTERS, lower), |(_, to)| to),
                 };
                 match (letter.is_uppercase(), capitals) {
                     (false, _) => latin.push_str(written),
@@ -248,18 +248,18 @@ fn transliterate_word(word: &str, latin: &mut String) {
                 }
             }
         }
-        begun |= letter.is_alphabetic() && !is_apostrophe(letter);
+        has_begun |= letter.is_alphabetic() && !is_apostrophe(letter);
     }
 }
 
 /// The lower-case letter with its transliteration; `None` if the letter is not in the table.
 fn find_letter(letter: char) -> Option<(char, &'static str)> {
-    let small = letter.to_lowercase().next()?;
-    LETTERS.iter().find(|(from, _)| *from == small).copied()
+    let lower = letter.to_lowercase().next()?;
+    LETTERS.iter().find(|(from, _)| *from == lower).copied()
 }
 
-fn find_latin(table: &[(char, &'static str)], small: char) -> &'static str {
-    table.iter().find(|(from, _)| *from == small).map_or("", |(_, to)| to)
+fn find_latin(table: &[(char, &'static str)], lower: char) -> &'static str {
+    table.iter().find(|(from, _)| *from == lower).map_or("", |(_, to)| to)
 }
 
 /// The letters of a word, with combining marks composed.
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_mode_replaces_no_letter() {
+    fn quotes_mode_never_replaces_letters() {
         for c in ('\0'..=char::MAX).filter(|c| keyboard_replacement(*c).is_some()) {
             // The modifier letter apostrophe is a letter to Unicode and an apostrophe to readers.
             assert!(c == '\u{2bc}' || !c.is_alphanumeric(), "{c:?}");
@@ -371,8 +371,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn latin_mode_yields_gsm_text_and_is_idempotent(text in any::<String>(), list in "[А-яієїґ'’ʼ\\- …€]{0,90}") {
-            for text in [text, list] {
+        fn latin_mode_yields_gsm_text_and_is_idempotent(
+            text in any::<String>(), sample in "[А-яієїґ'’ʼ\\- …€]{0,90}",
+        ) {
+            for text in [text, sample] {
                 let latin = PlainMode::Latin.replace_in_text(&text).unwrap_or(text);
                 prop_assert_eq!(measure_sms(&latin).encoding, SmsEncoding::Gsm7);
                 prop_assert_eq!(PlainMode::Latin.replace_in_text(&latin), None);
@@ -380,8 +382,10 @@ mod tests {
         }
 
         #[test]
-        fn quotes_mode_changes_no_letter_and_adds_no_part(text in any::<String>(), list in "[Аaя’“”«»…—\u{a0}•]{0,250}") {
-            for text in [text, list] {
+        fn quotes_mode_keeps_letters_and_never_adds_parts(
+            text in any::<String>(), sample in "[Аaя’“”«»…—\u{a0}•]{0,250}",
+        ) {
+            for text in [text, sample] {
                 let plain = PlainMode::Quotes.replace_in_text(&text).unwrap_or_else(|| text.clone());
                 prop_assert_eq!(keep_alphanumeric(&plain), keep_alphanumeric(&text));
                 prop_assert!(measure_sms(&plain).parts <= measure_sms(&text).parts);

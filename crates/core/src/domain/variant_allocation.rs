@@ -1,5 +1,5 @@
-//! Assignment of recipients to variants and the holdout group, by a stable hash of the number, so that new recipients
-//! do not change the variants of others.
+//! Assignment of recipients to variants and to the holdout group. It uses a stable hash of the number, so that new
+//! recipients do not change the variants of others.
 
 use sha2::{Digest, Sha256};
 
@@ -35,11 +35,11 @@ impl VariantAllocation {
         Self { holdout: None, salt: format!("variant\0{campaign}"), ends: ends.collect() }
     }
 
-    /// Holds out this many hundredths of a percent of the recipients. `of` names a campaign or a group; equal names
-    /// hold out the same recipients.
+    /// Holds out this many hundredths of a percent of the recipients. `name` is the name of a campaign or a group;
+    /// equal names hold out the same recipients.
     #[must_use]
-    pub fn with_holdout(self, of: &str, share: u64) -> Self {
-        Self { holdout: Some(HoldoutDraw { salt: format!("holdout\0{of}"), share }), ..self }
+    pub fn with_holdout(self, name: &str, share: u64) -> Self {
+        Self { holdout: Some(HoldoutDraw { salt: format!("holdout\0{name}"), share }), ..self }
     }
 
     /// Whether the recipient is in the holdout group and gets no message.
@@ -73,15 +73,15 @@ mod tests {
         (0..20_000).map(|n| Phone::new(380_500_000_000 + n * 37).expect("a number"))
     }
 
-    fn share_of(chosen: impl Fn(Phone) -> bool) -> f64 {
+    fn measure_share(chosen: impl Fn(Phone) -> bool) -> f64 {
         test_phones().filter(|phone| chosen(*phone)).count() as f64 / 20_000.0
     }
 
     #[test]
     fn variants_keep_their_shares_and_ignore_the_holdout() {
         let allocation = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("sale", 1_000);
-        assert!((share_of(|phone| allocation.is_held_out(phone)) - 0.1).abs() < 0.01);
-        let first = share_of(|phone| allocation.assign_variant(phone) == 0);
+        assert!((measure_share(|phone| allocation.is_held_out(phone)) - 0.1).abs() < 0.01);
+        let first = measure_share(|phone| allocation.assign_variant(phone) == 0);
         assert!((first - 5.0 / 9.0).abs() < 0.015, "{first}");
         let among_held_out = test_phones().filter(|phone| allocation.is_held_out(*phone));
         let (first, all) = among_held_out.fold((0.0_f64, 0.0), |(first, all), phone| {
@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn campaigns_of_a_group_hold_out_the_same_numbers() {
-        let held = |campaign: &str, of: &str| {
-            let allocation = VariantAllocation::new(campaign, &[9_000]).with_holdout(of, 1_000);
+        let held_out = |campaign: &str, group: &str| {
+            let allocation = VariantAllocation::new(campaign, &[9_000]).with_holdout(group, 1_000);
             test_phones().filter(|phone| allocation.is_held_out(*phone)).collect::<Vec<_>>()
         };
-        assert_eq!(held("spring", "year"), held("autumn", "year"));
-        assert_ne!(held("spring", "spring"), held("autumn", "autumn"));
-        assert!(VariantAllocation::new("sale", &[]).assign_variant(test_phones().next().expect("somebody")) == 0);
+        assert_eq!(held_out("spring", "year"), held_out("autumn", "year"));
+        assert_ne!(held_out("spring", "spring"), held_out("autumn", "autumn"));
+        assert!(VariantAllocation::new("sale", &[]).assign_variant(test_phones().next().expect("a number")) == 0);
     }
 }

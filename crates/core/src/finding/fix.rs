@@ -1,7 +1,7 @@
 //! Fixes: edits to a file that remove a finding.
 //!
-//! An edit is a fix only if it is the only possible one and cannot change who gets what. All other remedies are only
-//! described, and a person decides.
+//! An edit is a fix only if it is the only possible one and cannot change who gets which message. All other remedies
+//! are only described, and a person decides.
 
 use std::ops::Range;
 
@@ -80,7 +80,7 @@ fn collide(one: &FixEdit, other: &FixEdit) -> bool {
 
 /// Applies fixes to a text. Returns the new text and the fixes that it contains, in the order of the text.
 ///
-/// A fix that does not fit, or that collides with an earlier fix, is left out as a whole. The result does not depend on
+/// A fix that does not fit, or that collides with an earlier fix, is skipped as a whole. The result does not depend on
 /// the order of the fixes.
 pub fn apply_fixes<'f>(text: &str, fixes: impl IntoIterator<Item = &'f Fix>) -> (String, Vec<&'f Fix>) {
     let mut sorted: Vec<&Fix> = fixes.into_iter().filter(|fix| fix.fits(text)).collect();
@@ -160,9 +160,9 @@ mod tests {
         #[test]
         fn order_of_fixes_does_not_matter(text in "[aї]{0,8}", fixes in proptest::collection::vec(any_fix(), 0..5)) {
             let (forward, applied) = apply_fixes(&text, &fixes);
-            let (backward, also) = apply_fixes(&text, fixes.iter().rev());
+            let (backward, applied_backward) = apply_fixes(&text, fixes.iter().rev());
             prop_assert_eq!(forward, backward);
-            prop_assert_eq!(applied, also);
+            prop_assert_eq!(applied, applied_backward);
         }
     }
 }

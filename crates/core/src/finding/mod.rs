@@ -1,7 +1,7 @@
 //! Findings: problems with a location and a remedy, and the rules behind them.
 //!
-//! A finding is data. Only the surfaces print it: on a terminal, as JSON, as GitHub workflow commands or as SARIF. What
-//! is stored, logged or sent is a [`BriefFinding`].
+//! A finding is data. Other code prints it on a terminal, as JSON, as GitHub workflow commands or as SARIF. A
+//! [`BriefFinding`] is the form that is stored, logged and sent.
 
 mod fix;
 mod render;
@@ -27,7 +27,7 @@ pub use wording::{
     mask_numbers, only_candidate, quote_for_shell, quote_for_yaml,
 };
 
-/// The maximum number of findings that are kept without their excerpts.
+/// The maximum number of findings that are stored, logged or sent together.
 const MAX_FINDINGS: usize = 5;
 
 /// The severity of a finding.
@@ -46,7 +46,7 @@ pub enum Severity {
 pub struct Finding {
     /// The kind of problem.
     pub rule: &'static Rule,
-    /// How bad it is.
+    /// The severity of this finding, which can differ from that of its rule.
     pub severity: Severity,
     /// What is wrong: lower case, no full stop, user input in backticks.
     pub message: String,
@@ -56,7 +56,7 @@ pub struct Finding {
     pub place: Option<SourceLocation>,
     /// The remedy, in the same form as the message.
     pub help: Option<String>,
-    /// The edit that removes the finding, if there is exactly one and it cannot change who gets what.
+    /// The edit that removes the finding, if there is exactly one and it cannot change who gets which message.
     pub fix: Option<Fix>,
 }
 
@@ -137,7 +137,7 @@ impl SourceText {
 /// A location in a file: a range of bytes, shown as line and column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// The file. If it is too large to hold, the lines around the location.
+    /// The file. If the file is too large to keep in memory, only the lines around the location.
     pub source: SourceText,
     /// Bytes of the source's text, on character boundaries.
     pub span: Range<usize>,
@@ -172,7 +172,7 @@ impl SourceLocation {
     }
 
     /// The line of the first character, and the columns of the first character and after the last character. Lines and
-    /// columns count from 1, columns in UTF-16 units.
+    /// columns count from 1, and columns are in UTF-16 units.
     ///
     /// The end is never before the beginning, and stays on the first line if the location spans several lines.
     pub(crate) fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
@@ -217,8 +217,8 @@ pub struct BriefFinding {
 impl BriefFinding {
     /// The first findings that are errors, or the first findings of any severity if there are no errors.
     pub fn from_findings(findings: &[Finding]) -> Vec<Self> {
-        let refuses = findings.iter().any(Finding::is_error);
-        findings.iter().filter(|finding| finding.is_error() || !refuses).take(MAX_FINDINGS).map(Self::from).collect()
+        let has_errors = findings.iter().any(Finding::is_error);
+        findings.iter().filter(|finding| finding.is_error() || !has_errors).take(MAX_FINDINGS).map(Self::from).collect()
     }
 }
 

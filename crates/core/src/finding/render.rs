@@ -13,10 +13,11 @@ use super::{Finding, Fix, FixEdit, Rule, Severity, SourceLocation, escape_contro
 
 /// The maximum width of prose, in columns.
 pub const PROSE_WIDTH: usize = 100;
-/// Replaces spaces that must not become line breaks while a text is wrapped. A private-use character, one column wide.
+/// Stands for a space that must not become a line break when a text is wrapped. It is a private-use character, one
+/// column wide.
 pub const KEPT_BLANK: char = '\u{e000}';
 
-/// The maximum part of a line around a location, in characters.
+/// The maximum length of the excerpt around a location, in characters.
 const MAX_EXCERPT: usize = 140;
 /// The maximum length of a quoted text that stays on one line, in characters.
 const MAX_UNBROKEN_QUOTE: usize = 50;
@@ -37,8 +38,8 @@ pub fn render_findings_in_columns(findings: &[Finding], color: bool, columns: Op
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let width = columns.map_or(MAX_EXCERPT, |columns| columns.min(MAX_EXCERPT));
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(width);
-    let shown: Vec<String> = sorted.into_iter().map(|finding| render_finding(finding, &renderer, columns)).collect();
-    shown.join("\n")
+    let rendered: Vec<String> = sorted.into_iter().map(|finding| render_finding(finding, &renderer, columns)).collect();
+    rendered.join("\n")
 }
 
 /// The findings as `check --json` prints them.
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn output_has_no_colors_by_default() {
+    fn output_has_colors_only_if_requested() {
         let finding = [Finding::new(&REFUSES, "y")];
         assert!(render_findings(&finding, true).contains('\u{1b}'));
         assert!(!render_plain(&finding).contains('\u{1b}'));

@@ -108,16 +108,16 @@ pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-fn escape_harmful(text: &str, own: impl Fn(char) -> Option<char>) -> String {
-    let mut shown = String::with_capacity(text.len());
+fn escape_harmful(text: &str, replace: impl Fn(char) -> Option<char>) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        match own(c) {
-            Some(c) => shown.push(c),
-            None if is_harmful(c) => shown.extend(c.escape_unicode()),
-            None => shown.push(c),
+        match replace(c) {
+            Some(c) => escaped.push(c),
+            None if is_harmful(c) => escaped.extend(c.escape_unicode()),
+            None => escaped.push(c),
         }
     }
-    shown
+    escaped
 }
 
 /// Whether a character is a control character, changes the text direction, ends a line, or is invisible.
@@ -133,23 +133,23 @@ fn is_harmful(c: char) -> bool {
 /// The beginning of a text, with each phone number masked as `…` and its last two digits. A phone number has nine
 /// digits or more, with or without spaces, dashes, dots and brackets between them. Dates are not masked.
 pub fn mask_numbers(text: &str) -> String {
-    let kept: String = text.chars().take(MAX_CHARACTERS).collect();
-    let cut = if kept.len() < text.len() { "…" } else { "" };
-    let mut shown = String::with_capacity(kept.len());
-    let mut rest = kept.as_str();
+    let beginning: String = text.chars().take(MAX_CHARACTERS).collect();
+    let cut = if beginning.len() < text.len() { "…" } else { "" };
+    let mut masked = String::with_capacity(beginning.len());
+    let mut rest = beginning.as_str();
     while let Some(at) = rest.find(|c: char| c.is_numeric()) {
         let (before, from) = rest.split_at(at);
-        shown.push_str(before);
+        masked.push_str(before);
         let end = find_number_end(from);
-        let (number, behind) = from.split_at(end);
+        let (number, after) = from.split_at(end);
         let digits: Vec<char> = number.chars().filter(|c| c.is_numeric()).collect();
         match digits.as_slice() {
-            [.., tens, ones] if digits.len() >= MIN_PHONE_DIGITS => shown.extend(['…', *tens, *ones]),
-            _ => shown.push_str(number),
+            [.., tens, ones] if digits.len() >= MIN_PHONE_DIGITS => masked.extend(['…', *tens, *ones]),
+            _ => masked.push_str(number),
         }
-        rest = behind;
+        rest = after;
     }
-    shown + rest + cut
+    masked + rest + cut
 }
 
 /// The end of the digits or of the date at the beginning of a text.
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_errors_are_recognized_and_other_words_are_not() {
+    fn typos_get_a_suggestion_but_other_words_do_not() {
         let names = ["signature", "message", "lifetime"];
         assert_eq!(did_you_mean("signatur", names), Some("signature"));
         assert_eq!(did_you_mean("Mesage", names), Some("message"));

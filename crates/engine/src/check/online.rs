@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn unanswered(cause: FailureCause) -> InquiryFailure {
-        InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true }
+        InquiryFailure { cause, reason: "why".into(), gateway_text: None, not_executed: true }
     }
 
     fn unpriced() -> Cost {

@@ -222,7 +222,7 @@ enum FormPiece {
 enum FormHole {
     Id,
     Phone,
-    /// The rendered text at this place.
+    /// The rendered text at this index.
     Text(usize),
 }
 
@@ -230,16 +230,16 @@ impl OperationForm {
     /// The form of operations with this content: JSON with holes for the identifier, the phone number and the texts
     /// that differ by recipient.
     pub fn from_content(content: &MessageContent<TextSource<'_>>) -> Self {
-        let seen = HoleRecorder::default();
-        let hole = |hole| FormPart::Hole(hole, &seen);
+        let recorder = HoleRecorder::default();
+        let hole = |hole| FormPart::Hole(hole, &recorder);
         let parts = content.map_texts(|source| match *source {
             TextSource::Same(text) => FormPart::Text(text),
             TextSource::Filled(place) => hole(FormHole::Text(place)),
         });
-        let mut json = CountingWriter { bytes: Vec::new(), count: &seen.count };
+        let mut json = CountingWriter { bytes: Vec::new(), count: &recorder.count };
         write_operation(&mut json, &hole(FormHole::Id), &hole(FormHole::Phone), &parts);
         let (mut pieces, mut copied) = (Vec::new(), 0);
-        for &(at, hole) in &*seen.holes.borrow() {
+        for &(at, hole) in &*recorder.holes.borrow() {
             pieces.push(FormPiece::Json(json.bytes[copied..at].to_vec()));
             pieces.push(FormPiece::Hole(hole));
             copied = at + PLACEHOLDER.len();
@@ -301,8 +301,8 @@ impl Serialize for FormPart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             FormPart::Text(text) => serializer.serialize_str(text),
-            FormPart::Hole(hole, seen) => {
-                seen.holes.borrow_mut().push((seen.count.get(), *hole));
+            FormPart::Hole(hole, recorder) => {
+                recorder.holes.borrow_mut().push((recorder.count.get(), *hole));
                 serializer.serialize_u8(0)
             }
         }
@@ -382,12 +382,12 @@ mod tests {
             let mut next = 0;
             let stages: Option<Vec<Stage<usize>>> =
                 channels.iter().map(|channel| build_stage(*channel, given, &mut next)).collect();
-            let Some(stages) = stages else { return Err(TestCaseError::reject("a channel misses a key")) };
+            let Some(stages) = stages else { return Err(TestCaseError::reject("a channel lacks a key")) };
             let content = MessageContent { kind: OperationKind::for_channels(&channels), stages };
             let whole = content.try_map_texts(|text| Ok::<_, ()>(Cow::Borrowed(texts[*text].1.as_str()))).unwrap();
             let source = |text: &usize| {
-                let (same, said) = &texts[*text];
-                Ok::<_, ()>(if *same { TextSource::Same(said) } else { TextSource::Filled(*text) })
+                let (same, value) = &texts[*text];
+                Ok::<_, ()>(if *same { TextSource::Same(value) } else { TextSource::Filled(*text) })
             };
             let form = OperationForm::from_content(&content.try_map_texts(source).unwrap());
             let (id, phone) = (MessageId::new(id).unwrap(), Phone::new(phone).unwrap());

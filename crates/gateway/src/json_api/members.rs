@@ -1,8 +1,8 @@
 //! JSON members of answers: tolerant reading, and removal of secrets from texts.
 //!
-//! Members are kept raw, so that one of the wrong type does not hide the others. The key and phone numbers are removed
-//! from the gateway's texts before they are stored or shown, and long texts are truncated, because a gateway could send
-//! megabytes for each message.
+//! Members are kept raw, so that one of the wrong type does not hide the others. The key is removed from the gateway's
+//! texts before they are stored or shown. Phone numbers are masked in texts that are displayed and logged. Long texts
+//! are truncated, because a gateway could send megabytes for each message.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -280,7 +280,7 @@ fn key_spellings(key: &str) -> Vec<String> {
     [Some(key.to_owned()), escaped].into_iter().flatten().collect()
 }
 
-/// Hides the phone numbers of an envelope in the text of the signal, which is displayed and logged. The outcomes keep
+/// Masks the phone numbers of an envelope in the text of the signal, which is displayed and logged. The outcomes keep
 /// the gateway's text unchanged.
 pub(super) fn redact_numbers(reply: &mut GatewayReply, envelope: &Envelope) {
     let Some(text) = signal_text(&mut reply.signal) else { return };
@@ -324,7 +324,7 @@ fn redact_spelling(reply: &mut GatewayReply, key: &str) {
     }
     if let Some(evidence) = &mut reply.evidence {
         replace_key(evidence, key);
-        // A long body may have been cut within the key.
+        // A long body might have been cut within the key.
         evidence.truncate(evidence.len() - partial_key_length(evidence, key));
     }
 }
@@ -347,9 +347,10 @@ fn replace_key(text: &mut String, key: &str) {
 const MAX_CHARACTERS: usize = 500;
 /// The maximum size of a stored answer to a lookup or verification call, in bytes.
 const MAX_ANSWER: usize = 4 << 10;
-/// The maximum digits of a number. A number is never cut in two, because half of it would not be recognized and masked.
+/// The maximum number of digits in a phone number. A number is never cut in two, because half of it would not be
+/// recognized and masked.
 const MAX_DIGITS: usize = 15;
-/// The end of a truncated text, before its number of characters.
+/// The end of a truncated text, up to the number of characters that it had.
 const CUT: &str = "… (cut, ";
 
 /// The text or, if it is too long, its beginning with a note that it was truncated.
@@ -422,7 +423,7 @@ mod search_tests {
             assert!(!has_key(json.as_bytes(), "msg_id"), "{json}");
         }
         let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
-        assert!(has_key(deep.as_bytes(), "msg_id"), "what cannot be looked through may hold it");
+        assert!(has_key(deep.as_bytes(), "msg_id"), "a body that cannot be searched might have the key");
     }
 }
 
@@ -434,7 +435,7 @@ mod redaction_tests {
 
     #[test]
     fn truncated_body_keeps_no_part_of_the_key() {
-        for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
+        for (body, expected) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
             let mut reply = GatewayReply {
                 outcomes: Vec::new(),
                 signal: Signal::Go,
@@ -442,7 +443,7 @@ mod redaction_tests {
                 deviations: Vec::new(),
             };
             redact_key(&mut reply, "s3cret/key");
-            assert_eq!(reply.evidence.as_deref(), Some(kept));
+            assert_eq!(reply.evidence.as_deref(), Some(expected));
         }
     }
 
@@ -491,7 +492,7 @@ mod truncation_tests {
         let text = truncate("ї".repeat(7_000_000));
         assert_eq!(text, format!("{}… (cut, 7000000 characters)", "ї".repeat(500)));
         assert_eq!(find_cut(&text), Some(1_000));
-        assert!(text.capacity() < 2_000, "no more is held than is kept");
+        assert!(text.capacity() < 2_000, "the removed text is not kept in memory");
     }
 
     #[test]

@@ -45,21 +45,21 @@ pub use reply::{AnswerRules, read_reply};
 
 /// The maximum size of an answer in bytes.
 const MAX_ANSWER: usize = 8 << 20;
-/// A connection that was idle for longer is not reused: the server may be closing it.
+/// A connection that was idle for longer is not reused, because the server might be closing it.
 const MAX_IDLE: Duration = Duration::from_secs(1);
 
-/// The addresses of a gateway.
+/// The addresses of a gateway, and how to connect to them.
 #[derive(Clone, Debug)]
 pub struct GatewayAddress {
-    /// Base URL of the synchronous endpoint (contract 4.1), without a trailing slash.
+    /// The base URL of the synchronous endpoint (contract 4.1), without a trailing slash.
     pub base_url: String,
-    /// Base URL of the asynchronous endpoint (contract 4.2), without a trailing slash.
+    /// The base URL of the asynchronous endpoint (contract 4.2), without a trailing slash.
     pub async_url: String,
-    /// The only proxy.
+    /// The proxy for all requests, if any.
     pub proxy: Option<String>,
     /// The timeout of a request.
     pub timeout: Duration,
-    /// Whether it is the sandbox in this process.
+    /// Whether the gateway is the sandbox in this process.
     pub embedded: bool,
 }
 
@@ -347,16 +347,16 @@ pub enum HttpExchange {
     Answer {
         /// The HTTP status.
         status: u16,
-        /// The header `Retry-After`, when it is a number of seconds.
+        /// The wait that the `Retry-After` header asks for.
         retry_after: Option<Duration>,
         /// The body.
         body: Vec<u8>,
     },
 }
 
-/// A request body that aborts the request if it may no longer leave when the connection asks for it.
+/// A request body that aborts the request if the request may no longer leave when the connection asks for the body.
 ///
-/// Connecting can take seconds, in which the process can be suspended.
+/// Connecting can take seconds, during which the process can be suspended.
 struct GuardedBody {
     bytes: Option<Bytes>,
     may_leave: MayLeave,

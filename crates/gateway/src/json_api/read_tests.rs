@@ -107,13 +107,13 @@ fn redirect_leaves_rows_in_doubt_and_stops() {
 fn slow_down_leaves_rows_in_doubt_unless_status_is_trusted() {
     assert_reply(&read_exchange(&http_answer(429, "")), "??", "slow");
     assert_reply(&read_exchange(&http_answer(503, "")), "nn", "slow");
-    let asked = |seconds| HttpExchange::Answer {
+    let slow_down = |seconds| HttpExchange::Answer {
         status: 429,
         retry_after: Some(Duration::from_secs(seconds)),
         body: Vec::new(),
     };
-    assert_reply(&read_exchange(&asked(600)), "??", "slow");
-    assert_reply(&read_exchange(&asked(601)), "??", "stop: off contract");
+    assert_reply(&read_exchange(&slow_down(600)), "??", "slow");
+    assert_reply(&read_exchange(&slow_down(601)), "??", "stop: off contract");
 }
 
 #[test]
@@ -262,16 +262,16 @@ fn contradictory_item_is_in_doubt() {
 #[test]
 fn item_with_a_repeated_member_matches_nothing() {
     let other = r#"{"success":true,"data":{"id":102,"msg_id":7}}"#;
-    let twice = [
+    let repeated = [
         r#"{"success":true,"data":{"id":101,"id":102,"msg_id":7}}"#,
         r#"{"success":true,"data":{"id":101,"msg_id":7,"msg_id":null}}"#,
         r#"{"success":false,"data":{"id":101,"msg_id":7,"msg_id":null}}"#,
         r#"{"success":true,"success":false,"data":{"id":101}}"#,
         r#"{"success":false,"data":{"msg_id":7},"data":{}}"#,
     ];
-    for twice in twice {
+    for item in repeated {
         assert_reply(
-            &read_sync(2, &format!(r#"{{"success":true,"data":[{twice},{other}]}}"#)),
+            &read_sync(2, &format!(r#"{{"success":true,"data":[{item},{other}]}}"#)),
             "??",
             "stop: off contract",
         );
@@ -296,7 +296,7 @@ fn success_without_data_is_in_doubt_and_stops() {
 }
 
 #[test]
-fn fatal_error_settles_the_envelope_and_stops() {
+fn fatal_error_keeps_the_outcomes_and_stops() {
     let body = r#"{"success":true,"data":[
         {"success":true,"data":{"id":101,"msg_id":7}},
         {"success":false,"error":"Not enough money","data":{"id":102}}]}"#;

@@ -18,7 +18,7 @@ const MAX_RECEIPTS: usize = 1_000;
 /// A receipt with the identifier of its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentifiedReceipt {
-    /// The client's identifier if it is a whole number; `Some(None)` for other values.
+    /// Our identifier, if the receipt has one; `Some(None)` if the value is not a whole number.
     pub id: Option<Option<u64>>,
     /// The receipt.
     pub receipt: Receipt,
@@ -173,7 +173,8 @@ fn read_reply(json: &str) -> Option<RecipientReply> {
     (!reply.text.is_empty() || reply.media.is_some()).then_some(reply)
 }
 
-/// Form data as the JSON that it represents: `id=1&status=READ`, `data[0][id]=1`, or `data={…}`. `None` for other text.
+/// Converts form data to the JSON that it represents: `id=1&status=READ`, `data[0][id]=1`, or `data={…}`. `None` for
+/// other text.
 fn form_data_to_json(body: &str) -> Option<String> {
     let mut whole = Map::new();
     let mut items: BTreeMap<u32, Map<String, Value>> = BTreeMap::new();
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_status_is_taken_from_success() {
+    fn missing_status_is_inferred_from_success() {
         for (body, status) in [
             (r#"{"success":true}"#, Status::Delivered),
             (r#"{"success":"true"}"#, Status::Delivered),

@@ -1,5 +1,4 @@
-//! The gateway's answers to envelopes: a pure function from an HTTP exchange to what it proves (contract 2.2, 2.3
-//! and 4.3).
+//! What the gateway's answer to an envelope proves: a pure function of the HTTP exchange (contract 2.2, 2.3 and 4.3).
 //!
 //! Only what is proven counts as accepted, rejected or not sent. Everything else is in doubt.
 
@@ -17,7 +16,7 @@ use super::members::{
 use crate::{ContractDeviation, EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
 use campaign_core::domain::{Endpoint, GatewayMessageId, OperationKind, OperationOutcome, format_count};
 
-/// Rules of a profile for the meaning of answers.
+/// A profile's rules for the meaning of answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerRules {
     /// HTTP statuses that the provider confirmed to mean "not executed".
@@ -30,9 +29,14 @@ pub struct AnswerRules {
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// Reads the result of sending `envelope` to `endpoint`.
-pub fn read_reply(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, seen: &HttpExchange) -> GatewayReply {
+pub fn read_reply(
+    rules: &AnswerRules,
+    endpoint: Endpoint,
+    envelope: &Envelope,
+    exchange: &HttpExchange,
+) -> GatewayReply {
     let count = envelope.operations().len();
-    match seen {
+    match exchange {
         HttpExchange::NotConnected(why) => all_not_sent(count, why, Signal::Unreachable(why.clone())),
         HttpExchange::Handshake(why) => all_not_sent(count, why, Signal::Stop(StopCause::Connection, why.clone())),
         HttpExchange::TimedOut(after) => {
@@ -116,8 +120,8 @@ fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> Gat
         return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     }
     // Only a string counts: other types are outside the contract and prove nothing.
-    let words = top.error.filter(|raw| raw.get().starts_with('"'));
-    let Some(error) = read_text(words) else {
+    let text = top.error.filter(|raw| raw.get().starts_with('"'));
+    let Some(error) = read_text(text) else {
         let why = "the response reports a failure without an error";
         return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
@@ -196,7 +200,7 @@ struct ItemResult<'a> {
     negative: bool,
     parts: Option<u32>,
     phone: Option<Option<u64>>,
-    /// The payload, when it is an object.
+    /// The payload, if it is an object.
     object: Option<&'a RawValue>,
 }
 
@@ -229,11 +233,11 @@ fn read_members<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> 
 
 /// Reads the items of a list. `None` if `data` is not a list, or if an item repeats a member and so could refer to any
 /// message.
-fn read_results(data: &RawValue, inquiry: bool) -> Option<Vec<ItemResult<'_>>> {
+fn read_results(data: &RawValue, single: bool) -> Option<Vec<ItemResult<'_>>> {
     // The library would accept a nested list as a record, but the contract does not.
     let flat = !data.get().get(1..)?.contains('[');
     if flat
-        && !inquiry
+        && !single
         && let Ok(plain) = serde_json::from_str::<Vec<PlainItem>>(data.get())
     {
         return Some(plain.into_iter().map(PlainItem::into_result).collect());
@@ -244,11 +248,11 @@ fn read_results(data: &RawValue, inquiry: bool) -> Option<Vec<ItemResult<'_>>> {
 
 /// The most common item: an accepted message with whole numbers.
 ///
-/// It is read four times faster than by [`ItemResult::read`], with the same result.
+/// Reading it this way is four times faster than [`ItemResult::read`], with the same result.
 #[derive(Deserialize)]
 struct PlainItem {
     #[serde(deserialize_with = "deserialize_true")]
-    #[expect(dead_code, reason = "reading it is what makes sure that it is true")]
+    #[expect(dead_code, reason = "deserializing the field checks that it is true")]
     success: (),
     data: PlainPayload,
 }
@@ -259,7 +263,7 @@ struct PlainPayload {
     msg_id: u64,
     parts: u32,
     #[serde(default, deserialize_with = "reject_value")]
-    #[expect(dead_code, reason = "a payload with a phone is not plain")]
+    #[expect(dead_code, reason = "a plain payload has no phone number")]
     phone: (),
 }
 
@@ -369,7 +373,7 @@ fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<u
             _ => None,
         })
         .collect();
-    // An identifier that matches no operation.
+    // An identifier also counts as foreign if it is repeated or has the phone number of another operation.
     foreign |= items.iter().zip(&found).any(|(item, named)| item.is_none() && !named.is_empty());
     (items, foreign)
 }

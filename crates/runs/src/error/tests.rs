@@ -12,7 +12,7 @@ use campaign_gateway::FailureCause;
 use campaign_ledger::RowState;
 
 fn inquiry_failure(cause: FailureCause) -> InquiryFailure {
-    InquiryFailure { cause, reason: "why".to_owned(), gateway_text: None, undone: false }
+    InquiryFailure { cause, reason: "why".to_owned(), gateway_text: None, not_executed: false }
 }
 
 fn campaign_file() -> PathBuf {

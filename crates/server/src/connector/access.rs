@@ -317,7 +317,8 @@ mod tests {
             let inquiry = async {
                 self.2.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
-                let failure = |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true };
+                let failure =
+                    |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, not_executed: true };
                 match key {
                     "good" | "own" => Ok(()),
                     "barred" => Err(FailureCause::Refused),

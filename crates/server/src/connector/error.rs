@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn inquiry_failure_says_whether_it_is_retryable() {
-        let failed = |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true };
+        let failed = |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, not_executed: true };
         for (cause, code, retryable) in [
             (FailureCause::KeyRefused, "access_denied", false),
             (FailureCause::Refused, "platform_error", false),

@@ -238,7 +238,7 @@ impl Caller<'_> {
         let template = CreateTemplate { channel: TemplateChannel::Sms, label: name, text };
         let error = match self.account.ask(&template).await {
             Ok(template) => return Ok(Ok(template)),
-            Err(Error::Unanswered { failure, .. }) if !failure.undone => {
+            Err(Error::Unanswered { failure, .. }) if !failure.not_executed => {
                 let error = "the gateway did not confirm that the template was created";
                 return Err(ToolError::new("unknown_outcome", error)
                     .with_how_to("call sms_templates to see whether it exists before you try again"));

@@ -143,7 +143,7 @@ impl Compression {
         }
     }
 
-    /// A reader of the uncompressed content. `head` holds the first bytes of the input. If the file is damaged or
+    /// A reader of the uncompressed content. `head` contains the first bytes of the input. If the file is damaged or
     /// truncated, reading fails with a finding.
     pub(super) fn unpack(self, input: Box<dyn Read + Send>, head: &[u8], file: &Path) -> io::Result<UnpackedReader> {
         let input = BufReader::with_capacity(1 << 16, input);
@@ -156,7 +156,7 @@ impl Compression {
             }
         };
         let window = read_window(head);
-        Ok(UnpackedReader { input, file: file.to_owned(), packing: self, window, left: MAX_UNPACKED })
+        Ok(UnpackedReader { input, file: file.to_owned(), compression: self, window, left: MAX_UNPACKED })
     }
 }
 
@@ -182,7 +182,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
     }
 }
 
-/// The error for bytes outside of members.
+/// The error for bytes outside the members.
 const OTHER_BYTES: ErrorKind = ErrorKind::InvalidData;
 
 /// Skips zeros up to the end of the input.
@@ -201,7 +201,7 @@ fn skip_padding(input: &mut impl BufRead) -> io::Result<()> {
 pub(super) struct UnpackedReader {
     input: Box<dyn Read + Send>,
     file: PathBuf,
-    packing: Compression,
+    compression: Compression,
     /// The window of the first zstd frame.
     window: Option<u64>,
     left: u64,
@@ -227,11 +227,11 @@ impl Read for UnpackedReader {
 
 impl UnpackedReader {
     fn describe_error(&self, error: &io::Error) -> Finding {
-        let name = self.packing.name();
+        let name = self.compression.name();
         if error.kind() == ErrorKind::UnexpectedEof {
             return list_findings::incomplete_compressed_file(&self.file, name);
         }
-        let reason = match self.packing {
+        let reason = match self.compression {
             Compression::Gzip => (error.kind() == OTHER_BYTES).then_some(ZstdError::NoFrame),
             Compression::Zstd => ZstdError::from_error_name(&error.to_string(), get_error_name),
         };
@@ -278,7 +278,7 @@ pub(super) fn read_window(head: &[u8]) -> Option<u64> {
     size.checked_add(offset)
 }
 
-/// Why zstd does not decompress a file that might be sound.
+/// Why zstd does not decompress a file that might be intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ZstdError {
     /// The window is larger than [`LARGEST_WINDOW_LOG`] allows.
@@ -297,7 +297,7 @@ impl ZstdError {
     pub(super) fn from_error_name(error: &str, name: impl Fn(usize) -> &'static str) -> Option<Self> {
         // The `ZSTD_ErrorCode` values in zstd_errors.h are stable.
         let codes = [(10, Self::NoFrame), (16, Self::Window), (32, Self::Dictionary), (64, Self::Memory)];
-        codes.into_iter().find(|(code, _)| error == name(0_usize.wrapping_sub(*code))).map(|(_, refusal)| refusal)
+        codes.into_iter().find(|(code, _)| error == name(0_usize.wrapping_sub(*code))).map(|(_, reason)| reason)
     }
 }
 
@@ -306,7 +306,7 @@ mod foreign_tests {
     use super::*;
 
     #[test]
-    fn foreign_formats_are_recognised() {
+    fn foreign_formats_are_recognized() {
         let mut tar = [0; 512];
         tar[..8].copy_from_slice(b"list.csv");
         tar[257..262].copy_from_slice(b"ustar");

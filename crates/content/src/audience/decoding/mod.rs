@@ -31,7 +31,7 @@ pub(super) use text::RowBlanker;
 pub(super) const MAX_UNPACKED: u64 = 4 << 30;
 /// The number of bytes that are read to detect the format.
 const HEAD: usize = 1 << 12;
-/// The end of a `sep=` line that campaign inserted, so that it is not counted as a line of the file.
+/// The end of a `sep=` line that campaign inserted, so that the reader does not count that line as part of the file.
 ///
 /// With this line, the decoded text declares its own delimiter, even in the copy of a run.
 pub(super) const DELIMITER_LINE_END: &str = "\u{feff}";
@@ -86,7 +86,7 @@ impl DecodedText {
     }
 }
 
-/// A reader that fails once its reading is no longer needed.
+/// A reader that fails once its output is no longer needed.
 struct StoppableReader {
     input: Box<dyn Read + Send>,
     stop: Arc<AtomicBool>,
@@ -135,13 +135,13 @@ impl DecodingSource<'_> {
 
 /// Opens a file as a list in the format that `format` declares.
 ///
-/// `file` is the name of the file in findings. `hints` help to tell apart encodings that share most letters; the region
-/// of the recipients is enough.
+/// `file` is the name of the file in findings. `hints` help to distinguish encodings that share most letters; the
+/// region of the recipients is enough.
 ///
 /// # Errors
 ///
-/// The file is not a list: it has another format, is damaged, or does not match `format`. Problems further into the file
-/// are reported while it is read.
+/// The file is not a list: it has another format, is damaged, or does not match `format`. Problems later in the file
+/// are reported while the file is read.
 pub fn decode<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
@@ -175,11 +175,11 @@ fn decode_source<S: Read + Seek + Send + 'static>(
     let unreadable = |error: io::Error| Box::new(unreadable_file(file, &error));
     let head = read_head(&mut input).map_err(unreadable)?;
     input.rewind().map_err(unreadable)?;
-    let Some(packing) = Compression::detect(&head) else {
+    let Some(compression) = Compression::detect(&head) else {
         return decode_unpacked(input, head, source);
     };
-    let source = DecodingSource { packed: Some(packing.name()), ..source };
-    let mut packed = packing.unpack(Box::new(input), &head, file).map_err(unreadable)?;
+    let source = DecodingSource { packed: Some(compression.name()), ..source };
+    let mut packed = compression.unpack(Box::new(input), &head, file).map_err(unreadable)?;
     let head = read_head(&mut packed).map_err(unreadable)?;
     let rest = io::Cursor::new(head.clone()).chain(packed);
     if !workbook::is_workbook(&head) {
@@ -208,10 +208,10 @@ fn decode_unpacked<S: Read + Seek + Send + 'static>(
     if let Some((key, _)) = declared.into_iter().find(|(_, is_declared)| *is_declared) {
         return Err(list_findings::text_key_for_workbook(file, key).into());
     }
-    let written =
+    let detected =
         DetectedFormat { packed, sheet: Some(sheet), header_row: format.header_row, ..DetectedFormat::default() };
     let spool = SheetText { spool, header: source.header_row() };
-    Ok(DecodedText { input: spool.open(), format: Arc::new(written), spool: Some(spool) })
+    Ok(DecodedText { input: spool.open(), format: Arc::new(detected), spool: Some(spool) })
 }
 
 fn decode_text(
@@ -226,8 +226,8 @@ fn decode_text(
     if let Some(sheet) = &format.sheet {
         return Err(list_findings::sheet_key_for_text_file(file, sheet).into());
     }
-    let written = Arc::new(DetectedFormat { packed, header_row: format.header_row, ..DetectedFormat::default() });
-    let text = TextDecoder::new(input, head, source, Arc::clone(&written))?;
+    let detected = Arc::new(DetectedFormat { packed, header_row: format.header_row, ..DetectedFormat::default() });
+    let text = TextDecoder::new(input, head, source, Arc::clone(&detected))?;
     let text: Box<dyn Read + Send> = match source.header_row() {
         Some((row, file)) => Box::new(RowBlanker::new(text, row, &file)),
         None => Box::new(text),
@@ -236,7 +236,7 @@ fn decode_text(
         None => text,
         Some(delimiter) => Box::new(io::Cursor::new(delimiter_line(delimiter)).chain(text)),
     };
-    Ok(DecodedText { input, format: written, spool: None })
+    Ok(DecodedText { input, format: detected, spool: None })
 }
 
 /// The line that declares the delimiter of a list.
@@ -271,7 +271,7 @@ pub(in crate::audience) fn finding_error(finding: Finding) -> io::Error {
 /// The finding that an error carries.
 pub(in crate::audience) fn extract_finding(error: &io::Error) -> Option<&Finding> {
     let inner: &dyn std::error::Error = error.get_ref()?;
-    inner.downcast_ref::<FindingError>().map(|refusal| &refusal.0)
+    inner.downcast_ref::<FindingError>().map(|error| &error.0)
 }
 
 /// A temporary file that can be read any number of times.
@@ -290,8 +290,8 @@ impl SpooledFile {
     }
 
     /// Wraps a file that is already written.
-    pub(in crate::audience) fn from_file(written: File) -> Self {
-        Self(Arc::new(written))
+    pub(in crate::audience) fn from_file(file: File) -> Self {
+        Self(Arc::new(file))
     }
 
     /// A reader of the whole content.
@@ -388,13 +388,13 @@ impl DetectedFormat {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)
     }
 
-    /// Warnings about the encoding or the sheet. They are complete once the file was read.
+    /// Warnings about the encoding or the sheet. They are complete once the file has been read.
     pub fn warnings(&self) -> Vec<Finding> {
-        let of_sheet = self.sheet.iter().flat_map(|sheet| &sheet.warnings);
-        self.encoding_warning().into_iter().chain(of_sheet).cloned().collect()
+        let sheet_warnings = self.sheet.iter().flat_map(|sheet| &sheet.warnings);
+        self.encoding_warning().into_iter().chain(sheet_warnings).cloned().collect()
     }
 
-    /// The warning about an uncertain encoding. It is known once the file was read.
+    /// The warning about an uncertain encoding. It is known once the file has been read.
     pub fn encoding_warning(&self) -> Option<&Finding> {
         self.encoding_warning.get()
     }

@@ -95,13 +95,16 @@ fn country_of_recipients_decides_between_encodings() {
             let (text, found) = decode_with_hints(&WINDOWS_1251.encode(&list).0, hints);
             assert!(text == list, "{hints:?}: {}", &text[text.len() - 40..]);
             assert_eq!(found.len(), warnings, "{hints:?}: {found:?}");
-            assert!(found.iter().all(|said| said.contains("Windows-1251: one of its cells says `так`")), "{found:?}");
+            assert!(
+                found.iter().all(|warning| warning.contains("Windows-1251: one of its cells says `так`")),
+                "{found:?}"
+            );
         }
     }
 }
 
 #[test]
-fn implausible_encoding_is_reported_with_a_cell() {
+fn uncertain_encoding_is_reported_with_an_example_cell() {
     for (text, encoding, warnings) in [
         ("phone,name\n380501234567,Олена\n380671234567,Їжак Ґєнін\n", WINDOWS_1251, vec![]),
         ("phone,name\n49301234567,Müller\n49301234568,José Nuñez\n", WINDOWS_1252, vec![]),
@@ -126,7 +129,7 @@ fn encoding_is_detected_after_40_000_ascii_rows() {
 }
 
 #[test]
-fn utf_8_with_one_invalid_byte_stays_utf_8() {
+fn text_with_one_invalid_byte_is_still_read_as_utf_8() {
     let mut bytes = UKRAINIAN.repeat(3).into_bytes();
     bytes.extend_from_slice(b"0501234567;\xd0;x\r\n");
     let decoded = decode(Cursor::new(bytes), Path::new("list.csv"), &format(), None).unwrap();
@@ -318,11 +321,11 @@ proptest! {
             }
         }
         let input = SmallReads(Cursor::new(text.clone().into_bytes()), size);
-        let written = Arc::new(DetectedFormat::default());
+        let detected = Arc::new(DetectedFormat::default());
         let mut passed = Vec::new();
         let (file, format) = (Path::new("list.csv"), &format());
         let source = DecodingSource { file, format, hints: None.into(), has_keys: true, packed: None };
-        let mut decoder = TextDecoder::new(input, text.as_bytes(), source, written).unwrap();
+        let mut decoder = TextDecoder::new(input, text.as_bytes(), source, detected).unwrap();
         let mut buffer = [0; 5];
         loop {
             let count = decoder.read(&mut buffer).unwrap();

@@ -29,8 +29,8 @@ use campaign_core::finding::Finding;
 const SAMPLE: usize = 1 << 16;
 /// The size of a block to read and decode, in bytes.
 const BLOCK: usize = 1 << 16;
-/// Text counts as damaged UTF-8 if it has this many valid characters for each invalid one.
-const SOUND_FOR_DAMAGED: usize = 3;
+/// Text counts as UTF-8 if it has at least this many valid characters for each invalid one.
+const VALID_PER_INVALID: usize = 3;
 /// Encodings with Cyrillic letters.
 const CYRILLIC_ENCODINGS: [&Encoding; 6] = [WINDOWS_1251, KOI8_U, KOI8_R, ISO_8859_5, IBM866, X_MAC_CYRILLIC];
 /// Countries whose main alphabet is Cyrillic.
@@ -60,7 +60,7 @@ pub(super) struct TextDecoder<R> {
     lines: u64,
 }
 
-/// The knowledge about the encoding so far.
+/// What is known about the encoding so far.
 enum DecodingStage {
     /// Only ASCII so far.
     Ascii,
@@ -89,7 +89,7 @@ impl<R: Read> TextDecoder<R> {
         input: R,
         head: &[u8],
         source: DecodingSource<'_>,
-        written: Arc<DetectedFormat>,
+        detected: Arc<DetectedFormat>,
     ) -> Result<Self, Box<Finding>> {
         let DecodingSource { file, hints, has_keys, .. } = source;
         let declared = source.format.encoding;
@@ -114,12 +114,12 @@ impl<R: Read> TextDecoder<R> {
             None => DecodingStage::Ascii,
             Some(encoding) if encoding == UTF_8 => DecodingStage::Utf8,
             Some(encoding) => {
-                let _ = written.encoding.set(encoding);
+                let _ = detected.encoding.set(encoding);
                 DecodingStage::with_encoding(encoding)
             }
         };
         let (file, head) = (file.to_owned(), head.to_vec());
-        Ok(Self { input, file, hints, head, has_keys, format: written, stage, ready: Vec::new(), at: 0, lines: 0 })
+        Ok(Self { input, file, hints, head, has_keys, format: detected, stage, ready: Vec::new(), at: 0, lines: 0 })
     }
 
     /// Detects the encoding from a sample that starts at the first non-ASCII character. `before` is the text before it.
@@ -233,28 +233,28 @@ fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
 
 /// Whether text contains characters that are almost certainly UTF-8.
 fn is_clearly_utf8(head: &[u8]) -> bool {
-    let (sound, damaged) = count_utf8_characters(head, false);
-    damaged == 0 && sound >= SOUND_FOR_DAMAGED
+    let (valid, invalid) = count_utf8_characters(head, false);
+    invalid == 0 && valid >= VALID_PER_INVALID
 }
 
-/// Whether text is UTF-8, possibly with some damaged characters.
+/// Whether text is UTF-8, possibly with some invalid characters.
 fn is_mostly_utf8(sample: &[u8], ended: bool) -> bool {
-    let (sound, damaged) = count_utf8_characters(sample, ended);
-    sound >= damaged * SOUND_FOR_DAMAGED
+    let (valid, invalid) = count_utf8_characters(sample, ended);
+    valid >= invalid * VALID_PER_INVALID
 }
 
 /// Counts the valid and the invalid non-ASCII characters of UTF-8 text. An incomplete last character is not counted as
 /// invalid, unless the text ends there.
 fn count_utf8_characters(text: &[u8], ended: bool) -> (usize, usize) {
-    let (mut sound, mut damaged, mut behind) = (0, 0, 0);
+    let (mut valid, mut invalid, mut end) = (0, 0, 0);
     for chunk in text.utf8_chunks() {
-        sound += chunk.valid().chars().filter(|character| !character.is_ascii()).count();
-        behind += chunk.valid().len() + chunk.invalid().len();
+        valid += chunk.valid().chars().filter(|character| !character.is_ascii()).count();
+        end += chunk.valid().len() + chunk.invalid().len();
         let cut =
-            !ended && behind == text.len() && str::from_utf8(chunk.invalid()).is_err_and(|e| e.error_len().is_none());
-        damaged += usize::from(!chunk.invalid().is_empty() && !cut);
+            !ended && end == text.len() && str::from_utf8(chunk.invalid()).is_err_and(|e| e.error_len().is_none());
+        invalid += usize::from(!chunk.invalid().is_empty() && !cut);
     }
-    (sound, damaged)
+    (valid, invalid)
 }
 
 /// The size of a block above the header, in bytes.
@@ -270,12 +270,12 @@ pub(in crate::audience) struct RowBlanker<R> {
     file: PathBuf,
     /// The row of the header, from 1.
     header: u32,
-    /// Rows that are still above the header.
+    /// The number of rows that are still above the header.
     above: u32,
     /// The next output, from `at` on.
     ready: Vec<u8>,
     at: usize,
-    begun: bool,
+    has_begun: bool,
     place: RowPosition,
 }
 
@@ -286,7 +286,7 @@ enum RowPosition {
     Beginning,
     Cell,
     Quoted,
-    /// After a quote that closes the cell, unless it is doubled.
+    /// After a quote that closes the cell, unless the quote is doubled.
     AfterQuote,
     /// After a line end of one character that another can follow.
     AfterReturn,
@@ -296,7 +296,7 @@ impl<R: Read> RowBlanker<R> {
     /// Creates a reader for a table whose header is in row `header`.
     pub(in crate::audience) fn new(input: R, header: u32, file: &Path) -> Self {
         let (above, place) = (header.saturating_sub(1), RowPosition::Beginning);
-        Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }
+        Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, has_begun: false, place }
     }
 
     /// Reads a block into the output, and blanks the rows above the header.
@@ -307,7 +307,7 @@ impl<R: Read> RowBlanker<R> {
             return Err(finding_error(list_findings::no_header_row(&self.file, self.header)));
         }
         (self.at, self.ready) = (0, Vec::new());
-        let start = if std::mem::replace(&mut self.begun, true) { 0 } else { delimiter_line_length(&block) };
+        let start = if std::mem::replace(&mut self.has_begun, true) { 0 } else { delimiter_line_length(&block) };
         self.ready.extend_from_slice(&block[..start]);
         let mut rest = block[start..].strip_prefix(MARK).unwrap_or(&block[start..]).iter();
         while self.above > 0 {
@@ -412,9 +412,9 @@ impl EncodingSample<'_> {
             let domain = country.map(|country| country.to_string().to_lowercase());
             detector.guess(domain.as_deref().map(str::as_bytes), Utf8Detection::Deny)
         };
-        let of_texts = hints.is_cyrillic.then_some(Region::UKRAINE);
-        let of_numbers = self.find_number_country();
-        let country = hints.region.or(of_texts).or(hints.country).or(of_numbers);
+        let text_country = hints.is_cyrillic.then_some(Region::UKRAINE);
+        let number_country = self.find_number_country();
+        let country = hints.region.or(text_country).or(hints.country).or(number_country);
         let encoding = guess_for(country);
         let decoded = encoding.new_decoder_without_bom_handling().decode_to_utf8_without_replacement(
             text,
@@ -424,7 +424,7 @@ impl EncodingSample<'_> {
         if matches!(decoded.0, DecoderResult::Malformed(..)) {
             return None;
         }
-        let is_cyrillic = hints.is_cyrillic || [country, of_numbers].into_iter().flatten().any(writes_cyrillic);
+        let is_cyrillic = hints.is_cyrillic || [country, number_country].into_iter().flatten().any(writes_cyrillic);
         let is_implausible = is_cyrillic && !CYRILLIC_ENCODINGS.contains(&encoding);
         let depends_on_country = hints.region.is_none() && guess_for(None) != encoding;
         let doubtful_cell = (is_implausible || depends_on_country).then(|| self.decode_first_cell(encoding));

@@ -84,7 +84,7 @@ fn normalize_name(name: &str) -> String {
     name.replace('\\', "/").to_ascii_lowercase()
 }
 
-/// Whether the directory fits into memory. The archive might declare a wrong count of entries, so all entries are
+/// Whether the directory fits into memory. The archive might declare a wrong number of entries, so all entries are
 /// counted, wherever they are.
 fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     let mut block = vec![0; 1 << 18];
@@ -130,7 +130,7 @@ fn find_entry(bytes: &[u8]) -> Option<usize> {
 
 /// The maximum size of an event, or of an element that the library stores whole, in bytes.
 pub(super) const MAX_PIECE: u64 = 1 << 20;
-/// The maximum nesting of elements.
+/// The maximum nesting depth of elements.
 const MAX_DEPTH: usize = 256;
 /// The maximum length of an element's name.
 const MAX_NAME: usize = 1 << 10;
@@ -277,14 +277,14 @@ impl<'f> MemoryBudget<'f> {
         Self { file, left: MAX_KEPT }
     }
 
-    /// Reserves memory for `things`, or rejects the workbook as too large.
-    pub(super) fn reserve(&mut self, bytes: usize, things: &str) -> Result<(), WorkbookError> {
+    /// Reserves memory for `what`, or rejects the workbook as too large.
+    pub(super) fn reserve(&mut self, bytes: usize, what: &str) -> Result<(), WorkbookError> {
         match self.left.checked_sub(bytes as u64) {
             Some(left) => {
                 self.left = left;
                 Ok(())
             }
-            None => Err(list_findings::large_workbook(self.file, &format!("{things} need too much memory")).into()),
+            None => Err(list_findings::large_workbook(self.file, &format!("{what} need too much memory")).into()),
         }
     }
 }
@@ -306,9 +306,9 @@ mod tests {
     fn oversized_archive_directory_is_detected() {
         let is_small = |bytes: Vec<u8>| is_directory_small(&mut io::Cursor::new(bytes)).is_ok_and(|small| small);
         assert!(is_small(Vec::new()) && is_small(vec![b'P'; 1 << 20]));
-        let most = usize::try_from(MAX_PARTS).unwrap();
-        assert!(is_small(entries(most, 10)));
-        assert!(!is_small(entries(most + 1, 10)));
+        let max_parts = usize::try_from(MAX_PARTS).unwrap();
+        assert!(is_small(entries(max_parts, 10)));
+        assert!(!is_small(entries(max_parts + 1, 10)));
         assert!(is_small(entries(120, u16::MAX)));
         assert!(!is_small(entries(140, u16::MAX)));
     }
@@ -321,9 +321,9 @@ mod tests {
             assert!(is_directory_small(&mut split).is_ok_and(|small| small));
             assert_eq!(find_entry(&bytes), Some((1 << 18) - shift));
         }
-        let most = usize::try_from(MAX_PARTS).unwrap();
+        let max_parts = usize::try_from(MAX_PARTS).unwrap();
         let counted = |count| is_directory_small(&mut io::Cursor::new(entries(count, 3))).is_ok_and(|small| small);
-        assert!(counted(most) && !counted(most + 1));
+        assert!(counted(max_parts) && !counted(max_parts + 1));
     }
 }
 

@@ -88,7 +88,7 @@ impl NumberFormat {
         let numbers = &self.sections[..self.sections.len().min(3)];
         if numbers.iter().any(|section| section.condition.is_some()) {
             let fits = |section: &FormatSection| {
-                section.condition.as_ref().is_none_or(|(sign, than)| compare(value, sign, *than))
+                section.condition.as_ref().is_none_or(|(sign, operand)| compare(value, sign, *operand))
             };
             let index = numbers.iter().position(fits).unwrap_or(numbers.len().saturating_sub(1));
             return (index, numbers.get(index));
@@ -126,12 +126,12 @@ impl FormatSection {
                     let bracketed: String = rest.by_ref().take_while(|&next| next != ']').collect();
                     let lower = bracketed.to_lowercase();
                     if let Some(money) = bracketed.strip_prefix('$') {
-                        let (money, of) = money.split_once('-').unwrap_or((money, ""));
-                        of.clone_into(&mut language);
+                        let (money, locale) = money.split_once('-').unwrap_or((money, ""));
+                        locale.clone_into(&mut language);
                         text(&mut tokens, money);
                     } else if bracketed.starts_with(['<', '>', '=']) {
                         let sign = bracketed.trim_end_matches(|c: char| !matches!(c, '<' | '>' | '='));
-                        condition = bracketed[sign.len()..].trim().parse().ok().map(|than| (sign.to_owned(), than));
+                        condition = bracketed[sign.len()..].trim().parse().ok().map(|number| (sign.to_owned(), number));
                     } else if let Some(letter @ ('h' | 'm' | 's')) = lower.chars().next()
                         && lower.chars().all(|other| other == letter)
                     {
@@ -187,12 +187,12 @@ impl FormatSection {
         let (whole, fraction) = round_digits(value, power, decimals);
         let placeholders = self.tokens[..point].iter().filter(|token| is_digit(token)).count();
         let mut left = WholeDigits { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
-        let kept = self.tokens[point..].iter().filter_map(|token| match token {
+        let kinds = self.tokens[point..].iter().filter_map(|token| match token {
             FormatToken::Digit(kind) => Some(*kind),
             _ => None,
         });
         let mut fraction: Vec<char> = fraction.chars().collect();
-        for kind in kept.collect::<Vec<_>>().into_iter().rev() {
+        for kind in kinds.collect::<Vec<_>>().into_iter().rev() {
             if kind != '0' && fraction.last() == Some(&'0') {
                 fraction.pop()
             } else {
@@ -236,29 +236,29 @@ impl WholeDigits {
         if digits.is_empty() && kind == '0' {
             self.push_digit(shown, '0', self.placeholders - 1);
         }
-        let behind = self.placeholders - 1;
+        let after = self.placeholders - 1;
         for (at, digit) in digits.iter().enumerate() {
-            self.push_digit(shown, *digit, behind + digits.len() - 1 - at);
+            self.push_digit(shown, *digit, after + digits.len() - 1 - at);
         }
-        self.placeholders = behind;
+        self.placeholders = after;
     }
 
-    fn push_digit(&self, shown: &mut String, digit: char, behind: usize) {
+    fn push_digit(&self, shown: &mut String, digit: char, after: usize) {
         shown.push(digit);
-        if self.grouped && behind > 0 && behind.is_multiple_of(3) {
+        if self.grouped && after > 0 && after.is_multiple_of(3) {
             shown.push(',');
         }
     }
 }
 
-fn compare(value: f64, sign: &str, than: f64) -> bool {
+fn compare(value: f64, sign: &str, operand: f64) -> bool {
     match sign {
-        "<" => value < than,
-        "<=" => value <= than,
-        ">" => value > than,
-        ">=" => value >= than,
-        "<>" => (value - than).abs() > f64::EPSILON,
-        _ => (value - than).abs() <= f64::EPSILON,
+        "<" => value < operand,
+        "<=" => value <= operand,
+        ">" => value > operand,
+        ">=" => value >= operand,
+        "<>" => (value - operand).abs() > f64::EPSILON,
+        _ => (value - operand).abs() <= f64::EPSILON,
     }
 }
 
@@ -349,8 +349,8 @@ const UKRAINIAN: &str = "422";
 pub(super) struct DateFormat {
     parts: Vec<DatePart>,
     ukrainian: bool,
-    /// Whether hours go from 1 to 12.
-    halves: bool,
+    /// Whether hours are from 1 to 12.
+    is_12_hour: bool,
 }
 
 #[derive(Debug)]
@@ -376,9 +376,9 @@ impl DateFormat {
         let runs = |token: &&FormatToken| matches!(token, FormatToken::Run(..) | FormatToken::Elapsed(_));
         for (at, token) in tokens.iter().enumerate() {
             let before = tokens[..at].iter().rev().find(runs);
-            let behind = tokens[at + 1..].iter().find(runs);
+            let after = tokens[at + 1..].iter().find(runs);
             let is_minute = matches!(before, Some(FormatToken::Run('h', _) | FormatToken::Elapsed('h')))
-                || matches!(behind, Some(FormatToken::Run('s', _) | FormatToken::Elapsed('s')));
+                || matches!(after, Some(FormatToken::Run('s', _) | FormatToken::Elapsed('s')));
             parts.push(match token {
                 FormatToken::Text(text) => DatePart::Text(text.clone()),
                 FormatToken::Comma => DatePart::Text(",".to_owned()),
@@ -404,8 +404,8 @@ impl DateFormat {
                 FormatToken::Digit(_) | FormatToken::General | FormatToken::Unsupported => continue,
             });
         }
-        let halves = tokens.contains(&FormatToken::HalfDay);
-        Self { parts, ukrainian: language.trim_start_matches('0').eq_ignore_ascii_case(UKRAINIAN), halves }
+        let is_12_hour = tokens.contains(&FormatToken::HalfDay);
+        Self { parts, ukrainian: language.trim_start_matches('0').eq_ignore_ascii_case(UKRAINIAN), is_12_hour }
     }
 
     /// Formats a time in this format. Fractions of a second that are not shown are rounded.
@@ -429,7 +429,7 @@ impl DateFormat {
                 DatePart::Day(3) => write!(shown, "{}", first_letters(days[find_weekday(year, month, day)], 3)),
                 DatePart::Day(_) => write!(shown, "{}", days[find_weekday(year, month, day)]),
                 DatePart::Hour(length) => {
-                    let hour = if self.halves { (hour + 11) % 12 + 1 } else { hour };
+                    let hour = if self.is_12_hour { (hour + 11) % 12 + 1 } else { hour };
                     write!(shown, "{hour:0length$}")
                 }
                 DatePart::Minute(length) => write!(shown, "{minute:0length$}"),

@@ -82,7 +82,7 @@ pub(super) fn read_workbook<S: Read + Seek>(
     wanted: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), Box<Finding>> {
     let read = catch_panic(|| convert_workbook(&mut input, file, wanted));
-    read.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|refusal| match refusal {
+    read.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|error| match error {
         WorkbookError::Finding(finding) => finding,
         WorkbookError::Damaged(why) => list_findings::damaged_workbook(file, &why).into(),
     })
@@ -144,7 +144,7 @@ struct SheetRows<'f> {
     file: &'f Path,
     /// The cells of the current row.
     cells: Vec<String>,
-    /// The size of their text in bytes.
+    /// The size of the text of these cells, in bytes.
     held: usize,
     /// The current row, from 0.
     row: u32,
@@ -270,9 +270,9 @@ impl<'f> SheetRows<'f> {
         if !hidden.is_empty() {
             warnings.push(list_findings::hidden_rows(file, name, hidden));
         }
-        let (errors, of_rows, first) = std::mem::take(&mut self.errors);
+        let (errors, error_rows, first) = std::mem::take(&mut self.errors);
         if errors > 0 {
-            warnings.push(list_findings::cell_errors(file, name, errors, &of_rows, &first));
+            warnings.push(list_findings::cell_errors(file, name, errors, &error_rows, &first));
         }
         let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
         let visible_others = others.map(|(_, (name, _))| name.clone()).collect();

@@ -82,7 +82,7 @@ struct SheetReader<'a, 'f, S: Read + Seek> {
     hidden: Vec<u32>,
 }
 
-/// A cell as it is shown.
+/// A cell as displayed.
 #[derive(Default)]
 struct ShownCell {
     text: String,
@@ -92,16 +92,16 @@ struct ShownCell {
 
 impl<S: Read + Seek> SheetReader<'_, '_, S> {
     /// Moves to the start of the sheet with this index.
-    fn seek_sheet(&mut self, mut place: usize) -> Result<(), WorkbookError> {
+    fn seek_sheet(&mut self, mut index: usize) -> Result<(), WorkbookError> {
         loop {
             match self.xml.next_event()? {
                 Event::Start(element) if element.local_name().as_ref() == "table" => {
-                    if place == 0 {
+                    if index == 0 {
                         return Ok(());
                     }
-                    place -= 1;
+                    index -= 1;
                 }
-                Event::Empty(element) if element.local_name().as_ref() == "table" => place = place.saturating_sub(1),
+                Event::Empty(element) if element.local_name().as_ref() == "table" => index = index.saturating_sub(1),
                 Event::Eof => return Err(damaged_error("it is incomplete")),
                 _ => {}
             }

@@ -2,7 +2,7 @@
 //!
 //! The library loads them whole and trusts the sizes that the file declares. So this module first checks that the
 //! file's sector chains end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can need
-//! much more memory: a cell that refers to a shared string gets a copy of it, and a sheet becomes a rectangle up to its
+//! much more memory. A cell that refers to a shared string gets a copy of it, and a sheet becomes a rectangle up to its
 //! last cell. The check walks the records in the same way as the library.
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ const NO_SECTOR: u32 = 0xffff_fffa;
 /// Streams below this size are kept in small sectors, of 64 bytes.
 const SMALL_STREAM: usize = 4096;
 const SMALL_SECTOR: usize = 64;
-/// The most entries of the directory.
+/// The maximum number of entries in the directory.
 const MAX_ENTRIES: usize = 1 << 14;
 
 /// A problem with an `.xls` file.
@@ -112,8 +112,8 @@ impl XlsFlaw {
 }
 
 /// Checks a compound file, and returns whether it is a workbook locked by Excel. Files that are not compound files are
-/// left to the library. `most` limits the memory in bytes.
-pub(super) fn check_compound_file(bytes: &[u8], most: u64) -> Result<bool, XlsFlaw> {
+/// left to the library. `limit` is the maximum memory in bytes.
+pub(super) fn check_compound_file(bytes: &[u8], limit: u64) -> Result<bool, XlsFlaw> {
     let size = match u16_at(bytes, 30) {
         Some(9) => 512,
         Some(12) => 4096,
@@ -138,7 +138,7 @@ pub(super) fn check_compound_file(bytes: &[u8], most: u64) -> Result<bool, XlsFl
         return Err(XlsFlaw::TooLarge);
     }
     // The library keeps the file and the stream in memory.
-    let most = most.checked_sub(2 * bytes.len() as u64).ok_or(XlsFlaw::TooLarge)?;
+    let limit = limit.checked_sub(2 * bytes.len() as u64).ok_or(XlsFlaw::TooLarge)?;
     // The library chooses the first entry with that name by its own rules, so every entry that it could choose is
     // checked.
     for entry in entries.iter().filter(|entry| is_workbook_entry(entry)) {
@@ -151,7 +151,7 @@ pub(super) fn check_compound_file(bytes: &[u8], most: u64) -> Result<bool, XlsFl
         } else {
             large(start_of(entry), length)
         };
-        check_memory(&stream.ok_or(XlsFlaw::Damaged)?, most)?;
+        check_memory(&stream.ok_or(XlsFlaw::Damaged)?, limit)?;
     }
     Ok(entries.iter().any(|entry| latin_letters(entry) == b"encryptedpackage"))
 }
@@ -239,10 +239,10 @@ fn are_chains_finite(fat: &[u32]) -> bool {
     true
 }
 
-/// The memory of a cell in a rectangle, and in the list that it is built from.
+/// The memory of a cell in the rectangle of a sheet, and in the list from which the rectangle is built.
 const CELL: u64 = 32;
 const LISTED: u64 = 80;
-/// The smallest piece of memory.
+/// The size of the smallest allocation.
 const PIECE: u64 = 16;
 /// The memory of a formula, a defined name or a merged range, without its text.
 const NAMED: u64 = 1 << 10;
@@ -251,15 +251,15 @@ const MERGED: u64 = 32;
 const LAST_COLUMN: u16 = 255;
 /// The maximum number of cells that a sheet may declare: as many as fit into one.
 const MAX_DECLARED_CELLS: u64 = 1 << 24;
-/// The most sheets, and the most records that continue one.
+/// The maximum number of sheets, and of records that continue another one.
 const MAX_SHEETS: usize = 4096;
 const MAX_CONTINUED: usize = 1 << 14;
 /// The code page of UTF-16 text.
 const UTF_16: u16 = 1200;
 
-/// Rejects a stream if the library would need more than `most` bytes of memory to read the stream.
-pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
-    let mut room = MemoryEstimate { left: most, ..MemoryEstimate::default() };
+/// Rejects a stream if the library would need more than `limit` bytes of memory to read the stream.
+pub(super) fn check_memory(stream: &[u8], limit: u64) -> Result<(), XlsFlaw> {
+    let mut room = MemoryEstimate { left: limit, ..MemoryEstimate::default() };
     room.code_page = UTF_16;
     let sheets = room.read_globals(stream)?;
     if sheets.len() > MAX_SHEETS {
@@ -348,16 +348,16 @@ impl MemoryEstimate {
     /// record, too.
     fn shared_string_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
-        let mut behind = 3;
+        let mut offset = 3;
         let mut number = |is_there: bool, width: usize| {
-            let at = behind;
-            behind += if is_there { width } else { 0 };
+            let at = offset;
+            offset += if is_there { width } else { 0 };
             is_there.then_some(at)
         };
         let (runs, extra) = (number(flags & 8 != 0, 2), number(flags & 4 != 0, 4));
         let runs = runs.map_or(Some(0), |at| u16_at(parts.data, at))?;
         let extra = extra.map_or(Some(0), |at| u32_at(parts.data, at))?;
-        parts.data = parts.data.get(behind..)?;
+        parts.data = parts.data.get(offset..)?;
         let (mut left, mut wide, mut bytes) = (count, flags & 1 != 0, 0);
         while left > 0 {
             let taken = left.min(if wide { parts.data.len() / 2 } else { parts.data.len() });
@@ -398,14 +398,14 @@ impl MemoryEstimate {
     /// cells.
     fn read_sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), XlsFlaw> {
         let (mut cells, mut formulas) = (CellArea::default(), CellArea::default());
-        let (mut listed, mut kept, mut begun, mut depth) = (0, 0, false, 0_usize);
+        let (mut listed, mut kept, mut has_begun, mut depth) = (0, 0, false, 0_usize);
         let mut records = BiffRecords(stream);
         while let Some(record) = records.next_record()? {
             let (kind, data) = (record.kind, record.data);
             match kind {
                 // Embedded objects such as charts are skipped.
-                0x0809 if begun => depth += 1,
-                0x0809 => begun = true,
+                0x0809 if has_begun => depth += 1,
+                0x0809 => has_begun = true,
                 0x000a if depth > 0 => depth -= 1,
                 0x000a => break,
                 _ if depth > 0 => {}
@@ -427,7 +427,7 @@ impl MemoryEstimate {
         Ok((stream.len() - records.0.len(), kept))
     }
 
-    /// The count of cells in a record, and the memory that their text needs.
+    /// The number of cells in a record, and the memory that their text needs.
     fn count_cells(
         &mut self,
         kind: u16,
@@ -435,7 +435,7 @@ impl MemoryEstimate {
         cells: &mut CellArea,
         formulas: &mut CellArea,
     ) -> Result<(u64, u64), XlsFlaw> {
-        let room = |said: Option<u16>| PIECE + u64::from(said.unwrap_or(0)).max(3 * data.len() as u64);
+        let room = |length: Option<u16>| PIECE + u64::from(length.unwrap_or(0)).max(3 * data.len() as u64);
         if kind == 0x0207 {
             // The text result of the preceding formula.
             return Ok((1, room(u16_at(data, 0))));
@@ -487,7 +487,7 @@ struct BiffRecord<'s> {
     more: Vec<&'s [u8]>,
 }
 
-/// The records of a stream, as far as they are whole.
+/// The complete records of a stream.
 struct BiffRecords<'s>(&'s [u8]);
 
 impl<'s> BiffRecords<'s> {
@@ -555,12 +555,12 @@ impl CellArea {
 
 /// Rejects a sheet that declares an impossible size, because the library allocates memory for the declared size.
 fn check_declared_size(data: &[u8]) -> Result<(), XlsFlaw> {
-    let said = match data.len() {
+    let declared = match data.len() {
         10 => [u16_at(data, 2).map(u32::from), u16_at(data, 6).map(u32::from)],
         14 | 16 => [u32_at(data, 4), u16_at(data, 10).map(u32::from)],
         _ => return Ok(()),
     };
-    match said {
+    match declared {
         [Some(rows), Some(columns)] if u64::from(rows) * u64::from(columns) > MAX_DECLARED_CELLS => {
             Err(XlsFlaw::Damaged)
         }

@@ -127,8 +127,8 @@ impl WorkbookParts {
                     }
                 }
                 "workbookPr" => {
-                    if let Some(says) = attribute_value(element, "date1904") {
-                        is_1904 = says == "1" || says == "true";
+                    if let Some(value) = attribute_value(element, "date1904") {
+                        is_1904 = value == "1" || value == "true";
                     }
                 }
                 _ => {}
@@ -221,9 +221,9 @@ fn visit_elements<S: Read + Seek>(
 /// The number formats of the cells of a workbook.
 #[derive(Default)]
 pub(super) struct CellFormats {
-    /// The format of each style.
-    pub(super) of_styles: Vec<Option<u32>>,
-    /// The formats that the workbook describes itself.
+    /// The number of the format of each style.
+    pub(super) style_formats: Vec<Option<u32>>,
+    /// The codes of the formats that the workbook defines, by number.
     pub(super) codes: HashMap<u32, String>,
 }
 
@@ -279,7 +279,7 @@ impl CellFormats {
         let id = attribute_value(element, "numFmtId").and_then(|id| id.parse().ok());
         let code = id.and_then(|id| self.codes.get(&id)).map_or(0, String::len);
         budget.reserve(EACH + code, "its styles")?;
-        self.of_styles.push(id);
+        self.style_formats.push(id);
         Ok(())
     }
 }
@@ -328,7 +328,7 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
 /// into memory.
 pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>, WorkbookError> {
     /// The maximum number of rows in a sheet.
-    const MOST_ROWS: usize = 1 << 20;
+    const MAX_ROWS: usize = 1 << 20;
     let mut events = events.with_whole_elements("c");
     let (mut hidden, mut row) = (Vec::new(), 0_u32);
     loop {
@@ -341,7 +341,7 @@ pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>
                 if matches!(attribute_value(&element, "hidden").as_deref(), Some("1" | "true")) {
                     hidden.push(row);
                 }
-                if hidden.len() > MOST_ROWS {
+                if hidden.len() > MAX_ROWS {
                     return Err(WorkbookError::Damaged("a sheet has more rows than a spreadsheet allows".to_owned()));
                 }
             }
@@ -403,7 +403,7 @@ fn styles_xml(formats: &CellFormats) -> String {
         let _ = write!(text, "<numFmt numFmtId=\"{id}\" formatCode=\"{}\"/>", escape(code.as_str()));
     }
     text += "</numFmts><cellXfs>";
-    for id in &formats.of_styles {
+    for id in &formats.style_formats {
         let _ = match id {
             Some(id) => write!(text, "<xf numFmtId=\"{id}\"/>"),
             None => write!(text, "<xf/>"),

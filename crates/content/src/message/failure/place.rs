@@ -17,7 +17,7 @@ pub(super) struct FailurePlace<'s> {
 /// A value that a failure is about.
 pub(super) struct FailureSubject<'s> {
     /// Its source text.
-    pub(super) written: &'s str,
+    pub(super) source: &'s str,
     /// Its name in a sentence.
     pub(super) title: String,
 }
@@ -114,9 +114,9 @@ impl<'s> FailurePlace<'s> {
     pub(super) fn find_subject(&self) -> FailureSubject<'s> {
         self.first_subject(self.inner_tokens()).or_else(|| self.last_subject(self.preceding_tokens())).unwrap_or_else(
             || {
-                let written = self.source_text();
-                let title = if written.is_empty() { "a value".to_owned() } else { format!("`{written}`") };
-                FailureSubject { written, title }
+                let source = self.source_text();
+                let title = if source.is_empty() { "a value".to_owned() } else { format!("`{source}`") };
+                FailureSubject { source, title }
             },
         )
     }
@@ -144,8 +144,8 @@ impl<'s> FailurePlace<'s> {
             return None;
         }
         let cell = |header: &str, last: usize| {
-            let written = &self.source[tokens[at].span.start..tokens[last].span.end];
-            Some((true, FailureSubject { written, title: format!("the cell in `{header}`") }))
+            let source = &self.source[tokens[at].span.start..tokens[last].span.end];
+            Some((true, FailureSubject { source, title: format!("the cell in `{header}`") }))
         };
         match (name, after.as_slice()) {
             ("recipient", [TokenKind::Symbol("[" | "?["), TokenKind::Text(header), TokenKind::Symbol("]")]) => {
@@ -153,16 +153,16 @@ impl<'s> FailurePlace<'s> {
             }
             ("recipient", [TokenKind::Symbol("." | "?."), TokenKind::Name(header), ..]) => cell(header, at + 2),
             _ if (self.is_column)(name) => cell(name, at),
-            _ => Some((false, FailureSubject { written: name, title: format!("`{name}`") })),
+            _ => Some((false, FailureSubject { source: name, title: format!("`{name}`") })),
         }
     }
 
     /// The filter or test that follows the value.
     pub(super) fn next_filter(&self) -> Option<&'s str> {
-        let mut behind = self.tokens.iter().skip_while(|token| token.span.start < self.span.end).peekable();
+        let mut following = self.tokens.iter().skip_while(|token| token.span.start < self.span.end).peekable();
         // Skips the arguments of a filter at the end of the place.
         let mut depth = 0_usize;
-        while let Some(token) = behind.next_if(|token| depth > 0 || token.kind == TokenKind::Symbol("(")) {
+        while let Some(token) = following.next_if(|token| depth > 0 || token.kind == TokenKind::Symbol("(")) {
             match token.kind {
                 TokenKind::Symbol("(") => depth += 1,
                 TokenKind::Symbol(")") => depth -= 1,
@@ -172,7 +172,7 @@ impl<'s> FailurePlace<'s> {
         let joins = |token: &&TemplateToken<'_>| {
             matches!(token.kind, TokenKind::Symbol(")" | "|") | TokenKind::Name("is" | "not"))
         };
-        match behind.find(|token| !joins(token))?.kind {
+        match following.find(|token| !joins(token))?.kind {
             TokenKind::Name(name) => Some(name),
             _ => None,
         }

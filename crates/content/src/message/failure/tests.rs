@@ -1,4 +1,4 @@
-//! Each failure of a text has an explanation, a place and a remedy.
+//! Tests of the explanation, the position and the remedy of each failure of a text.
 
 use super::*;
 use crate::message::tests::{compile_sms, render_sms};
@@ -177,7 +177,7 @@ fn each_failure_is_reported_with_its_position_and_a_remedy() {
 }
 
 #[test]
-fn no_failure_shows_a_cell_or_an_internal_type() {
+fn failure_never_shows_a_cell_or_an_internal_type() {
     for source in [
         "{{ code | int }}",
         "{{ code | float }}",

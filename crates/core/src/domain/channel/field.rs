@@ -1,15 +1,15 @@
 //! Keys of a channel: allowed values, limits, and where operations carry them.
 //!
-//! The structure check, the refusal of keys that an operation cannot carry, the text rules and the encoder all read
-//! these tables, so that a key is known to all of them or to none.
+//! These tables are shared by the structure check, the check for keys that an operation cannot carry, the text rules
+//! and the encoder. A key is therefore known to all of them or to none.
 
 use super::{Card, TextLimit};
 use crate::domain::{ExtraProperties, OperationKind};
 
 /// Why a pipeline stage cannot have a lifetime or short links.
 const NO_SUCH_FIELD: &str = "its stages have no field for this key";
-/// Why a pipeline stage cannot have images and buttons.
-pub(super) const TEXT_ALONE: &str = "its stages contain only a signature and a message";
+/// Why a pipeline stage cannot have an image or a button.
+pub(super) const TEXT_ONLY: &str = "its stages contain only a signature and a message";
 
 /// A key of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct ChannelField {
     pub example: &'static str,
     /// The purpose of the key.
     pub doc: &'static str,
-    /// The default, as it would be written.
+    /// The default, as written in a campaign file.
     pub default: Option<&'static str>,
     /// Where the key is required.
     pub need: FieldRequirement,
@@ -42,7 +42,7 @@ pub struct ChannelField {
 pub enum FieldKind {
     /// A template.
     Template,
-    /// A template, or the text file that holds it.
+    /// A template, or the text file that contains it.
     Message,
     /// A template that must result in one of these words.
     Choice(&'static [&'static str]),
@@ -101,7 +101,7 @@ pub enum WirePlace {
     Shared(&'static str),
     /// Not sent: only `campaign` uses it.
     LocalOnly,
-    /// Not possible, and why; the key is refused.
+    /// Not possible, and why; the key is rejected.
     Nowhere(&'static str),
 }
 
@@ -340,7 +340,7 @@ pub(super) fn try_map_optional<'s, T, U, E>(
     text.as_ref().map(f).transpose()
 }
 
-/// The values of a channel's keys, from which its stage is made.
+/// The values of a channel's keys, from which its stage is built.
 #[derive(Clone, Debug)]
 pub struct StageValues<T> {
     values: Vec<(&'static str, FieldValue<T>)>,

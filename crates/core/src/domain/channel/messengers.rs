@@ -1,11 +1,11 @@
-//! Messengers: business messages of Viber, one-time codes by Telegram, and WhatsApp messages.
+//! The messenger channels: Viber business messages, one-time codes through Telegram, and WhatsApp messages.
 //!
 //! Viber messages have several forms. WhatsApp is available only as a stage of a pipeline (contract 1 and 2.1).
 
 use serde::{Deserialize, Serialize};
 
 use super::field::{
-    FieldValueIter, TEXT_ALONE, flag_value, number_value, optional_text_value, present_values, text_value,
+    FieldValueIter, TEXT_ONLY, flag_value, number_value, optional_text_value, present_values, text_value,
     try_map_optional,
 };
 use super::{
@@ -13,9 +13,9 @@ use super::{
 };
 use crate::domain::{ExtraProperties, OperationKind};
 
-/// The widest known limit of a button.
+/// The highest known limit for the length of a button caption.
 const BUTTON_CHARACTERS: usize = 30;
-/// The limit of a button that every account allows.
+/// The length of a button caption that every account allows.
 const SAFE_BUTTON: usize = 19;
 const VIBER_CHARACTERS: TextLimit = TextLimit::AtMost(1000);
 /// Image formats that Viber shows.
@@ -33,15 +33,15 @@ const VIBER_TYPE: ChannelField = ChannelField::new("type", FieldKind::Form(&VIBE
     .with_stage_place(WirePlace::Under("type"));
 const VIBER_IMAGE: ChannelField = ChannelField::image(WirePlace::Under("viber_image"))
     .with_limit(VIBER_IMAGES)
-    .with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
-const VIBER_LINK: ChannelField = ChannelField::link("viber_link").with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
+    .with_stage_place(WirePlace::Nowhere(TEXT_ONLY));
+const VIBER_LINK: ChannelField = ChannelField::link("viber_link").with_stage_place(WirePlace::Nowhere(TEXT_ONLY));
 const VIBER_BUTTON: ChannelField = ChannelField::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS)
     .with_safe_length(SAFE_BUTTON)
-    .with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
+    .with_stage_place(WirePlace::Nowhere(TEXT_ONLY));
 const VIBER_CAROUSEL: ChannelField = ChannelField::new("carousel", FieldKind::Cards { least: 2, most: 5 })
     .with_docs("[ { image: …, url: …, button: … }, … ]", "The 2 to 5 cards of a carousel.")
     .with_flat_place(WirePlace::Under("viber_carousel"))
-    .with_stage_place(WirePlace::Nowhere(TEXT_ALONE))
+    .with_stage_place(WirePlace::Nowhere(TEXT_ONLY))
     .with_unsupported_kinds(&[
         (OperationKind::ViberSms, NO_CARDS),
         (OperationKind::RcsSms, NO_CARDS),
@@ -110,10 +110,10 @@ pub(super) const VIBER_FACTS: ChannelFacts = ChannelFacts {
 /// The form of a Viber message (contract 4.3 `viber`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ViberKind {
-    /// A text alone.
+    /// Only a text.
     #[serde(rename = "text")]
     Text,
-    /// An image alone.
+    /// Only an image.
     #[serde(rename = "image")]
     Image,
     /// A text with a button.
@@ -169,15 +169,15 @@ pub struct Viber<T> {
     pub signature: T,
     /// The text.
     pub message: Option<T>,
-    /// Address of the image.
+    /// The address of the image.
     pub image: Option<T>,
-    /// Address that the button opens.
+    /// The address that the button opens.
     pub link: Option<T>,
-    /// Caption of the button.
+    /// The caption of the button.
     pub button: Option<T>,
     /// The cards of a carousel; empty otherwise.
     pub carousel: Carousel<T>,
-    /// Seconds for which delivery is tried.
+    /// The number of seconds for which delivery is attempted.
     pub lifetime: Option<u32>,
     /// Whether links are shortened and tracked.
     pub short_link: Option<bool>,
@@ -193,11 +193,11 @@ pub type Carousel<T> = Vec<Card<T>>;
 pub struct Card<T> {
     /// The card's text.
     pub caption: Option<T>,
-    /// Address of the image.
+    /// The address of the image.
     pub image: T,
-    /// Address that the button opens.
+    /// The address that the button opens.
     pub url: T,
-    /// Caption of the button.
+    /// The caption of the button.
     pub button: T,
 }
 
@@ -289,12 +289,12 @@ pub(super) const TELEGRAM_FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// A one-time code by Telegram.
+/// A one-time code sent through Telegram.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telegram<T> {
     /// The code, 4 to 8 digits.
     pub message: T,
-    /// Seconds for which delivery is tried; at least 60.
+    /// The number of seconds for which delivery is attempted; at least 60.
     pub lifetime: Option<u32>,
     /// Extra properties.
     pub fields: ExtraProperties,
@@ -331,7 +331,7 @@ pub(super) const WHATSAPP_FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// A WhatsApp message. An empty one is charged and arrives empty, so both texts are required.
+/// A WhatsApp message. An empty one is charged for and arrives empty, so both texts are required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Whatsapp<T> {
     /// The sender name.

@@ -1,8 +1,8 @@
-//! Messaging channels: a list, and a file for each channel or for several of one kind.
+//! The list of messaging channels, and a file for each channel or group of similar channels.
 //!
-//! A channel's file defines its keys and where operations carry them, the limits of its texts, whether it can be
-//! combined with others, and whether a duplicate message does harm. Everything common to all channels is derived from
-//! the list.
+//! A channel's file defines its keys, where operations carry them, and the limits of its texts. It also defines whether
+//! the channel can be combined with others, and whether a duplicate message does harm. Everything common to all
+//! channels is derived from the list.
 
 mod field;
 mod messengers;
@@ -29,7 +29,7 @@ pub use voice::Voice;
 /// The properties of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFacts {
-    /// The name for people: `SMS`, `code call`.
+    /// The name for people: `SMS`, `verification call`.
     pub title: &'static str,
     /// An example of its keys.
     pub example: &'static str,
@@ -39,12 +39,13 @@ pub struct ChannelFacts {
     pub fields: &'static [ChannelField],
     /// The forms of messages, starting with the one that a pipeline carries; empty if there is only one.
     pub forms: &'static [MessageForm],
-    /// Whether it is a service for a number: it cannot be combined, and its answer has its own form.
+    /// Whether the channel is a service for a single number. Such a channel cannot be combined with others, and its
+    /// answer has its own form.
     pub single: bool,
     /// Whether a second message does harm beyond being a duplicate: a repeated code or call confuses recipients or
     /// costs them money.
     pub personal: bool,
-    /// Whether it reaches only mobile phones.
+    /// Whether the channel reaches only mobile phones.
     pub mobile: bool,
     /// Whether the provider must enable it for an account first.
     pub enabled_by_hand: bool,
@@ -195,7 +196,7 @@ channels! {
     Viber(Viber<T>) = "viber", messengers::VIBER_FACTS;
     /// A rich message (RCS).
     Rcs(Rcs<T>) = "rcs", rcs::FACTS;
-    /// A one-time code by Telegram.
+    /// A one-time code sent through Telegram.
     Telegram(Telegram<T>) = "telegram", messengers::TELEGRAM_FACTS;
     /// A spoken message.
     Voice(Voice<T>) = "voice", voice::FACTS;

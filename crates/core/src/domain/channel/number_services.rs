@@ -49,7 +49,7 @@ impl Hlr {
     }
 }
 
-/// A code call.
+/// A verification call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallOtp {
     /// Extra properties.

@@ -1,9 +1,9 @@
-//! RCS: rich messages.
+//! The RCS channel: rich messages.
 
 use serde::{Deserialize, Serialize};
 
 use super::field::{
-    FieldValueIter, TEXT_ALONE, flag_value, number_value, optional_text_value, present_values, text_value,
+    FieldValueIter, TEXT_ONLY, flag_value, number_value, optional_text_value, present_values, text_value,
     try_map_optional,
 };
 use super::{ChannelFacts, ChannelField, FieldRequirement, StageValues, TextLimit, WirePlace};
@@ -17,13 +17,13 @@ const MESSAGE: ChannelField = ChannelField::message("rcs_message").required().wi
 const IMAGE: ChannelField = ChannelField::image(WirePlace::Under("rcs_image"))
     .with_limit(TextLimit::WebAddress)
     .with_requirement(NEEDED)
-    .with_stage_place(UNCARRIED);
+    .with_stage_place(NO_PLACE);
 const BUTTON: ChannelField =
-    ChannelField::button(WirePlace::Under("rcs_button"), 25).with_requirement(NEEDED).with_stage_place(UNCARRIED);
-const LINK: ChannelField = ChannelField::link("rcs_link").with_requirement(NEEDED).with_stage_place(UNCARRIED);
+    ChannelField::button(WirePlace::Under("rcs_button"), 25).with_requirement(NEEDED).with_stage_place(NO_PLACE);
+const LINK: ChannelField = ChannelField::link("rcs_link").with_requirement(NEEDED).with_stage_place(NO_PLACE);
 const LIFETIME: ChannelField = ChannelField::lifetime("rcs_lifetime", 60, u32::MAX);
 const SHORT_LINK: ChannelField = ChannelField::short_link();
-const UNCARRIED: WirePlace = WirePlace::Nowhere(TEXT_ALONE);
+const NO_PLACE: WirePlace = WirePlace::Nowhere(TEXT_ONLY);
 
 pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "RCS",
@@ -44,13 +44,13 @@ pub struct Rcs<T> {
     pub signature: T,
     /// The text.
     pub message: T,
-    /// Address of the image.
+    /// The address of the image.
     pub image: Option<T>,
-    /// Caption of the button.
+    /// The caption of the button.
     pub button: Option<T>,
-    /// Address that the button opens.
+    /// The address that the button opens.
     pub link: Option<T>,
-    /// Seconds for which delivery is tried; at least 60.
+    /// The number of seconds for which delivery is attempted; at least 60.
     pub lifetime: Option<u32>,
     /// Whether links are shortened and tracked.
     pub short_link: Option<bool>,

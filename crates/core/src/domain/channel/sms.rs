@@ -57,7 +57,7 @@ pub struct Sms<T> {
     pub signature: T,
     /// The text.
     pub message: T,
-    /// Seconds for which delivery is tried.
+    /// The number of seconds for which delivery is attempted.
     pub lifetime: Option<u32>,
     /// Whether links are shortened and tracked.
     pub short_link: Option<bool>,

@@ -27,7 +27,7 @@ pub enum TextLimit {
     WebAddress,
     /// The web address of an image in one of these formats.
     Image(&'static [&'static str]),
-    /// A code of digits.
+    /// A numeric code.
     Digits {
         /// The minimum number of digits.
         least: usize,

@@ -51,7 +51,7 @@ pub struct Voice<T> {
     pub language: Option<T>,
     /// The voice, for example `uk-UA-Standard-A`.
     pub name: Option<T>,
-    /// Whether the digits that the recipient presses are collected.
+    /// Whether the digit that the recipient presses is recorded.
     pub dtmf: Option<bool>,
     /// Extra properties.
     pub fields: ExtraProperties,

@@ -1,14 +1,15 @@
-//! Columns of a list that record opt-outs, such as `status=unsubscribed`, `consent=no` or `отписан=да`. Pure.
+//! Columns of a list that record opt-outs, such as `status=unsubscribed`, `consent=no` or `отписан=да`. This module
+//! does no I/O.
 //!
 //! Headers and values are looked up in fixed tables. An unknown header or value has no meaning, so `status=paid` and
 //! `stop_name` are not read as opt-outs.
 
-/// Whether a cell means that its person opted out.
+/// Whether a cell means that the recipient opted out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptOutState {
-    /// The person opted out.
+    /// The recipient opted out.
     OptedOut,
-    /// The person did not opt out.
+    /// The recipient did not opt out.
     Reachable,
 }
 
@@ -74,7 +75,7 @@ const MESSAGES: &[&str] = &[
 ];
 
 /// Words of headers that add nothing to their meaning.
-const FORM: &[&str] = &[
+const FILLER: &[&str] = &[
     "is",
     "has",
     "have",
@@ -360,7 +361,7 @@ impl OptOutColumn {
         let words = split_words(header.split(['(', '[']).next().unwrap_or_default());
         let all = words.join(" ");
         let about_messages = words.iter().any(|word| MESSAGES.contains(&word.as_str()));
-        let filler = |word: &&String| MESSAGES.contains(&word.as_str()) || FORM.contains(&word.as_str());
+        let filler = |word: &&String| MESSAGES.contains(&word.as_str()) || FILLER.contains(&word.as_str());
         let core: Vec<&str> = words.iter().filter(|word| !filler(word)).map(String::as_str).collect();
         let without_status: Vec<&str> =
             core.iter().copied().filter(|word| !matches!(*word, "status" | "статус")).collect();
@@ -511,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn consents_are_found_under_common_headers() {
+    fn reachable_recipients_are_found_under_common_headers() {
         for (header, value) in [
             ("status", "subscribed"),
             ("status", "active"),
@@ -535,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn other_columns_and_values_have_no_state() {
+    fn unknown_columns_and_values_have_no_opt_out_state() {
         for (header, value) in [
             ("status", "paid"),
             ("status", "cancelled"),

@@ -73,7 +73,7 @@ fn clear_opt_outs_are_read_for_every_purpose() {
     }
 }
 
-/// The replies of a set with a label, and those of them that meet a condition.
+/// The number of replies in a set with a label, and those of them that meet a condition.
 fn filter_replies<'c>(
     corpus: &'c [LabelledReply],
     set: &str,
@@ -89,7 +89,7 @@ fn opts_out(labelled: &LabelledReply) -> bool {
     read_labelled(labelled).into_opt_out().is_some()
 }
 
-/// The replies of the known set; held-out replies are not shown.
+/// Lists replies of the known set, one a line. Held-out replies are not shown.
 fn list_replies(set: &str, replies: &[&LabelledReply]) -> String {
     let replies = replies.iter().map(|labelled| format!("{:?} ({})", labelled.reply, labelled.purpose.name()));
     if set == "known" { replies.collect::<Vec<_>>().join("\n") } else { String::new() }
@@ -147,7 +147,7 @@ fn ambiguous_and_missed_replies_are_shown_for_review() {
         let (all, silent) = filter_replies(&corpus, set, "opt_out", hidden);
         assert!(
             silent.len() * 100 <= all * 3,
-            "{} of {all} opt-outs ({set}) are neither taken nor shown\n{}",
+            "{} of {all} opt-outs ({set}) are neither recognized nor shown\n{}",
             silent.len(),
             list_replies(set, &silent)
         );

@@ -13,7 +13,7 @@ use super::phrases::{ENGLISH, EUROPE, UKRAINIAN_RUSSIAN};
 
 /// The maximum number of tokens in an opt-out.
 const MAX_TOKENS: usize = 40;
-/// How many first letters of a misspelt word must be correct.
+/// How many letters at the beginning of a misspelt word must be correct.
 const FIRST_LETTERS: usize = 3;
 
 /// The opt-out words and phrases of some languages.
@@ -26,7 +26,8 @@ pub(super) struct PhraseTable {
     pub(super) opt_outs: &'static [&'static str],
     /// Phrases that are opt-outs in replies to marketing, but can be about an order in replies to service messages.
     pub(super) marketing_opt_outs: &'static [&'static str],
-    /// Such phrases that a word about the person, the sender or the messages makes harmless: "cancel my …".
+    /// Like `marketing_opt_outs`, but harmless together with a word about the person, the sender or the messages:
+    /// "cancel my …".
     pub(super) marketing_words: &'static [&'static str],
     /// Phrases that are not opt-outs and do not change an opt-out in the same reply.
     pub(super) neutral: &'static [&'static str],
@@ -66,18 +67,20 @@ const BREAK: WordId = 0;
 const QUESTION: WordId = 1;
 const UNKNOWN: WordId = 2;
 
-/// A sequence of words, each one of some alternatives.
+/// A sequence of words, with the alternatives for each word.
 struct Phrase(Vec<Vec<WordId>>);
 
 /// All languages together.
 pub(super) struct Grammar {
     ids: FxHashMap<String, WordId>,
     /// The spelling of each word in the tables.
-    written: Vec<String>,
+    spellings: Vec<String>,
     /// The opt-out phrases: first clear ones, then those in replies to marketing, then those that must be alone.
     phrases: Vec<Phrase>,
-    clear: usize,
-    beside_words: usize,
+    /// The end of the clear opt-out phrases in `phrases`.
+    clear_end: usize,
+    /// The end of the marketing opt-outs in `phrases` that other words can accompany.
+    beside_words_end: usize,
     neutral: Vec<Phrase>,
     requests: Vec<Phrase>,
     exceptions: Vec<Phrase>,
@@ -116,9 +119,9 @@ impl Grammar {
             polite.extend(language.polite.split_whitespace().map(|word| words.intern_word(word)));
             about.extend(language.about.split_whitespace().map(|word| words.intern_word(word)));
         }
-        let clear = phrases.len();
+        let clear_end = phrases.len();
         phrases.extend(marketing);
-        let beside_words = phrases.len();
+        let beside_words_end = phrases.len();
         phrases.extend(alone);
         let table = |words: fn(&PhraseTable) -> &str| {
             languages.iter().flat_map(move |language| words(language).split_whitespace()).map(normalize_table_word)
@@ -126,20 +129,20 @@ impl Grammar {
         let misspelt = table(|language| language.misspelt).collect();
         let near_misses = table(|language| language.near_misses).collect();
         let stems = table(|language| language.review_stems).collect();
-        let single: FxHashSet<WordId> = phrases[..clear]
+        let single: FxHashSet<WordId> = phrases[..clear_end]
             .iter()
             .filter(|phrase| phrase.0.len() == 1)
             .flat_map(|phrase| phrase.0[0].clone())
             .collect();
-        let WordTable { ids, written } = words;
+        let WordTable { ids, spellings } = words;
         let commands = ids.iter().filter(|(_, id)| single.contains(id)).map(|(word, _)| word.clone()).collect();
         let stops = ["STOP", "СТОП"].map(normalize_table_word).into();
         Self {
             ids,
-            written,
+            spellings,
             phrases,
-            clear,
-            beside_words,
+            clear_end,
+            beside_words_end,
             neutral,
             requests,
             exceptions,
@@ -158,7 +161,7 @@ impl Grammar {
     pub(super) fn find_command(&self, text: &str) -> Option<&str> {
         match split_tokens(text, MAX_TOKENS, |_| false).as_slice() {
             [ReplyToken::Word(word)] if self.commands.contains(word) => {
-                Some(&self.written[usize::from(self.ids[word])])
+                Some(&self.spellings[usize::from(self.ids[word])])
             }
             _ => None,
         }
@@ -172,7 +175,7 @@ impl Grammar {
 
     /// Classifies a reply.
     pub(super) fn classify_reply(&self, reply: &str) -> ReplyVerdict {
-        let tokens = split_tokens(reply, MAX_TOKENS, |word| self.commands.contains(word) || self.has_stem(word));
+        let tokens = split_tokens(reply, MAX_TOKENS, |word| self.commands.contains(word) || self.needs_review(word));
         let words: Vec<WordId> = tokens.iter().map(|token| self.find_word_id(token)).collect();
         let is_exception = || {
             let ended = [words.as_slice(), &[BREAK]].concat();
@@ -181,22 +184,22 @@ impl Grammar {
         if words.len() <= MAX_TOKENS && !is_exception() {
             let words = self.strip_question_mark(&words);
             let cover = PhraseCover { grammar: self, words: &words };
-            if let Some(phrase) = cover.find_first_phrase(self.clear, true) {
+            if let Some(phrase) = cover.find_first_phrase(self.clear_end, true) {
                 return ReplyVerdict::OptOut(phrase);
             }
-            let beside_words = cover.find_first_phrase(self.beside_words, true);
+            let beside_words = cover.find_first_phrase(self.beside_words_end, true);
             if let Some(phrase) = beside_words.or_else(|| cover.find_first_phrase(self.phrases.len(), false)) {
                 return ReplyVerdict::MarketingOptOut(phrase);
             }
         }
-        let stem = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if self.has_stem(word));
+        let stem = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if self.needs_review(word));
         match tokens.iter().any(stem) || self.review.iter().any(|phrase| self.contains_phrase(phrase, &words, true)) {
             true => ReplyVerdict::Unclear,
             false => ReplyVerdict::Other,
         }
     }
 
-    fn has_stem(&self, word: &str) -> bool {
+    fn needs_review(&self, word: &str) -> bool {
         self.near_misses.contains(word) || self.stems.iter().any(|stem| word.starts_with(stem.as_str()))
     }
 
@@ -217,8 +220,8 @@ impl Grammar {
             return None;
         }
         let begins_alike = |known: &str| known.chars().take(FIRST_LETTERS).eq(word.chars().take(FIRST_LETTERS));
-        let mut long = self.misspelt.iter().filter(|known| begins_alike(known) && osa_distance(word, known) == 1);
-        long.next().or_else(|| self.stops.iter().find(|stop| has_swapped_letters(word, stop))).map(String::as_str)
+        let mut similar = self.misspelt.iter().filter(|known| begins_alike(known) && osa_distance(word, known) == 1);
+        similar.next().or_else(|| self.stops.iter().find(|stop| has_swapped_letters(word, stop))).map(String::as_str)
     }
 
     /// Removes the question mark of a request such as "can you stop?".
@@ -234,7 +237,7 @@ impl Grammar {
         (0..words.len()).any(|begin| self.find_phrase_ends(phrase, words, begin, about) != 0)
     }
 
-    /// The possible ends of a phrase that begins at a word, as bits; neutral words can occur within the phrase.
+    /// The possible ends of a phrase that begins at a word, as bits; skipped words can occur within the phrase.
     fn find_phrase_ends(&self, phrase: &Phrase, words: &[WordId], begin: usize, about: bool) -> u64 {
         let begins = words.get(begin).zip(phrase.0.first()).is_some_and(|(word, first)| first.contains(word));
         let mut places = u64::from(begins) << begin;
@@ -260,7 +263,7 @@ impl Grammar {
     fn format_phrase(&self, phrase: &Phrase, words: &[WordId]) -> String {
         let mut rest = words.iter();
         let found = phrase.0.iter().filter_map(|alternatives| rest.find(|word| alternatives.contains(word)));
-        found.map(|word| self.written[usize::from(*word)].as_str()).collect::<Vec<_>>().join(" ")
+        found.map(|word| self.spellings[usize::from(*word)].as_str()).collect::<Vec<_>>().join(" ")
     }
 
     fn is_skipped(&self, word: WordId, about: bool) -> bool {
@@ -328,13 +331,13 @@ fn sort_letters(word: &str) -> Vec<char> {
 struct WordTable {
     ids: FxHashMap<String, WordId>,
     /// The first spelling of each word.
-    written: Vec<String>,
+    spellings: Vec<String>,
 }
 
 impl Default for WordTable {
     fn default() -> Self {
         let ids = [(",", BREAK), ("?", QUESTION)].map(|(sign, id)| (sign.to_owned(), id));
-        Self { ids: ids.into_iter().collect(), written: vec![String::new(); 3] }
+        Self { ids: ids.into_iter().collect(), spellings: vec![String::new(); 3] }
     }
 }
 
@@ -343,10 +346,10 @@ impl WordTable {
     fn intern_word(&mut self, word: &str) -> WordId {
         let is_sign = !word.contains(char::is_alphanumeric);
         let key = if is_sign { word.to_owned() } else { normalize_table_word(word) };
-        let next = WordId::try_from(self.written.len()).unwrap_or(UNKNOWN);
+        let next = WordId::try_from(self.spellings.len()).unwrap_or(UNKNOWN);
         let id = *self.ids.entry(key).or_insert(next);
         if id == next {
-            self.written.push(word.to_owned());
+            self.spellings.push(word.to_owned());
         }
         id
     }
@@ -355,8 +358,8 @@ impl WordTable {
         let mut words = Vec::new();
         for part in text.split_whitespace() {
             let class = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
-            let of_class = |name| classes.iter().find(|(known, _)| *known == name).map_or("", |(_, words)| words);
-            let alternatives = class.map_or(part, of_class).split_whitespace();
+            let class_words = |name| classes.iter().find(|(known, _)| *known == name).map_or("", |(_, words)| words);
+            let alternatives = class.map_or(part, class_words).split_whitespace();
             words.push(alternatives.map(|word| self.intern_word(word)).collect());
         }
         Phrase(words)
@@ -377,7 +380,7 @@ pub(super) enum ReplyToken {
     Question,
 }
 
-/// The words of a text, for comparison with further words and opt-in words: apostrophes separate words, and repeated
+/// The words of a text, for comparison with configured words and opt-in words. Apostrophes separate words, and repeated
 /// letters are kept.
 pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|character: char| !character.is_alphanumeric() && !is_ignored_in_word(character));
@@ -385,7 +388,7 @@ pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Splits a reply into tokens. Separate letters (`S T O P`) become one word if `is_word` accepts it.
-pub(super) fn split_tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
+pub(super) fn split_tokens(text: &str, max_tokens: usize, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
     let (mut tokens, mut word) = (Vec::new(), String::new());
     let end_word = |tokens: &mut Vec<ReplyToken>, word: &mut String| {
         let plain = collapse_repeated_letters(&normalize_letters(&std::mem::take(word)));
@@ -407,7 +410,7 @@ pub(super) fn split_tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bo
             sign if SIGNS.contains(&sign) => tokens.push(ReplyToken::Word(sign.to_string())),
             _ => {}
         }
-        if tokens.len() > most {
+        if tokens.len() > max_tokens {
             return tokens;
         }
     }
@@ -463,8 +466,8 @@ fn replace_lunate_sigma(character: char) -> char {
 }
 
 fn normalize_letters(word: &str) -> String {
-    let seen = word.chars().map(replace_lunate_sigma).nfkd().filter(|character| !is_ignored_in_word(*character));
-    seen.flat_map(char::to_uppercase).map(latin_lookalike).take(MAX_WORD_LETTERS).collect()
+    let letters = word.chars().map(replace_lunate_sigma).nfkd().filter(|character| !is_ignored_in_word(*character));
+    letters.flat_map(char::to_uppercase).map(latin_lookalike).take(MAX_WORD_LETTERS).collect()
 }
 
 /// Whether a character in a word is ignored: combining marks, joiners and zero-width separators. Other invisible

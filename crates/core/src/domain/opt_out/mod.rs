@@ -1,4 +1,4 @@
-//! Opt-outs and opt-ins in replies of recipients. Pure.
+//! Opt-outs and opt-ins in replies of recipients. This module does no I/O.
 //!
 //! A built-in opt-out phrase counts only if the rest of the reply is politeness or words about the messages: "Please
 //! stop sending me sms" opts out, "stop by tomorrow" does not. A person must read replies that only look like an
@@ -17,22 +17,22 @@ use grammar::{GRAMMAR, ReplyVerdict, split_plain_words};
 
 pub use column::{OptOutColumn, OptOutState, is_date, read_opt_out_state};
 
-/// The maximum number of words in a further word, and in a reply that only begins with one.
+/// The maximum number of words in a configured phrase, and in a reply that only begins with such a phrase.
 pub const MAX_OPT_OUT_WORDS: usize = 3;
 
 /// The built-in words that opt in again.
 const OPT_IN_WORDS: [&str; 6] = ["START", "UNSTOP", "ПОЧАТИ", "ПІДПИСАТИСЯ", "ПІДПИСАТИСЬ", "ПОДПИСАТЬСЯ"];
 
-/// A word as written, and as its words are compared.
+/// A word or phrase as configured, and its words in the form in which they are compared.
 type ComparedWord = (String, Vec<String>);
 
-/// The known opt-outs and opt-ins: the built-in ones and further words.
+/// The known opt-outs and opt-ins: the built-in ones and those that the operator configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptOutWords {
-    /// The further words that opt out.
-    further: Vec<ComparedWord>,
-    /// The further words that opt in.
-    further_opt_ins: Vec<ComparedWord>,
+    /// The configured words that opt out.
+    opt_outs: Vec<ComparedWord>,
+    /// The configured words that opt in.
+    opt_ins: Vec<ComparedWord>,
 }
 
 /// The meaning of a reply.
@@ -70,21 +70,21 @@ fn prepare_compared_words(words: impl IntoIterator<Item = String>) -> impl Itera
 }
 
 impl OptOutWords {
-    /// Adds further words that opt out; words without a letter or digit are ignored.
+    /// Adds words that opt out; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
-        self.further.extend(prepare_compared_words(words));
+        self.opt_outs.extend(prepare_compared_words(words));
         self
     }
 
-    /// Adds further words that opt in; words without a letter or digit are ignored.
+    /// Adds words that opt in; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_opt_in_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
-        self.further_opt_ins.extend(prepare_compared_words(words));
+        self.opt_ins.extend(prepare_compared_words(words));
         self
     }
 
-    /// Counts the words in a text by the rules for further words.
+    /// Counts the words in a text by the rules for configured words.
     pub fn count_words(text: &str) -> usize {
         split_plain_words(text).count()
     }
@@ -93,7 +93,7 @@ impl OptOutWords {
     ///
     /// Some opt-outs, such as CANCEL, can mean an order or an appointment in replies to service messages.
     pub fn classify_reply(&self, reply: &str, purpose: Purpose) -> ReplyReading<'_> {
-        if let Some(word) = self.find_further_word(reply) {
+        if let Some(word) = self.find_configured_word(reply) {
             return ReplyReading::OptOut(word.into());
         }
         let verdict = match GRAMMAR.classify_reply(reply) {
@@ -112,22 +112,21 @@ impl OptOutWords {
         let reply: Vec<String> = split_plain_words(reply).take(MAX_OPT_OUT_WORDS + 1).collect();
         let is_built_in = |word: &&&str| split_plain_words(word).eq(reply.iter().cloned());
         let built_in = OPT_IN_WORDS.iter().find(is_built_in).copied();
-        built_in
-            .or_else(|| self.further_opt_ins.iter().find(|(_, words)| *words == reply).map(|(word, _)| word.as_str()))
+        built_in.or_else(|| self.opt_ins.iter().find(|(_, words)| *words == reply).map(|(word, _)| word.as_str()))
     }
 
-    /// The further word or built-in one-word opt-out that already covers another further word and makes it redundant.
+    /// The configured word or built-in one-word opt-out that covers another word, which is therefore redundant.
     pub fn find_covering_word(&self, word: &str) -> Option<&str> {
-        self.find_further_word(word).or_else(|| GRAMMAR.find_command(word))
+        self.find_configured_word(word).or_else(|| GRAMMAR.find_command(word))
     }
 
-    /// The further word that a reply consists of, or that a short reply begins with.
-    fn find_further_word(&self, reply: &str) -> Option<&str> {
-        let longest = self.further.iter().map(|(_, words)| words.len()).max()?;
+    /// The configured word that a reply consists of, or that a short reply begins with.
+    fn find_configured_word(&self, reply: &str) -> Option<&str> {
+        let longest = self.opt_outs.iter().map(|(_, words)| words.len()).max()?;
         let reply: Vec<String> = split_plain_words(reply).take(longest.max(MAX_OPT_OUT_WORDS) + 1).collect();
-        let is_it =
+        let is_match =
             |words: &Vec<String>| reply == *words || reply.len() <= MAX_OPT_OUT_WORDS && reply.starts_with(words);
-        self.further.iter().find(|(_, words)| is_it(words)).map(|(word, _)| word.as_str())
+        self.opt_outs.iter().find(|(_, words)| is_match(words)).map(|(word, _)| word.as_str())
     }
 }
 
@@ -263,7 +262,7 @@ mod tests {
         );
     }
 
-    /// A letter unchanged, in the other case, or as a homoglyph.
+    /// The spellings of a letter: unchanged, in the other case, or as a homoglyph.
     fn disguise_letter(letter: char) -> Vec<char> {
         let same = (' '..='\u{52f}')
             .filter(|other| latin_lookalike(*other) == latin_lookalike(letter) && other.is_alphabetic());
@@ -294,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_can_be_read(reply in "\\PC{0,400}") {
+        fn any_reply_can_be_classified(reply in "\\PC{0,400}") {
             let _ = is_opt_out(&reply);
         }
     }

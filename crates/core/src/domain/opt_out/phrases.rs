@@ -1,4 +1,4 @@
-//! Tables of opt-out phrases in English, in Ukrainian and Russian (which people mix and also write in Latin letters),
+//! Tables of opt-out phrases: in English; in Ukrainian and Russian, which people mix and also write in Latin letters;
 //! and in the languages of the European Union.
 
 use super::grammar::PhraseTable;

@@ -1,6 +1,6 @@
-//! Rules for files that people write (reading them, YAML, keys and their values) and for lists of recipients.
+//! Rules for files that users write (reading, YAML, keys and values) and for recipient lists.
 //!
-//! No messages are sent to a damaged list.
+//! Messages are never sent to a damaged list.
 
 define_rules! {
     FILES:

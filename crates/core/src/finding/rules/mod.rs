@@ -1,4 +1,4 @@
-//! Rules for files, keys, texts and lists. Rules that compare several files are in `check::rules`.
+//! Rules for single files and for commands. Rules that compare several files are in `check::rules`.
 
 /// Defines rules, each as a static, and a list of them for the parent module.
 ///

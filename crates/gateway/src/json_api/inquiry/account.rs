@@ -42,7 +42,7 @@ impl Inquiry for CheckKey {
         AskBalance.to_operation()
     }
 
-    fn read_answer(&self, _payload: Option<&RawValue>, _words: &RedactingReader<'_>) -> Result<(), &'static str> {
+    fn read_answer(&self, _payload: Option<&RawValue>, _reader: &RedactingReader<'_>) -> Result<(), &'static str> {
         Ok(())
     }
 }
@@ -63,13 +63,13 @@ impl Inquiry for AskBalance {
         json!({ "type": "balance" })
     }
 
-    fn read_answer(&self, payload: Option<&RawValue>, words: &RedactingReader<'_>) -> Result<Balance, &'static str> {
+    fn read_answer(&self, payload: Option<&RawValue>, reader: &RedactingReader<'_>) -> Result<Balance, &'static str> {
         let record: BalancePayload<'_> = read_record(payload)?;
         // The amount is parsed from the number's own text, because a float would round it. A string is read the same
         // way.
         let amount = record.amount.and_then(|raw| raw.get().trim_matches('"').trim().parse().ok());
         let amount = amount.ok_or("has no numeric `amount`")?;
-        Ok(Balance { amount, currency: words.read_text(record.currency).unwrap_or_default() })
+        Ok(Balance { amount, currency: reader.read_text(record.currency).unwrap_or_default() })
     }
 }
 
@@ -105,10 +105,10 @@ impl Inquiry for AskSenders {
     fn read_answer(
         &self,
         payload: Option<&RawValue>,
-        words: &RedactingReader<'_>,
+        reader: &RedactingReader<'_>,
     ) -> Result<Vec<SenderName>, &'static str> {
         let records: Vec<SenderPayload<'_>> = read_records(payload)?;
-        let text = |raw| words.read_text(raw).unwrap_or_default();
+        let text = |raw| reader.read_text(raw).unwrap_or_default();
         Ok(records.iter().map(|record| SenderName { name: text(record.name), status: text(record.status) }).collect())
     }
 }
@@ -194,19 +194,19 @@ struct TemplatePayload<'a> {
 }
 
 impl MessageTemplate {
-    fn from_record(channel: TemplateChannel, record: &TemplatePayload<'_>, words: &RedactingReader<'_>) -> Self {
+    fn from_record(channel: TemplateChannel, record: &TemplatePayload<'_>, reader: &RedactingReader<'_>) -> Self {
         let (label, count, created, status) = match channel {
             TemplateChannel::Sms => (record.name, record.count, record.datetime, None),
             TemplateChannel::Viber => (record.signature, None, None, record.status),
         };
         Self {
             channel,
-            id: words.read_id(record.id),
-            label: words.read_text(label),
-            text: words.read_whole_text(record.template),
-            count: words.read_text(count),
-            created: words.read_text(created),
-            status: words.read_text(status),
+            id: reader.read_id(record.id),
+            label: reader.read_text(label),
+            text: reader.read_whole_text(record.template),
+            count: reader.read_text(count),
+            created: reader.read_text(created),
+            status: reader.read_text(status),
         }
     }
 
@@ -241,10 +241,10 @@ impl Inquiry for ListTemplates {
     fn read_answer(
         &self,
         payload: Option<&RawValue>,
-        words: &RedactingReader<'_>,
+        reader: &RedactingReader<'_>,
     ) -> Result<Vec<MessageTemplate>, &'static str> {
         let records: Vec<TemplatePayload<'_>> = read_records(payload)?;
-        Ok(records.iter().map(|record| MessageTemplate::from_record(self.channel, record, words)).collect())
+        Ok(records.iter().map(|record| MessageTemplate::from_record(self.channel, record, reader)).collect())
     }
 }
 
@@ -271,9 +271,9 @@ impl Inquiry for CreateTemplate {
     fn read_answer(
         &self,
         payload: Option<&RawValue>,
-        words: &RedactingReader<'_>,
+        reader: &RedactingReader<'_>,
     ) -> Result<MessageTemplate, &'static str> {
-        let created = MessageTemplate::from_record(self.channel, &read_record(payload)?, words);
+        let created = MessageTemplate::from_record(self.channel, &read_record(payload)?, reader);
         if created.id.is_some() { Ok(created) } else { Err("has no identifier") }
     }
 }
@@ -340,7 +340,7 @@ mod balance_tests {
     #[test]
     fn balance_without_a_number_is_rejected() {
         for data in ["{}", "[]", "null", "5", r#"{"amount":null}"#, r#"{"amount":"much"}"#, r#"{"amount":[1]}"#] {
-            assert!(!read_payload(&AskBalance, data).unwrap_err().undone, "{data}");
+            assert!(!read_payload(&AskBalance, data).unwrap_err().not_executed, "{data}");
         }
     }
 }

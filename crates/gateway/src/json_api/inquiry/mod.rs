@@ -26,7 +26,7 @@ pub trait Inquiry {
     /// The content of a successful answer.
     type Answer;
 
-    /// Whether it only reads, so that it can be repeated.
+    /// Whether the inquiry only reads, so that it can be repeated.
     const READS_ONLY: bool;
 
     /// The operation as an item of `data[]` (contract 4.3).
@@ -39,11 +39,11 @@ pub trait Inquiry {
     fn read_answer(
         &self,
         payload: Option<&RawValue>,
-        words: &RedactingReader<'_>,
+        reader: &RedactingReader<'_>,
     ) -> Result<Self::Answer, &'static str>;
 }
 
-/// An inquiry without a good answer.
+/// A failed inquiry, or one without a usable answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct InquiryFailure {
@@ -54,7 +54,7 @@ pub struct InquiryFailure {
     /// The gateway's text, if there is one.
     pub gateway_text: Option<String>,
     /// Whether it is proven that the gateway did not execute the operation.
-    pub undone: bool,
+    pub not_executed: bool,
 }
 
 /// The kinds of failures of an inquiry.
@@ -77,12 +77,12 @@ pub enum FailureCause {
 impl InquiryFailure {
     /// A failure that proves that nothing was done.
     fn without_effect(cause: FailureCause, reason: impl Into<String>) -> Self {
-        Self { cause, reason: reason.into(), gateway_text: None, undone: true }
+        Self { cause, reason: reason.into(), gateway_text: None, not_executed: true }
     }
 
     /// A failure that leaves open whether anything was done.
     fn unclear(reason: impl Into<String>) -> Self {
-        Self { cause: FailureCause::Unclear, reason: reason.into(), gateway_text: None, undone: false }
+        Self { cause: FailureCause::Unclear, reason: reason.into(), gateway_text: None, not_executed: false }
     }
 }
 
@@ -90,10 +90,10 @@ impl InquiryFailure {
 type InquiryPayload = Option<Box<RawValue>>;
 
 impl JsonApi {
-    /// Sends one inquiry or order.
+    /// Sends one inquiry.
     ///
     /// # Errors
-    /// The reason for a missing or bad answer, and whether it is proven that nothing was done.
+    /// The reason for a missing or unusable answer, and whether it is proven that nothing was done.
     pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, InquiryFailure> {
         let mut answers = self.ask_all(std::slice::from_ref(inquiry)).await?;
         answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("the response has no items")))
@@ -108,8 +108,8 @@ impl JsonApi {
         inquiries: &[I],
     ) -> Result<Vec<Result<I::Answer, InquiryFailure>>, InquiryFailure> {
         let items = self.ask_items(inquiries.iter().map(Inquiry::to_operation).collect()).await?;
-        let words = self.text_reader();
-        Ok(inquiries.iter().zip(items).map(|(inquiry, item)| read_answer(inquiry, item, &words)).collect())
+        let reader = self.text_reader();
+        Ok(inquiries.iter().zip(items).map(|(inquiry, item)| read_answer(inquiry, item, &reader)).collect())
     }
 
     /// Sends two inquiries of different kinds in one envelope.
@@ -125,8 +125,8 @@ impl JsonApi {
         let Ok([one, other]) = <[_; 2]>::try_from(items) else {
             return Err(InquiryFailure::unclear("the number of results differs from the number of queries"));
         };
-        let words = self.text_reader();
-        Ok((read_answer(first, one, &words), read_answer(second, other, &words)))
+        let reader = self.text_reader();
+        Ok((read_answer(first, one, &reader), read_answer(second, other, &reader)))
     }
 
     async fn ask_items(
@@ -146,11 +146,11 @@ impl JsonApi {
 fn read_answer<I: Inquiry>(
     inquiry: &I,
     item: Result<InquiryPayload, InquiryFailure>,
-    words: &RedactingReader<'_>,
+    reader: &RedactingReader<'_>,
 ) -> Result<I::Answer, InquiryFailure> {
     let payload = item?;
     inquiry
-        .read_answer(payload.as_deref(), words)
+        .read_answer(payload.as_deref(), reader)
         .map_err(|what| InquiryFailure::unclear(format!("the response {what}")))
 }
 
@@ -158,10 +158,10 @@ fn read_answer<I: Inquiry>(
 fn read_exchange(
     trust_status: &[u16],
     count: usize,
-    seen: &HttpExchange,
-    words: &RedactingReader<'_>,
+    exchange: &HttpExchange,
+    reader: &RedactingReader<'_>,
 ) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
-    match seen {
+    match exchange {
         HttpExchange::NotConnected(why) => Err(InquiryFailure::without_effect(FailureCause::NotConnected, why)),
         HttpExchange::Handshake(why) => Err(InquiryFailure::without_effect(FailureCause::Unclear, why)),
         HttpExchange::TimedOut(after) => {
@@ -170,9 +170,9 @@ fn read_exchange(
         }
         HttpExchange::Broken(why) => Err(InquiryFailure::unclear(why)),
         HttpExchange::TooLong { .. } => Err(InquiryFailure::unclear("the response is too long")),
-        HttpExchange::Answer { status: 200, body, .. } => read_body(count, body, words),
+        HttpExchange::Answer { status: 200, body, .. } => read_body(count, body, reader),
         HttpExchange::Answer { status, retry_after, .. } => {
-            Err(InquiryFailure { undone: trust_status.contains(status), ..read_status(*status, *retry_after) })
+            Err(InquiryFailure { not_executed: trust_status.contains(status), ..read_status(*status, *retry_after) })
         }
     }
 }
@@ -192,10 +192,10 @@ fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
 fn read_body(
     count: usize,
     body: &[u8],
-    words: &RedactingReader<'_>,
+    reader: &RedactingReader<'_>,
 ) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
     let Some(top) = AnswerBody::read(body) else { return Err(InquiryFailure::unclear(explain_body(body))) };
-    match (SuccessFlag::read(top.success), words.read_text(top.error)) {
+    match (SuccessFlag::read(top.success), reader.read_text(top.error)) {
         (SuccessFlag::True, _) => {}
         (SuccessFlag::False, Some(error)) if error.trim() == "Access denied" => {
             let reason = "the gateway refused the API key: `Access denied`";
@@ -211,20 +211,20 @@ fn read_body(
     }
     let items: Option<Vec<&RawValue>> = top.data.and_then(|data| serde_json::from_str(data.get()).ok());
     match items {
-        Some(items) if items.len() == count => Ok(items.into_iter().map(|item| read_item(item, words)).collect()),
+        Some(items) if items.len() == count => Ok(items.into_iter().map(|item| read_item(item, reader)).collect()),
         Some(_) => Err(InquiryFailure::unclear("the number of results differs from the number of queries")),
         None => Err(InquiryFailure::unclear("the response contains no list of items")),
     }
 }
 
-fn read_item(item: &RawValue, words: &RedactingReader<'_>) -> Result<InquiryPayload, InquiryFailure> {
+fn read_item(item: &RawValue, reader: &RedactingReader<'_>) -> Result<InquiryPayload, InquiryFailure> {
     let Some(item) = AnswerItem::read(item) else {
         return Err(InquiryFailure::unclear("an item in the response is not an object"));
     };
     match SuccessFlag::read(item.success) {
         SuccessFlag::True => Ok(non_null(item.data).map(ToOwned::to_owned)),
         SuccessFlag::False => {
-            Err(rejected_failure(&words.read_text(item.error).unwrap_or_else(|| "no reason given".to_owned())))
+            Err(rejected_failure(&reader.read_text(item.error).unwrap_or_else(|| "no reason given".to_owned())))
         }
         SuccessFlag::Unclear => {
             Err(InquiryFailure::unclear("an item in the response has a `success` value that is neither true nor false"))
@@ -233,9 +233,9 @@ fn read_item(item: &RawValue, words: &RedactingReader<'_>) -> Result<InquiryPayl
 }
 
 fn rejected_failure(error: &str) -> InquiryFailure {
-    let (said, reason) =
+    let (gateway_text, reason) =
         (Some(error.trim().to_owned()), format!("the gateway rejected the request: `{}`", error.trim()));
-    InquiryFailure { gateway_text: said, ..InquiryFailure::without_effect(FailureCause::Refused, reason) }
+    InquiryFailure { gateway_text, ..InquiryFailure::without_effect(FailureCause::Refused, reason) }
 }
 
 /// Describes a body that is not the JSON of the contract.
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_has_a_cause_and_says_if_nothing_was_done() {
+    fn failure_states_its_cause_and_whether_anything_was_done() {
         use FailureCause::{KeyRefused, NotConnected, Refused, SlowDown, TimedOut, Unclear};
         let http = |status, wait| HttpExchange::Answer { status, retry_after: wait, body: b"<html>".to_vec() };
         let minute = Some(Duration::from_secs(60));
@@ -302,9 +302,9 @@ mod tests {
             (answer_exchange(r#"{"success":false,"error":"Access denied"}"#), KeyRefused, true),
             (answer_exchange(r#"{"success":false,"error":"Invalid message type"}"#), Refused, true),
         ];
-        for (exchange, cause, undone) in table {
+        for (exchange, cause, not_executed) in table {
             let failure = read_test_items(1, &exchange).unwrap_err();
-            assert_eq!((failure.cause, failure.undone), (cause, undone), "{exchange:?}");
+            assert_eq!((failure.cause, failure.not_executed), (cause, not_executed), "{exchange:?}");
         }
     }
 
@@ -313,9 +313,9 @@ mod tests {
         let body = r#"{"success":true,"data":[{"success":false,"error":"No route"},{"success":"yes"},
             {"success":true,"data":null},{"success":true,"data":[]}]}"#;
         let items = read_test_items(4, &answer_exchange(body)).unwrap();
-        let refusal = items[0].as_ref().unwrap_err();
-        assert_eq!((refusal.cause, refusal.undone), (FailureCause::Refused, true));
-        assert_eq!(refusal.reason, "the gateway rejected the request: `No route`");
+        let failure = items[0].as_ref().unwrap_err();
+        assert_eq!((failure.cause, failure.not_executed), (FailureCause::Refused, true));
+        assert_eq!(failure.reason, "the gateway rejected the request: `No route`");
         assert_eq!(items[1].as_ref().unwrap_err().cause, FailureCause::Unclear);
         assert!(items[2].as_ref().unwrap().is_none() && items[3].as_ref().unwrap().is_some());
     }

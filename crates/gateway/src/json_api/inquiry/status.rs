@@ -1,6 +1,6 @@
-//! Status of messages (contract 2.5 and 4.3 `status`): for a person, and to reconcile messages in doubt.
+//! Status inquiries (contract 2.5 and 4.3 `status`), for people and for the reconciliation of messages in doubt.
 //!
-//! For a person, everything in the answer is read. For reconciliation, only values that prove something are read.
+//! For people, everything in the answer is read. For reconciliation, only values that prove something are read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -55,16 +55,16 @@ struct StatusPayload<'a> {
 
 impl AskStatus {
     /// An inquiry by our identifier, parsed from text. `None` if the text cannot be one of our identifiers.
-    pub fn from_own_id(written: &str) -> Option<Self> {
-        parse_id(written).map(AskStatus::Id)
+    pub fn from_own_id(text: &str) -> Option<Self> {
+        parse_id(text).map(AskStatus::Id)
     }
 
     /// An inquiry by the gateway's identifier, exactly as written. `None` if the text is blank.
-    pub fn from_gateway_id(written: &str) -> Option<Self> {
+    pub fn from_gateway_id(text: &str) -> Option<Self> {
         // A number with leading zeros is a text, which must stay as it is.
-        let plain = parse_id(written).filter(|number| number.to_string() == written).map(MessageId::get);
-        let id = plain.map_or_else(|| GatewayMessageId::Text(written.to_owned()), GatewayMessageId::Number);
-        (!written.trim().is_empty()).then_some(AskStatus::MsgId(id))
+        let plain = parse_id(text).filter(|number| number.to_string() == text).map(MessageId::get);
+        let id = plain.map_or_else(|| GatewayMessageId::Text(text.to_owned()), GatewayMessageId::Number);
+        (!text.trim().is_empty()).then_some(AskStatus::MsgId(id))
     }
 
     /// Our identifier, if the inquiry uses it.
@@ -84,19 +84,19 @@ impl AskStatus {
     }
 
     /// Whether the record can belong to the requested message. A record without an identifier always can.
-    fn matches_record(&self, record: &StatusPayload<'_>, words: &RedactingReader<'_>) -> bool {
+    fn matches_record(&self, record: &StatusPayload<'_>, reader: &RedactingReader<'_>) -> bool {
         match self {
             AskStatus::Id(id) => record.id.is_none_or(|reported| read_whole_number(reported) == Some(id.get())),
-            AskStatus::MsgId(asked) => {
-                words.read_id(record.msg_id).is_none_or(|reported| reported.to_string() == asked.to_string())
+            AskStatus::MsgId(requested) => {
+                reader.read_id(record.msg_id).is_none_or(|reported| reported.to_string() == requested.to_string())
             }
         }
     }
 }
 
-fn parse_id(written: &str) -> Option<MessageId> {
-    let digits = written.bytes().all(|byte| byte.is_ascii_digit());
-    written.parse().ok().filter(|_| digits).and_then(MessageId::new)
+fn parse_id(text: &str) -> Option<MessageId> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).and_then(MessageId::new)
 }
 
 impl Inquiry for AskStatus {
@@ -114,19 +114,19 @@ impl Inquiry for AskStatus {
     fn read_answer(
         &self,
         payload: Option<&RawValue>,
-        words: &RedactingReader<'_>,
+        reader: &RedactingReader<'_>,
     ) -> Result<MessageRecord, &'static str> {
         let record: StatusPayload<'_> = read_record(payload)?;
-        if !self.matches_record(&record, words) {
+        if !self.matches_record(&record, reader) {
             return Err("is for a different message");
         }
-        let status = words.read_text(record.status).ok_or("has no status")?;
+        let status = reader.read_text(record.status).ok_or("has no status")?;
         Ok(MessageRecord {
-            id: words.read_id(record.id),
-            msg_id: words.read_id(record.msg_id),
-            channel: words.read_text(record.channel),
+            id: reader.read_id(record.id),
+            msg_id: reader.read_id(record.msg_id),
+            channel: reader.read_text(record.channel),
             status: Status::from_name(&status),
-            updated: words.read_text(record.updated),
+            updated: reader.read_text(record.updated),
         })
     }
 }
@@ -136,10 +136,14 @@ pub(in crate::json_api) fn status_operation(id: MessageId) -> Vec<u8> {
     format!(r#"{{"type":"status","id":{id}}}"#).into_bytes()
 }
 
-/// Reads the answers to status inquiries, one answer for each identifier. `words` removes the key from quoted texts.
-pub fn read_status_answers(ids: &[MessageId], seen: &HttpExchange, words: &RedactingReader<'_>) -> Vec<StatusAnswer> {
+/// Reads the answers to status inquiries, one answer for each identifier. `reader` removes the key from quoted texts.
+pub fn read_status_answers(
+    ids: &[MessageId],
+    exchange: &HttpExchange,
+    reader: &RedactingReader<'_>,
+) -> Vec<StatusAnswer> {
     let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
-    let body = match seen {
+    let body = match exchange {
         HttpExchange::Answer { status: 200, body, .. } => body,
         HttpExchange::Answer { status, .. } | HttpExchange::TooLong { status } => {
             return unclear(&format!("HTTP {status}"));
@@ -153,30 +157,30 @@ pub fn read_status_answers(ids: &[MessageId], seen: &HttpExchange, words: &Redac
         return unclear("the response is not the expected JSON");
     };
     if SuccessFlag::read(top.success) != SuccessFlag::True {
-        return unclear(&words.read_text(top.error).unwrap_or_else(|| "rejected without an error message".to_owned()));
+        return unclear(&reader.read_text(top.error).unwrap_or_else(|| "rejected without an error message".to_owned()));
     }
     let items: Vec<&RawValue> = top.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
     if items.len() != ids.len() {
         return unclear("the number of results differs from the number of queries");
     }
-    ids.iter().zip(items).map(|(&id, item)| read_answer(id, item, words)).collect()
+    ids.iter().zip(items).map(|(&id, item)| read_answer(id, item, reader)).collect()
 }
 
-fn read_answer(id: MessageId, item: &RawValue, words: &RedactingReader<'_>) -> StatusAnswer {
+fn read_answer(id: MessageId, item: &RawValue, reader: &RedactingReader<'_>) -> StatusAnswer {
     let unclear = || StatusAnswer::Unclear("the response is for a different message or has no status".to_owned());
     let Some(item) = AnswerItem::read(item) else { return unclear() };
     match SuccessFlag::read(item.success) {
-        SuccessFlag::False => StatusAnswer::Denied(words.read_text(item.error).unwrap_or_default()),
+        SuccessFlag::False => StatusAnswer::Denied(reader.read_text(item.error).unwrap_or_default()),
         SuccessFlag::Unclear => unclear(),
         SuccessFlag::True => {
             let Some(record) = item.data.and_then(|data| read_object::<StatusPayload<'_>>(data.get())) else {
                 return unclear();
             };
-            match (record.id.and_then(read_whole_number), words.read_text(record.status)) {
+            match (record.id.and_then(read_whole_number), reader.read_text(record.status)) {
                 (Some(named), Some(status)) if named == id.get() => StatusAnswer::Known {
                     status: Status::from_name(&status),
-                    msg_id: words.read_id(record.msg_id),
-                    channel: words.read_text(record.channel).and_then(|word| ReportedChannel::parse(&word)),
+                    msg_id: reader.read_id(record.msg_id),
+                    channel: reader.read_text(record.channel).and_then(|word| ReportedChannel::parse(&word)),
                     updated: record.updated.and_then(|updated| read_timestamp(Some(updated))),
                 },
                 _ => unclear(),
@@ -221,13 +225,13 @@ mod tests {
             (by_msg_id(GatewayMessageId::Text("a-1".into())), r#"{"msg_id":"a-1","status":"READ"}"#, true),
             (by_msg_id(GatewayMessageId::Number(99)), r#"{"msg_id":98,"status":"READ"}"#, false),
         ];
-        for (asked, data, fits) in table {
-            assert_eq!(read_payload(&asked, data).is_ok(), fits, "{asked:?} {data}");
+        for (inquiry, data, fits) in table {
+            assert_eq!(read_payload(&inquiry, data).is_ok(), fits, "{inquiry:?} {data}");
         }
     }
 
     #[test]
-    fn status_request_uses_the_stated_kind_of_identifier() {
+    fn own_and_gateway_ids_are_parsed_by_different_rules() {
         let ours = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
         let number = |number| Some(AskStatus::MsgId(GatewayMessageId::Number(number)));
         let text = |text: &str| Some(AskStatus::MsgId(GatewayMessageId::Text(text.into())));
@@ -245,8 +249,8 @@ mod tests {
             (" ", true, None),
         ];
         for (typed, is_gateways, expected) in table {
-            let asked = if is_gateways { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
-            assert_eq!(asked, expected, "{typed} {is_gateways}");
+            let inquiry = if is_gateways { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
+            assert_eq!(inquiry, expected, "{typed} {is_gateways}");
         }
     }
 }

@@ -186,7 +186,7 @@ fn answers_prove_exactly_what_the_contract_says() {
             }
         }
     }
-    // Every line of the table occurred, and no other.
+    // Exactly the lines of the table occurred.
     let lines: Vec<String> = found.keys().map(|(letter, signal)| format!("{letter} {signal}")).collect();
     let table = [
         "? stop: fatal",

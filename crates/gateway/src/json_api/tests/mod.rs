@@ -1,4 +1,4 @@
-//! Tests of reading answers against a second reader that shares no code with the first.
+//! Tests that compare the reader of answers with a second reader, which shares no code with the first.
 //!
 //! `reference` implements the contract literally over plain JSON values, without regard for speed. Both read hundreds of
 //! constructed answers, answers cut at every byte, and random answers.
@@ -100,7 +100,7 @@ fn any_answer() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A change of one byte: replaced, inserted, or removed.
+/// A change at one position: a byte is replaced, inserted or removed, or the rest is cut off.
 fn any_change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
     let bytes = prop_oneof![2 => prop::sample::select(b"{}[],:\"0179tf n\\".to_vec()), 1 => any::<u8>()];
     (any::<usize>(), 0_u8..3, prop::option::of(bytes))
@@ -138,13 +138,13 @@ fn any_request() -> impl Strategy<Value = SentRequest> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
     #[test]
-    fn no_outcome_is_claimed_without_proof(
+    fn reader_claims_no_outcome_without_proof(
         sent in any_request(),
         body in any_answer(),
         changes in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(any_change(), 1..4)],
     ) {
         let body = apply_changes(body, changes);
-        prop_assume!(!reference::holds_too_large_a_number(&body));
+        prop_assume!(!reference::has_too_large_a_number(&body));
         let (letters, _) = sent.read_answer(200, &body);
         let (proven, _) = reference::judge(sent, 200, &body);
         prop_assert_eq!(letters.len(), sent.count as usize);

@@ -37,8 +37,9 @@ pub(super) fn judge(sent: SentRequest, status: u16, body: &[u8]) -> (String, &'s
     }
 }
 
-/// Whether a body cannot be judged: a number that no float holds is JSON (RFC 8259, section 6), yet no [`Value`].
-pub(super) fn holds_too_large_a_number(body: &[u8]) -> bool {
+/// Whether a body cannot be judged, because it has a number that does not fit into a float. Such a number is valid JSON
+/// (RFC 8259, section 6), but a [`Value`] cannot represent it.
+pub(super) fn has_too_large_a_number(body: &[u8]) -> bool {
     let read: Result<Value, _> = serde_json::from_slice(body);
     read.is_err_and(|error| error.to_string().starts_with("number out of range"))
 }
@@ -46,7 +47,7 @@ pub(super) fn holds_too_large_a_number(body: &[u8]) -> bool {
 fn judge_rejection(sent: SentRequest, top: &Map<String, Value>) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
     let error = top.get("error").and_then(Value::as_str).unwrap_or_default().trim();
-    if error.is_empty() || top.values().any(holds_msg_id) || top.contains_key("msg_id") {
+    if error.is_empty() || top.values().any(contains_msg_id) || top.contains_key("msg_id") {
         return all("?", "stop: off contract");
     }
     match error {
@@ -57,10 +58,10 @@ fn judge_rejection(sent: SentRequest, top: &Map<String, Value>) -> (String, &'st
     }
 }
 
-fn holds_msg_id(value: &Value) -> bool {
+fn contains_msg_id(value: &Value) -> bool {
     match value {
-        Value::Object(members) => members.contains_key("msg_id") || members.values().any(holds_msg_id),
-        Value::Array(items) => items.iter().any(holds_msg_id),
+        Value::Object(members) => members.contains_key("msg_id") || members.values().any(contains_msg_id),
+        Value::Array(items) => items.iter().any(contains_msg_id),
         _ => false,
     }
 }
@@ -68,26 +69,26 @@ fn holds_msg_id(value: &Value) -> bool {
 /// The message that an item refers to.
 #[derive(PartialEq)]
 enum ItemReference {
-    Nobody,
+    Absent,
     /// Not a whole number.
-    Nonsense,
+    NotWhole,
     Number(u64),
 }
 
 fn item_reference(item: &Value, member: &str) -> ItemReference {
     match &item["data"][member] {
-        Value::Null => ItemReference::Nobody,
+        Value::Null => ItemReference::Absent,
         Value::String(text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) => {
-            text.parse().map_or(ItemReference::Nonsense, ItemReference::Number)
+            text.parse().map_or(ItemReference::NotWhole, ItemReference::Number)
         }
         Value::Number(number) => match (number.as_u64(), number.as_f64()) {
             (Some(whole), _) => ItemReference::Number(whole),
             (None, Some(float)) if float >= 0.0 && float < 2_f64.powi(53) && float.trunc() == float => {
                 ItemReference::Number(float as u64)
             }
-            _ => ItemReference::Nonsense,
+            _ => ItemReference::NotWhole,
         },
-        _ => ItemReference::Nonsense,
+        _ => ItemReference::NotWhole,
     }
 }
 
@@ -96,29 +97,29 @@ fn judge_list(sent: SentRequest, items: &[Value]) -> (String, &'static str) {
     let has_no_id = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
     let is = |item: &Value, member, number| item_reference(item, member) == ItemReference::Number(number);
     let phone_fits = |item: &Value, row: usize| {
-        !has_no_id || item_reference(item, "phone") == ItemReference::Nobody || is(item, "phone", FIRST.1 + row as u64)
+        !has_no_id || item_reference(item, "phone") == ItemReference::Absent || is(item, "phone", FIRST.1 + row as u64)
     };
     let about = |item: &&Value, row: usize| is(item, "id", FIRST.0 + row as u64);
     let by_id = |row: usize| -> Vec<&Value> { items.iter().filter(|item| about(item, row)).collect() };
-    let of_one = |row: usize| match by_id(row)[..] {
+    let letter_for = |row: usize| match by_id(row)[..] {
         [item] if phone_fits(item, row) => item_letter(sent, item),
         _ => '?',
     };
     if items.len() != count {
-        let proven = |row| if of_one(row) == 'a' && has_msg_id(by_id(row)[0]) { 'a' } else { '?' };
+        let proven = |row| if letter_for(row) == 'a' && has_msg_id(by_id(row)[0]) { 'a' } else { '?' };
         return ((0..count).map(proven).collect(), "stop: off contract");
     }
     let in_order = items.iter().enumerate().all(|(row, item)| {
-        (item_reference(item, "id") == ItemReference::Nobody || is(item, "id", FIRST.0 + row as u64))
+        (item_reference(item, "id") == ItemReference::Absent || is(item, "id", FIRST.0 + row as u64))
             && phone_fits(item, row)
     });
     if in_order {
         let letters: String = items.iter().map(|item| item_letter(sent, item)).collect();
         return (letters.clone(), if is_fatal(items) { "stop: fatal" } else { warn_if_unclear(&letters, "go") });
     }
-    let letters: String = (0..count).map(of_one).collect();
+    let letters: String = (0..count).map(letter_for).collect();
     let strange = |item: &Value| match item_reference(item, "id") {
-        ItemReference::Nobody => has_no_id && item_reference(item, "phone") != ItemReference::Nobody,
+        ItemReference::Absent => has_no_id && item_reference(item, "phone") != ItemReference::Absent,
         _ => !(0..count).any(|row| about(&item, row) && phone_fits(item, row)),
     };
     if items.iter().any(strange) || (0..count).any(|row| by_id(row).len() > 1) {

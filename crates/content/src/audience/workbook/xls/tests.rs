@@ -2,7 +2,7 @@
 
 use super::*;
 
-const MOST: u64 = 192 << 20;
+const LIMIT: u64 = 192 << 20;
 
 fn encode_record(kind: u16, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(data.len()).unwrap();
@@ -25,7 +25,7 @@ fn end_record() -> Vec<u8> {
     encode_record(0x000a, &[])
 }
 
-/// A stream with these records for all sheets, and sheets with these.
+/// A stream with these global records and these sheets.
 fn build_stream(globals: &[u8], sheets: &[Vec<u8>]) -> Vec<u8> {
     let entry = |start: u32| encode_record(0x0085, &[&start.to_le_bytes()[..], &[0, 0, 1, 0, b's']].concat());
     let entries: usize = sheets.iter().map(|_| entry(0).len()).sum();
@@ -40,7 +40,7 @@ fn build_stream(globals: &[u8], sheets: &[Vec<u8>]) -> Vec<u8> {
     [begin_record(), globals.to_vec(), list, end_record(), bodies].concat()
 }
 
-/// Shared texts of that many characters each.
+/// A record with shared texts of these lengths, in characters.
 fn text_records(lengths: &[u16], wide: bool) -> Vec<u8> {
     let text = |&length: &u16| {
         let flag = [u8::from(wide)];
@@ -56,17 +56,17 @@ fn shared_text_cell(row: u16, text: u32) -> Vec<u8> {
 
 fn is_too_large(stream: &[u8]) -> bool {
     assert!(stream.len() < 4 << 20, "{}", stream.len());
-    matches!(check_memory(stream, MOST), Err(XlsFlaw::TooLarge))
+    matches!(check_memory(stream, LIMIT), Err(XlsFlaw::TooLarge))
 }
 
 fn has_room(stream: &[u8]) -> bool {
-    check_memory(stream, MOST).is_ok()
+    check_memory(stream, LIMIT).is_ok()
 }
 
 #[test]
 fn ordinary_sheets_pass_the_memory_check() {
     let rows: Vec<u8> = (0..60_000).flat_map(|row| [number_record(row, 0), number_record(row, 9)].concat()).collect();
-    assert!(check_memory(&build_stream(&text_records(&[10, 20], true), &[rows, number_record(0, 0)]), MOST).is_ok());
+    assert!(check_memory(&build_stream(&text_records(&[10, 20], true), &[rows, number_record(0, 0)]), LIMIT).is_ok());
     assert!(has_room(&[]) && has_room(&build_stream(&[], &[])));
 }
 
@@ -77,7 +77,7 @@ fn sheet_with_distant_cells_is_too_large() {
     let some = [number_record(0, 0), number_record(u16::MAX, 10)].concat();
     assert!(has_room(&build_stream(&[], std::slice::from_ref(&some))));
     assert!(is_too_large(&build_stream(&[], &vec![some; 20])));
-    assert!(matches!(check_memory(&build_stream(&[], &[number_record(0, 256)]), MOST), Err(XlsFlaw::Damaged)));
+    assert!(matches!(check_memory(&build_stream(&[], &[number_record(0, 256)]), LIMIT), Err(XlsFlaw::Damaged)));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn continued_text_is_measured_across_records() {
     let head = [vec![0; 8], 9000_u16.to_le_bytes().to_vec(), vec![0], vec![b'a'; 8000]].concat();
     let rest = [vec![1], b"\x18\x04".repeat(1000), 5_u16.to_le_bytes().to_vec(), vec![0], b"abcde".to_vec()].concat();
     let stream = [encode_record(0x00fc, &head), encode_record(0x003c, &rest)].concat();
-    let mut room = MemoryEstimate { left: MOST, code_page: UTF_16, ..MemoryEstimate::default() };
+    let mut room = MemoryEstimate { left: LIMIT, code_page: UTF_16, ..MemoryEstimate::default() };
     room.read_shared_strings(BiffRecords(&stream).next_record().unwrap_or(None).unwrap()).unwrap_or(());
     assert_eq!(room.texts, [8000 + 2 * 1000, 5]);
 }
@@ -126,7 +126,7 @@ fn sheets_that_share_records_are_rejected() {
     let moved = start + u32::try_from(entry.len() * 3000).unwrap();
     let entry = encode_record(0x0085, &[&moved.to_le_bytes()[..], &[0, 0, 1, 0, b's']].concat());
     let hostile = [begin_record(), entry.repeat(3001), body[begin_record().len() + entry.len()..].to_vec()].concat();
-    assert!(check_memory(&hostile, MOST).is_err());
+    assert!(check_memory(&hostile, LIMIT).is_err());
     assert!(is_too_large(&[begin_record(), entry.repeat(MAX_SHEETS + 1), end_record()].concat()));
 }
 
@@ -138,14 +138,14 @@ fn endlessly_continued_records_are_rejected() {
 
 #[test]
 fn cells_of_an_embedded_chart_do_not_count() {
-    let diagram = [begin_record(), number_record(0, 0), number_record(u16::MAX, 255), end_record()].concat();
-    let sheet = [number_record(0, 0), diagram, number_record(5, 5)].concat();
+    let chart = [begin_record(), number_record(0, 0), number_record(u16::MAX, 255), end_record()].concat();
+    let sheet = [number_record(0, 0), chart, number_record(5, 5)].concat();
     assert!(has_room(&build_stream(&[], &[sheet])));
 }
 
 #[test]
 fn sheet_with_impossible_size_is_damaged() {
-    let said = encode_record(0x0200, &encode_words(&[0, 0, 0, 0xffff, 0, 0xff, 0]));
-    assert!(matches!(check_memory(&build_stream(&[], &[said]), MOST), Err(XlsFlaw::Damaged)));
+    let dimensions = encode_record(0x0200, &encode_words(&[0, 0, 0, 0xffff, 0, 0xff, 0]));
+    assert!(matches!(check_memory(&build_stream(&[], &[dimensions]), LIMIT), Err(XlsFlaw::Damaged)));
     assert!(has_room(&build_stream(&[], &[encode_record(0x0200, &encode_words(&[0, 0, 1, 0, 0, 3, 0]))])));
 }
