@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn message_after_midnight_does_not_count_toward_today() {
+    fn message_after_midnight_does_not_count_towards_today() {
         let per_day = DailyLimits::new(vec![10], TimeZone::get("Europe/Kyiv").unwrap()).unwrap();
         let now: Timestamp = "2026-11-23T21:59:50Z".parse().unwrap();
         let fits = |seconds| {

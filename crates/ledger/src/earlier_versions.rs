@@ -172,7 +172,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn event_for_the_previous_version_makes_no_failure_final() {
+    fn rewritten_event_makes_no_failure_final() {
         for (status, channel, expected) in
             [("EXPIRED", "viber", "UNKNOWN"), ("EXPIRED", "", "EXPIRED"), ("DELIVERED", "viber", "DELIVERED")]
         {
@@ -183,7 +183,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn receipt_for_the_previous_version_makes_no_failure_final() {
+    fn rewritten_receipt_makes_no_failure_final() {
         for (channel, status, expected) in [
             ("MAX", Status::Expired, (None, Status::Unknown)),
             ("MAX", Status::Read, (None, Status::Read)),

@@ -541,7 +541,7 @@ mod inquiry_tests {
     }
 
     #[test]
-    fn inquiry_account_names_are_recognised() {
+    fn inquiry_account_names_are_recognized() {
         assert!(is_inquiry_account(&inquiry_account_name("main")) && !is_inquiry_account("main"));
     }
 }

@@ -662,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn row_state_with_a_message_implies_the_guard() {
+    fn state_with_a_message_implies_a_guard() {
         check_all_cases(|attempts, events, reported| {
             let folded = RowEvents::new(events.to_vec(), Endpoint::Sync);
             let all: Vec<Attempt> = (1..)

@@ -252,7 +252,7 @@ pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(sce
     );
 }
 
-pub(super) async fn message_that_leaves_tomorrow_is_refused_today<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn message_that_would_be_sent_tomorrow_is_refused<L: Ledger>(scene: Scene<L>) {
     // Two messages take two days on this account.
     let account = Allowance::new("account", Some(1.0 / 86_400.0));
     let slow = |envelope| Intent { account: account.clone(), ..intent_for_today(&scene, envelope, &[9]) };

@@ -103,7 +103,7 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
 }
 
-pub(super) async fn cap_ignores_only_the_own_attempt_that_a_row_repeats<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_ignores_only_the_attempt_that_a_row_repeats<L: Ledger>(scene: Scene<L>) {
     let caps = vec![cap(1, DAY)];
     assert_eq!(begin_capped(&scene, 1, &caps).await, granted(1));
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;

@@ -104,7 +104,7 @@ pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Sc
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["known", "phone\n"]);
 }
 
-pub(super) async fn run_has_its_own_copies_despite_strays_of_its_name<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_has_its_own_copies_despite_strays_with_its_name<L: Ledger>(scene: Scene<L>) {
     // After the loss of a ledger, run names are assigned again.
     for inputs in ["before", "now"] {
         freeze_copies(&scene, &scene.hold, &scene.run, [inputs, "phone\n"]).await;

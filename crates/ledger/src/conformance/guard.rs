@@ -54,7 +54,7 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
     assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row))) && both.len() == 3, "{both:?}");
 }
 
-pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random: 1 };

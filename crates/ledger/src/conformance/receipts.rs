@@ -147,7 +147,7 @@ pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts<L: Ledger>(sc
     assert_eq!(scene.reload_run().await.counts, None, "the owner counts");
 }
 
-pub(super) async fn run_figures_are_the_last_ones_stored<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn latest_figures_of_a_run_are_loaded<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.load_figures(scene.run.key).await.unwrap(), None);
     for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
         scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Figures(figures.clone())).await.unwrap();
@@ -241,7 +241,7 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Accepted), None, None]);
 }
 
-pub(super) async fn decision_of_a_person_ends_the_skip_of_its_rows<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn manual_decision_ends_the_skip_of_its_rows<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [rejected(), in_doubt()]).await;
     let skipped = RowUpdate::Skipped { rows: [2, 3, 5].map(Row::new).to_vec(), reason: EXPIRED };
@@ -262,7 +262,7 @@ pub(super) async fn decision_of_a_person_ends_the_skip_of_its_rows<L: Ledger>(sc
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Planned), None, None]);
 }
 
-pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn inquiries_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
     let at = Timestamp::from_second(1_000).unwrap();
     let inquiry = |row, asked, negative_at| AskedRow {
         row: Row::new(row),

@@ -54,7 +54,7 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.load_excluded_rows(run.key).await.unwrap().iter_by_row().count(), 1);
 }
 
-pub(super) async fn run_belongs_to_the_file_it_was_moved_to<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_follows_its_campaign_file_to_a_new_path<L: Ledger>(scene: Scene<L>) {
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     scene.ledger.open_run(next.key, None, None).await.unwrap();
     scene

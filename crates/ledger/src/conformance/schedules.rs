@@ -162,7 +162,7 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
     assert_eq!(find_outcome(ledger, &third).await, None);
 }
 
-pub(super) async fn latest_occurrences_are_listed_until_a_moment<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn latest_occurrences_are_listed_up_to_a_moment<L: Ledger>(scene: Scene<L>) {
     let ledger = scene.port();
     for day in [3, 1, 2, 9] {
         skip(ledger, &key("sale", day), moment(day), "reported").await;

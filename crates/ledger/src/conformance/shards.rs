@@ -45,7 +45,7 @@ impl<L: Ledger> Scene<L> {
     }
 }
 
-pub(super) async fn shards_are_drawn_in_order_and_no_row_twice<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shards_are_drawn_in_order_without_repeating_rows<L: Ledger>(scene: Scene<L>) {
     assert!(scene.ledger.register_worker(&scene.run, "one".into()).await.unwrap().is_none(), "the run is not sharded");
     scene.shard_run(scene.mine, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
@@ -70,7 +70,7 @@ pub(super) async fn shards_are_drawn_in_order_and_no_row_twice<L: Ledger>(scene:
     assert_eq!((found.run, found.row), (scene.run.key, Row::new(7)));
 }
 
-pub(super) async fn one_worker_draws_until_the_gateway_accepted_a_message<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn one_worker_draws_until_the_gateway_accepts_a_message<L: Ledger>(scene: Scene<L>) {
     scene.shard_run(scene.mine, false).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
@@ -148,7 +148,7 @@ pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost, "its shards are complete");
 }
 
-pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_and_draws_none<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_but_draws_none<L: Ledger>(scene: Scene<L>) {
     scene.shard_run(scene.mine, true).await;
     let one = scene.register_worker("one").await;
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));

@@ -183,7 +183,7 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
     );
 }
 
-pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply<L: Ledger>(scene: Scene<L>) {
     scene
         .ledger
         .add_opt_outs(vec![opt_out(2), on_loopback(3), for_campaign(4, "sale")].into(), AdditionMode::Add)
@@ -232,7 +232,7 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledge
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
 }
 
-pub(super) async fn reply_opts_out_of_all_messages_once_all_processes_know<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn reply_opts_out_of_all_messages_if_the_tables_allow_it<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
     let opt_out = Some(for_all_messages(2));
@@ -340,7 +340,7 @@ pub(super) async fn late_opt_in_keeps_the_latest_opt_out<L: Ledger>(scene: Scene
     assert_eq!(list_entries(&scene).await, []);
 }
 
-pub(super) async fn removed_opt_out_takes_its_repetitions_along<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn removing_an_opt_out_removes_its_repetitions<L: Ledger>(scene: Scene<L>) {
     add(&scene, opt_out_at(2, 10)).await;
     add(&scene, opt_out_at(2, 30)).await;
     scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
@@ -368,7 +368,7 @@ pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded<L: Ledger>(sc
     assert_eq!(list_entries(&scene).await, [opt_out_at(2, 21)]);
 }
 
-pub(super) async fn repeated_receipt_is_no_new_wish<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn repeated_receipt_is_not_a_new_wish<L: Ledger>(scene: Scene<L>) {
     let now = Timestamp::now().as_second();
     let store = async |at: Option<i64>, text: &str, opt_out, opt_in| {
         let mut new = NewReceipt { opt_out, opt_in, ..new_receipt(&scene) };
@@ -431,7 +431,7 @@ fn imported(row: u32, file: &str) -> OptOut {
     OptOut { source: import_source(file, "olena", Timestamp::UNIX_EPOCH).into(), ..opt_out(row) }
 }
 
-pub(super) async fn own_opt_out_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
     let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
     scene.ledger.add_opt_outs(import.clone().into(), AdditionMode::Add).await.unwrap();
     let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };

@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_ends_before_the_database_grant_does() {
+    fn lease_expires_before_the_database_grant() {
         let (leases, now) = (Leases::default(), ClockReading::now());
         assert!(!leases.is_valid(Epoch(1), now), "unknown lease");
         leases.record_acquisition("sale", 7, now);

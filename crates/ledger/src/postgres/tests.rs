@@ -76,7 +76,7 @@ async fn queued_change_gets_the_time_of_its_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn starting_process_waits_for_an_absent_database() {
+async fn process_waits_for_an_absent_database() {
     let Some(cluster) = Cluster::shared() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (here, away) = (folder.path().join("here"), folder.path().join("away"));
@@ -167,7 +167,7 @@ async fn commit_with_lost_answer_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lost_commit_is_made_once_if_its_query_is_lost() {
+async fn commit_is_made_once_even_if_its_status_query_is_lost() {
     let Some((ledger, address, _folder)) = new_ledger().await else { return };
     let mut writer = ledger.open_write_connection().await.unwrap();
     writer.begin_transaction().await.unwrap();
@@ -197,7 +197,7 @@ fn broken_connection_is_not_reported_as_a_full_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn process_using_a_moved_file_is_refused_on_next_commit() {
+async fn process_using_a_moved_file_is_refused_on_its_next_commit() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();

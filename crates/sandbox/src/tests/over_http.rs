@@ -233,7 +233,7 @@ async fn port_refuses_connections_even_if_the_client_hangs_up() {
 }
 
 #[tokio::test]
-async fn answer_items_can_be_missing_or_foreign_or_out_of_order() {
+async fn answer_items_can_be_missing_foreign_or_out_of_order() {
     let sandbox =
         start_with_faults([(1, FaultEffect::Reordered), (2, FaultEffect::Missing), (3, FaultEffect::Foreign)]).await;
     let mut client = TestConnection::connect(&sandbox).await;

@@ -60,7 +60,7 @@ fn unknown_message_is_a_failed_item() {
 }
 
 #[test]
-fn async_rejections_have_a_status() {
+fn rejected_async_operation_has_a_status() {
     let mut bench = Bench::new();
     let data = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]);
     assert_eq!(bench.send(Endpoint::Async, &data), json!({"success": true, "request_id": "sandbox-0000000001"}));

@@ -198,7 +198,7 @@ fn counts_include_delivery_results_and_spending() {
 }
 
 #[test]
-fn answered_message_counts_as_read_once() {
+fn replied_message_counts_as_read_once() {
     for (read, sent) in [("0%", 1), ("100%", 2)] {
         let mut scenario = only_delivered_by(&[Channel::Viber]);
         let reply =

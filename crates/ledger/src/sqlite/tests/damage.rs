@@ -40,7 +40,7 @@ fn assert_damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
 }
 
 #[tokio::test]
-async fn damaged_name_of_a_column_is_an_error() {
+async fn damaged_column_name_is_reported_as_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
     SqliteLedger::open(&path, Timestamp::now).await.unwrap().close().await;
