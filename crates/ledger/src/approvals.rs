@@ -96,17 +96,17 @@ pub enum StoredPlanRecord {
 }
 
 impl StoredPlanRecord {
-    /// The plan, if it is one.
+    /// The plan, if the record is one.
     pub(super) fn into_plan(self) -> Option<Plan> {
         if let Self::Plan(plan) = self { Some(plan) } else { None }
     }
 
-    /// The approval, if it is one.
+    /// The approval, if the record is one.
     pub(super) fn into_approval(self) -> Option<StoredApproval> {
         if let Self::Approval(approval) = self { Some(approval) } else { None }
     }
 
-    /// The approval rule, if it is one.
+    /// The approval rule, if the record is one.
     pub(super) fn into_rule(self) -> Option<StoredApprovalRule> {
         if let Self::Rule(rule) = self { Some(rule) } else { None }
     }

@@ -34,7 +34,7 @@ pub struct Bounds {
     /// The rows that repeat a message in doubt. Their own earlier attempts do not count towards caps, because the
     /// duplicate was accepted.
     pub repeated: RoaringBitmap,
-    /// How many messages of the edition may leave per day.
+    /// How many messages of the edition may be sent per day.
     pub per_day: Option<DailyLimits>,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
@@ -213,7 +213,7 @@ pub(crate) struct CountedMessages {
 }
 
 impl CountedMessages {
-    /// Without any envelopes of a run with these events.
+    /// Starts without envelopes, for a run with these events.
     pub(crate) fn new(events: RowEvents) -> Self {
         Self { events, attempts: FxHashMap::default() }
     }

@@ -28,12 +28,12 @@ pub struct ConsentEvidence {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsentBlock {
     texts: Vec<String>,
-    /// The rows in ascending order, each with the places of answer, time, source and wording among the texts.
+    /// The rows in ascending order, each with the indexes of answer, time, source and wording among the texts.
     rows: Vec<(Row, [u32; 4])>,
 }
 
 impl ConsentBlock {
-    /// The most rows of a block.
+    /// The maximum number of rows in a block.
     pub const MAX_ROWS: usize = 1_024;
 
     /// The first and the last row. `None` if the block has no rows.

@@ -86,7 +86,7 @@ impl EarlierChains {
 
 /// Removes the channel from an event, because the previous version cannot read channels in events.
 ///
-/// The previous version takes every failure for a failure of the whole message. Therefore a failure on one channel
+/// The previous version treats every failure as a failure of the whole message. Therefore a failure on one channel
 /// becomes UNKNOWN, which is never final.
 pub(super) fn rewrite_event(event: &mut NewRowEvent) {
     if let RowChange::Found { status, channel, .. } = &mut event.change

@@ -83,10 +83,10 @@ pub enum Permit {
     TooLate(Timestamp),
 }
 
-/// Whether the writer still has the lease.
+/// Whether the writer still holds the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// The writer still has the lease, and the write is recorded.
+    /// The writer still holds the lease, and the write is recorded.
     Held,
     /// Another process claimed the rows, and nothing was recorded.
     Lost,

@@ -265,10 +265,10 @@ pub struct RetriedRow {
     pub envelope: u32,
 }
 
-/// A change of rows by the holder of the lease.
+/// A change to rows by the holder of the lease.
 #[derive(Clone, Debug)]
 pub enum RowUpdate {
-    /// Later knowledge and decisions. An event that plans a row again opens the run.
+    /// Facts and decisions. An event that plans a row again opens the run.
     Events(Vec<NewRowEvent>),
     /// A retry order: reserves identifiers and plans its rows as new messages.
     Retry(RetryOrder),

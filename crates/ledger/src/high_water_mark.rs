@@ -28,7 +28,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause between attempts to lock.
 const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Why a ledger file is not used any more after `ledger copy`.
+/// Why a ledger file is no longer used after `ledger copy`.
 pub(crate) const COPIED_TO_DATABASE: &str = "it was copied to a database, which replaced it";
 
 /// The identity of a ledger and its number of commits.
@@ -169,7 +169,7 @@ fn read_slots(mut file: &File) -> io::Result<[Option<HighWaterMark>; 2]> {
 impl MarkFile {
     /// Opens the mark of a ledger for writing. Creates the mark if it is missing.
     ///
-    /// The caller has the ledger's write lock, so no other process creates a mark at the same time.
+    /// The caller holds the ledger's write lock, so no other process creates a mark at the same time.
     ///
     /// # Errors
     /// If the mark cannot be created, opened or read.

@@ -44,7 +44,7 @@ pub enum NotificationOutcome {
     GivenUp,
 }
 
-/// A change of the queue.
+/// A change to the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotificationUpdate {
     /// These notifications are queued.

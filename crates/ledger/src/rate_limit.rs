@@ -29,7 +29,7 @@ pub struct AccountRateLimit {
     pub not_before: i64,
     /// When this state was written, by the same clock.
     pub written_at: i64,
-    /// The last allowed operations per second. `None` without a limit.
+    /// The last allowed number of operations per second. `None` without a limit.
     pub rate: Option<f64>,
     /// The total number of operations.
     pub taken: i64,
@@ -163,7 +163,7 @@ pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
 const INQUIRY_SHARE: f64 = 0.1;
 /// How long an account counts as sending after its last message, in microseconds.
 const SENDING_PERIOD: i64 = 30 * SECOND;
-/// The same at a low rate, as a number of messages at that rate.
+/// The same period at a low rate, as a number of messages at that rate.
 const SENDING_MESSAGES: u32 = 2;
 /// The suffix in the name of an account's inquiries.
 const INQUIRIES_SUFFIX: &str = " (questions)";
@@ -190,7 +190,7 @@ pub enum SlotPermit {
     Granted {
         /// The wait for the account's rate limit.
         wait: SlotWait,
-        /// The wait of the next inquiry for a slot.
+        /// How long the next inquiry waits for a slot.
         next: Duration,
     },
     /// No slot was taken. One may become free after this time.

@@ -19,9 +19,9 @@ use campaign_core::domain::{Chain, OperationOutcome, Row};
 /// The activity of a run, as far as the states of its rows depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunActivity {
-    /// A process sends it. Open intents are being sent.
+    /// A process is sending it. Open intents are being sent.
     Sending,
-    /// No process sends it. Open intents are in doubt.
+    /// No process is sending it. Open intents are in doubt.
     #[default]
     Idle,
     /// The run is finished. Its unsent rows count as not sent.
@@ -575,7 +575,7 @@ mod tests {
         outcomes().map(|only| vec![only]).into_iter().chain(twice).collect()
     }
 
-    /// The states of a row while its run is sent, idle, finished and cancelled.
+    /// The states of a row while its run is sending, idle, finished or cancelled.
     fn states(attempts: &[Option<OperationOutcome>], events: &RowEvents) -> [RowState; 4] {
         ACTIVITIES.map(|activity| {
             let attempt = |(envelope, outcome): (u32, &Option<OperationOutcome>)| {

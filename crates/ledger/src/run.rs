@@ -304,7 +304,7 @@ pub enum StopRequest {
     Withdraw,
 }
 
-/// A change of the records of runs that needs no lease.
+/// A change to the records of runs that needs no lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunUpdate {
     /// The campaign file is at this path now.
@@ -329,7 +329,7 @@ pub enum RunUpdate {
     Figures(Vec<u8>),
     /// The gateway accepted a message of the run.
     Proven,
-    /// How often rows were asked about. Replaces earlier entries of the same rows.
+    /// How often the gateway was asked about rows. Replaces earlier entries of the same rows.
     Inquiries(Vec<AskedRow>),
     /// Evidence of the consent of its recipients. The run is not open yet.
     Consents(Arc<[ConsentBlock]>),
@@ -337,7 +337,7 @@ pub enum RunUpdate {
     RowsErased,
 }
 
-/// A campaign lock that a process has.
+/// A campaign lock that a process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CampaignLockInfo {
     /// When the campaign was locked, if the ledger knows.

@@ -267,7 +267,7 @@ pub enum ShardDraw {
     Unavailable,
     /// No shard: all rows are drawn and finished.
     Exhausted,
-    /// No shard any more: the run ended, a stop was requested, the run was sharded again, or another process has the
+    /// No more shards: the run ended, a stop was requested, the run was sharded again, or another process has the
     /// place.
     Ended,
 }
@@ -355,7 +355,7 @@ pub(crate) enum DrawReadiness {
     NoMore,
 }
 
-/// Whether a worker that joined this sharding may draw shards now, later or no more.
+/// Whether a worker that joined this sharding may draw shards now, later or never.
 pub(crate) fn check_draw(run: &Run, known: i64) -> DrawReadiness {
     let Some(sharing) = run.sharding.as_ref().filter(|sharing| sharing.id == known) else {
         return DrawReadiness::NoMore;

@@ -152,7 +152,7 @@ fn imported_file(source: &str) -> &str {
     first_parts(source, time_place(source).map_or(1, |place| place.saturating_sub(1)))
 }
 
-/// Starts the source of a reply.
+/// The prefix of the source of a reply.
 const REPLY_PREFIX: &str = "reply to ";
 /// Separates the run from the row in the source of an opt-in.
 const ROW_SEPARATOR: &str = ", row ";
@@ -220,7 +220,7 @@ pub struct OptIn {
     pub campaign: Arc<str>,
     /// The purpose of that message.
     pub purpose: Purpose,
-    /// The gateways through which the wish counts: an emulated recipient decides for no real one.
+    /// The gateways to which the wish applies. The wish of an emulated recipient does not count for a real one.
     pub reach: OptOutReach,
     /// The word, as text.
     pub reason: Arc<str>,
@@ -363,7 +363,7 @@ pub struct OptOutRemoval {
     pub why: Option<Arc<str>>,
 }
 
-/// The opt-outs that a removal is about.
+/// The opt-outs that a removal targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemovalTarget {
     /// The opt-outs of a number.

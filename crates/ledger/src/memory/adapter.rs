@@ -31,7 +31,7 @@ pub struct MemoryLedger {
     /// The envelope numbers of each read.
     read: Mutex<Vec<RangeInclusive<u32>>>,
     clock: fn() -> Timestamp,
-    /// Whether another process has the write lock.
+    /// Whether another process holds the write lock.
     busy: AtomicBool,
 }
 

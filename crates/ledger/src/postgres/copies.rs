@@ -23,7 +23,7 @@ use campaign_core::failpoint;
 /// Number of shards that wait between the list and the database.
 const QUEUED_SHARDS: usize = 4;
 
-/// Copies without the name of their run. Dropping them before they are frozen removes them.
+/// Copies that do not have the name of their run yet. Dropping them before they are frozen removes them.
 struct NewShardedCopies {
     key: i64,
     pool: PgPool,

@@ -159,8 +159,8 @@ impl PostgresLedger {
         Self { on_commit, ..self }
     }
 
-    /// Keeps the ledger from creating a mark on this machine. A read-only command must not hide that this machine does
-    /// not know the ledger yet.
+    /// Prevents the ledger from creating a mark on this machine. A read-only command must not hide that this machine
+    /// does not know the ledger yet.
     #[must_use]
     pub fn without_new_mark(self) -> Self {
         Self { leaves_mark: false, ..self }

@@ -310,7 +310,7 @@ fn lease_end(now: i64) -> i64 {
 
 /// How long the database grants a lock without a renewal.
 pub(super) const LEASE_DURATION: Duration = Duration::from_secs(30);
-/// How much earlier the owner stops relying on it.
+/// How much earlier the owner stops relying on the lock.
 const SAFETY_MARGIN: Duration = Duration::from_secs(5);
 /// How often an owner renews its leases.
 pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);

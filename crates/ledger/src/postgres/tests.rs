@@ -28,7 +28,7 @@ impl PostgresLedger {
         Self::open_of_version(address, marks, opening::NEWEST - 1).await
     }
 
-    /// Creates a ledger with the tables of this version.
+    /// Creates a ledger with the tables of the given version.
     async fn open_of_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
         opening::ensure_tables(address, version).await?;
         Self::open(address, marks).await
@@ -212,7 +212,7 @@ async fn process_using_a_moved_file_is_refused_on_its_next_commit() {
     assert!(shared.ensure_newest().is_ok() && as_port(&shared).check_writable().await.is_ok());
 }
 
-/// Sets the version of the tables to the one after this.
+/// Sets the version of the tables to the next version.
 async fn set_next_version(address: &PostgresAddress) {
     let mut other = transaction::open_connection(address).await.unwrap();
     let next = query("UPDATE campaign._sqlx_migrations SET version = version + 1 WHERE version = $1");

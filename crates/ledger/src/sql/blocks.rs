@@ -87,7 +87,7 @@ pub(super) async fn find_refusals(
 pub(super) struct BlockOwner<'a> {
     pub(super) place: u32,
     pub(super) epoch: Epoch,
-    /// The name of the worker, which is shown for shared runs.
+    /// The name of the worker, which is shown for sharded runs.
     pub(super) name: Option<&'a str>,
 }
 

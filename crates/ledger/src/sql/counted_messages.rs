@@ -18,7 +18,7 @@ use crate::rules::{CountedMessage, CountedMessages, may_have_been_sent};
 use crate::{EnvelopeRecord, RowSpan, RunId, SentRow};
 use campaign_core::domain::{OperationOutcome, Row};
 
-/// The most runs whose accepted rows are cached.
+/// The maximum number of runs whose accepted rows are cached.
 const MAX_CACHED_RUNS: usize = 256;
 
 /// Calls a function with each message of a run that counts towards limits and caps.

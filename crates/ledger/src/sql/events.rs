@@ -55,7 +55,7 @@ async fn record_events(
 ) -> Result<Ownership, StatementError> {
     let mut held = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
     if !held {
-        // A worker of a shared run records events for its rows.
+        // A worker of a sharded run records events for its rows.
         held = !events.is_empty();
         for NewRowEvent { row, .. } in &events {
             held = held && blocks::are_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;

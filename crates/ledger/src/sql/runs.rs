@@ -364,7 +364,7 @@ fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError>
     Ok(run)
 }
 
-/// The terms under which several workers send the run; `None` if the run is not shared.
+/// The terms under which several workers send the run; `None` if the run is not sharded.
 fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
     let (terms, id): (Option<String>, Option<i64>) = (row.try_get("terms")?, row.try_get("sharing")?);
     let (by, proven) = (Epoch(row.try_get::<Option<i64>, _>("shared_by")?.unwrap_or_default()), row.try_get("proven")?);

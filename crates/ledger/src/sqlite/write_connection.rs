@@ -87,7 +87,7 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
 /// Wait after which a message is shown.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// How long to wait for a process that has the turn.
+/// How long to wait for a process that holds the turn to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Limit for a running process.
