@@ -1,6 +1,7 @@
 //! Evidence of consent: what a run knew about the consent of each recipient when it began.
 //!
-//! It belongs to the rows of the run and never changes, except that it is erased with a forgotten number or a purged run.
+//! Evidence belongs to the rows of a run. It never changes, but is erased when a number is forgotten or a run is
+//! purged.
 
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;

@@ -142,7 +142,8 @@ pub struct EnvelopeRecord {
 pub enum EnvelopeFilter {
     /// The envelopes with these numbers.
     Numbers(RangeInclusive<u32>),
-    /// The undamaged envelopes with this row. An error if there are none, but a damaged one might have it.
+    /// The undamaged envelopes with this row. Loading fails if there are none and a damaged envelope might contain the
+    /// row.
     Row(Row),
 }
 

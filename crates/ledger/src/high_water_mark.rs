@@ -1,8 +1,8 @@
 //! The high-water mark: a file that detects a deleted, truncated or restored ledger.
 //!
-//! Such a ledger no longer knows every recipient who was sent a message. The mark records the latest commit before the
-//! commit is acknowledged, and is not fsynced. After a process is killed, it matches the ledger; after a power loss, it
-//! can be behind; it is never ahead of the ledger's file on disk.
+//! Such a ledger no longer knows every recipient who was sent a message. Each commit is recorded in the mark before it
+//! is acknowledged. The mark is not fsynced: it matches the ledger after a process is killed, but can lag behind after
+//! a power loss. It is never ahead of the ledger's file on disk.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

@@ -347,7 +347,8 @@ pub struct CampaignLockInfo {
 /// Which host the ledger remembers for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostChange {
-    /// This host, unless the profile has one. Loopback is remembered with the first run, so this needs no commit for it.
+    /// This host, unless the profile has one. Loopback is recorded with the first run, so remembering it here needs no
+    /// commit.
     IfUnknown,
     /// This host, instead of any other.
     Replace,
@@ -456,7 +457,7 @@ impl Run {
         self.is_leased(lease) && self.sharding.is_none()
     }
 
-    /// Whether workers may send drawn rows. In a sharded run, workers may not send any more after the owner ended the
+    /// Whether workers may send drawn rows. In a sharded run, workers may no longer send after the owner has ended the
     /// run.
     pub(crate) fn may_send_drawn_rows(&self) -> bool {
         self.shared || self.ended_at.is_none()

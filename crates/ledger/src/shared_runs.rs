@@ -208,6 +208,7 @@ pub(crate) fn next_rows(run: &Run, last: Option<Row>, rows: u32) -> Option<RowSp
     (first <= last).then_some(RowSpan { first, last })
 }
 
+/// An hour in microseconds.
 pub(crate) const HOUR: i64 = 3_600_000_000;
 
 /// When the next block may be drawn within the hourly limit. `None` if it may be drawn now.
@@ -267,7 +268,7 @@ pub enum ShardDraw {
     Unavailable,
     /// No shard: all rows are drawn and finished.
     Exhausted,
-    /// No more shards: the run ended, a stop was requested, the run was sharded again, or another process has the
+    /// No more shards: the run ended, a stop was requested, the run was sharded again, or another process holds the
     /// place.
     Ended,
 }
@@ -311,7 +312,8 @@ impl ShardHolder {
 
 /// Sharded runs: several workers send one run, each its own shards.
 ///
-/// [`RowUpdate::Sharded`](super::RowUpdate::Sharded) shards a run. After the first sharding, the owner of the whole run can no longer send with its lease.
+/// [`RowUpdate::Sharded`](super::RowUpdate::Sharded) shards a run. After the first sharding, the owner of the whole run
+/// can no longer send with its lease.
 pub trait ShardStore: Send + Sync {
     /// Registers a worker for a run. `None` if the run is not sharded.
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>>;

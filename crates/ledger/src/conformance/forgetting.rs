@@ -205,7 +205,8 @@ fn final_counts() -> StateCounts {
     counts
 }
 
-/// Ends and purges the scene's run with these cancelled numbers, after two envelopes for rows 2 to 5 with one rejection (row 3).
+/// Sends rows 2 to 5 in two envelopes, with row 3 rejected, then ends and purges the scene's run with these cancelled
+/// numbers.
 async fn purge_run<L: Ledger>(scene: &Scene<L>, cancelled: RoaringTreemap) -> Run {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;

@@ -5,7 +5,7 @@
 mod blocks;
 mod bounds;
 mod caps;
-#[expect(dead_code, reason = "the stories also end it, and put it back")]
+#[expect(dead_code, reason = "only the stories stop and restore the cluster")]
 #[path = "../../../../tests/support/cluster.rs"]
 pub(crate) mod cluster;
 mod copies;

@@ -36,8 +36,9 @@ pub struct StoredRun {
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The drawn shards since the run was sharded, in row order.
     pub(super) shares: Vec<DrawnShard>,
-    /// The rows of forgotten numbers, and those of them that copies and results still contain.
+    /// The rows of forgotten numbers.
     pub(super) forgotten: RoaringBitmap,
+    /// The rows of forgotten numbers that copies and results still contain.
     pub(super) rows_to_forget: RoaringBitmap,
     /// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
     pub(super) cancelled: RoaringTreemap,

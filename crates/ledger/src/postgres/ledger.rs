@@ -37,7 +37,7 @@ pub struct PostgresLedger {
     pub(super) locks: Locks,
     _keeper: AbortOnDropHandle<()>,
     database: Arc<DatabaseInfo>,
-    /// Why this ledger must not be used for sending or writing, if so.
+    /// The reason why this ledger must not be used for sending or writing, if there is one.
     stale: Option<LedgerError>,
     seen: FurthestMark,
     /// Whether this machine had no mark when the ledger was opened.
@@ -260,7 +260,7 @@ impl PostgresLedger {
         ))
     }
 
-    /// Refuses to send if the ledger is outdated, or older than this process has already seen it.
+    /// Refuses to send if the ledger is outdated, or older than a state that this process has already seen.
     pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.

@@ -1,9 +1,9 @@
 //! Locks with leases, their renewal, and the detection of ended processes on this machine.
 //!
-//! A process measures its leases with its own clocks, starting before the request, and treats each as shorter than the
-//! database granted it. It is therefore the first to know that it has lost one. Each process also locks its own file
-//! next to the high-water mark. So if it is killed, other processes on this machine need not wait for its lease to
-//! expire.
+//! A process measures its leases with its own clocks, starting before the request, and treats each lease as shorter
+//! than the database granted it. Therefore, it is the first to know that a lease is lost. Each process also locks its
+//! own file next to the high-water mark. So if it is killed, other processes on this machine need not wait for its
+//! lease to expire.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -25,8 +25,9 @@ use super::transaction;
 use crate::{Epoch, LedgerError, run};
 use campaign_core::private::{self, ExistingFile};
 
-/// Pause between attempts to take a lock, and their number.
+/// Pause between attempts to take a lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// Maximum number of attempts to take a lock.
 const MAX_ATTEMPTS: u32 = 10;
 
 /// A held lock. Dropping it releases it.

@@ -44,7 +44,7 @@ const TURN: &str = concat!(
     " FROM meta"
 );
 
-/// Records of writers without commits for this time are deleted, in microseconds.
+/// How long the record of a writer without new commits is kept, in microseconds.
 const WRITER_RETENTION: i64 = 7 * 24 * 3_600_000_000;
 
 /// The turn to write.
@@ -119,14 +119,14 @@ pub(super) async fn count_writer_commits(connection: &mut PgConnection, writer: 
     known.bind(writer).fetch_optional(connection).await
 }
 
-/// How long an unresponsive database is waited for before a change fails.
+/// How long a change waits for an unresponsive database before it fails.
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between attempts to connect.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
-/// Wait after which a message is shown.
+/// How long to wait before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// A wait for a database that is away.
+/// A wait for a database that does not respond.
 pub(super) struct DatabaseWait {
     place: Arc<str>,
     since: Instant,

@@ -32,11 +32,11 @@ pub(super) struct WriteConnection {
     furthest: HighWaterMark,
     connection: Option<PgConnection>,
     pub(super) commits: WriterCommits,
-    /// Whether the connection broke within a transaction that was not kept.
+    /// Whether the connection broke within a transaction that was not committed.
     connection_lost: bool,
     /// Whether the outcome of the last commit is unknown.
     commit_unknown: bool,
-    /// The time of the database at the start of the turn, and the same moment here.
+    /// The time of the database at the start of the turn, and the same moment on this machine's clock.
     began: (i64, Instant),
     database: Arc<DatabaseInfo>,
 }
@@ -276,7 +276,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// A server, as far as it differs from its successor.
+/// The properties that distinguish a server from its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ServerTimeline {
     timeline: i64,

@@ -76,7 +76,7 @@ pub(super) async fn has_receipts_of_unsent_rows(
     Ok(!receipts::load_receipts_of_rows(connection, run, &unsent).await?.is_empty())
 }
 
-/// Counts messages that did not count, after receipts about these messages were stored. A message has a row and a retry
+/// Counts messages that count only because of newly stored receipts. A message has a row and a retry
 /// order.
 ///
 /// Damaged records do not prevent the storage of receipts: the next reader of the limits reports the damage.

@@ -1,4 +1,4 @@
-//! Stored form of envelopes: packed rows and outcomes with the checksums that detect damage; and backfilling the
+//! Stored form of envelopes: packed rows and outcomes, and the checksums that detect damage. Also backfills the
 //! pipeline channels of envelopes from earlier versions.
 
 use sqlx::Row as _;

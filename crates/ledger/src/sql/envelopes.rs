@@ -30,7 +30,7 @@ use campaign_core::domain::{OperationOutcome, Row};
 
 /// Selects the envelopes of a run in a range of numbers.
 ///
-/// Envelopes from before there was a kind per envelope have the kind of their run.
+/// Envelopes of versions that stored no kind per envelope have the kind of their run.
 pub(super) const SELECT_ENVELOPES: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = $1 AND envelope BETWEEN $2 AND $3 ORDER BY envelope";
@@ -67,7 +67,7 @@ pub(super) async fn claim_run(
     Ok(Claim { lease, in_doubt: doubtful })
 }
 
-/// Marks open intents of a run as in doubt if `falls` selects their rows. Returns how many intents were marked.
+/// Marks open intents of a run as in doubt if `matches` selects their rows. Returns how many intents were marked.
 pub(super) async fn mark_intents_in_doubt(
     connection: &mut Connection,
     now: Now,
@@ -325,7 +325,7 @@ pub(super) async fn visit_envelopes(
     }
 }
 
-/// Loads the undamaged envelopes that contain a row. Fails if there are none, but a damaged envelope might contain the
+/// Loads the undamaged envelopes that contain a row. Fails if there are none and a damaged envelope might contain the
 /// row.
 pub(super) async fn load_envelopes_of_row(
     reader: &mut Connection,

@@ -11,7 +11,7 @@ use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
 use crate::rules::{Guard, PlaceRelease, check_repeat, look_for_repeat};
 use crate::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest, RunId};
 
-/// The numbers with an operation in any of these runs.
+/// The numbers that have or might have a message in any of these runs.
 pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> Result<NumberSet, StatementError> {
     let mut numbers = RoaringTreemap::new();
     for run in runs {
@@ -22,7 +22,7 @@ pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]
     Ok(NumberSet::new(numbers, forgetting::load_number_key(&mut *reader).await?))
 }
 
-/// The numbers with an operation in a run, from its envelopes and receipts.
+/// The numbers that have or might have a message in a run, from its envelopes and receipts.
 pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, StatementError> {
     Ok(load_guard(reader, run).await?.into_numbers())
 }

@@ -99,7 +99,7 @@ async fn change_schedule(
     Ok(true)
 }
 
-/// The latest occurrences of a schedule up to a time, latest first.
+/// The recorded occurrences that match the filter, latest first.
 async fn list_occurrences(
     reader: &mut Connection,
     wanted: OccurrenceFilter<'_>,

@@ -16,8 +16,8 @@ use crate::high_water_mark::HighWaterMark;
 use crate::{Intent, LedgerError, NewReceipt, Permit, ReceiptOutcome, Settlement};
 use campaign_core::failpoint;
 
-/// The most changes in one commit. Large, because most of the time of a commit is the fsync, even if many webhooks share
-/// it.
+/// The maximum number of changes in one commit. It is large, because most of the time of a commit is spent on the
+/// fsync, which many webhooks can share.
 const MAX_CHANGES_PER_COMMIT: usize = 1_024;
 /// Longest duration of a change, including the wait for other processes.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);

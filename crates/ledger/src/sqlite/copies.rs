@@ -12,8 +12,9 @@ use campaign_core::failpoint;
 use campaign_core::private::{self, ExistingFile};
 use campaign_core::regular_file;
 
-/// Files in the folder of a run.
+/// The file of the frozen inputs, in the folder of a run.
 const INPUTS_FILE: &str = "frozen.json";
+/// The copy of the list, in the folder of a run.
 const LIST_FILE: &str = "recipients.csv";
 
 impl SqliteLedger {
@@ -131,8 +132,9 @@ impl Drop for NewFolder {
 /// file stays valid there until it is moved into place. The old files are overwritten before they are replaced.
 struct ReplacementFolder(NewFolder);
 
-/// Folders within the folder of a run: replacement copies in progress, and valid ones.
+/// The folder for incomplete replacement copies, in the folder of a run.
 const PARTIAL_FOLDER: &str = ".next";
+/// The folder of complete replacement copies, in the folder of a run.
 const NEXT_FOLDER: &str = "next";
 
 impl ReplacementFolder {

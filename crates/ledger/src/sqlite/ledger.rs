@@ -36,7 +36,7 @@ pub struct SqliteLedger {
     pub(super) on_commit: CommitCallback,
     /// Cached last envelope numbers of the runs of this process.
     pub(super) numbers: EnvelopeNumbers,
-    /// Why this ledger must not be used for sending or writing, if so.
+    /// The reason why this ledger must not be used for sending or writing, if there is one.
     stale: Option<LedgerError>,
 }
 
@@ -174,7 +174,7 @@ impl SqliteLedger {
     }
 
     /// Always 0: a file has no replicas.
-    #[expect(clippy::unused_async, reason = "other databases have to look")]
+    #[expect(clippy::unused_async, reason = "other databases query it")]
     pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
         Ok(0)
     }
@@ -259,8 +259,9 @@ pub(super) async fn adopt_ledger(path: &Path, known: &MarkReading, clock: TimeSo
     writer.connection.close().await.map_err(failed)
 }
 
-/// SQLite error codes for exhausted memory and a damaged file.
+/// SQLite's error code for exhausted memory.
 const SQLITE_NOMEM: u32 = 7;
+/// SQLite's error code for a damaged file.
 const SQLITE_CORRUPT: u32 = 11;
 
 /// Checks the whole file including indexes, which takes seconds with millions of rows.

@@ -33,7 +33,7 @@ impl WriteConnection {
     }
 
     /// The connection and the time of the next change.
-    #[expect(clippy::unnecessary_wraps, reason = "other databases may have gone away")]
+    #[expect(clippy::unnecessary_wraps, reason = "other databases can be unreachable")]
     pub(super) fn connection_and_time(&mut self) -> Result<(&mut SqliteConnection, Now), LedgerError> {
         // Read within the transaction, so that times increase across processes.
         Ok((&mut self.connection, Now((self.clock)().as_microsecond())))
@@ -84,7 +84,7 @@ async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<Hig
 
 /// How long SQLite itself waits before it reports a busy file.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
-/// Wait after which a message is shown.
+/// How long to wait before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
 /// How long to wait for a process that holds the turn to write.
@@ -229,7 +229,7 @@ fn find_lock_owner(locks: &str, inode: u64) -> Option<u32> {
 
 /// Whether a process is suspended, according to its `/proc/N/stat`, such as `4711 (campaign) T …`. Names can contain
 /// parentheses.
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux reports it"))]
 fn is_suspended(stat: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, after)| matches!(after.split_whitespace().next(), Some("T" | "t")))
 }
