@@ -226,8 +226,8 @@ pub(crate) fn departure_time(intent: &Intent, pace: AccountRateLimit, now: i64) 
 }
 
 /// Refuses an envelope that would leave at or after its deadline. `None` if the envelope may leave.
-pub(crate) fn check_deadline(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
-    (leaves >= intent.leave_by?).then_some(Permit::TooLate(leaves))
+pub(crate) fn check_deadline(intent: &Intent, departs_at: Timestamp) -> Option<Permit> {
+    (departs_at >= intent.leave_by?).then_some(Permit::TooLate(departs_at))
 }
 
 /// The outcomes of an open intent after another process claimed the run.

@@ -452,15 +452,15 @@ impl RowEvents {
     /// An event or receipt that does not apply changes nothing. For a skipped row, an order to send a message in doubt
     /// again is void, and the message stays in doubt.
     fn judge_message<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [StoredReceipt]) -> Judgement<'e> {
-        let is_out = self.excluded.contains(row.get());
-        let is_void = |event: &&RowEvent| is_out && matches!(event.change, RowChange::SendAgain { .. });
+        let is_excluded = self.excluded.contains(row.get());
+        let is_void = |event: &&RowEvent| is_excluded && matches!(event.change, RowChange::SendAgain { .. });
         let order = self.find_known_order(row, attempt.envelope);
-        let about = self.for_row(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
-        let mut events = about.peekable();
+        let relevant = self.for_row(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
+        let mut events = relevant.peekable();
         let mut receipts = receipts.iter().filter(|receipt| receipt.order == order).peekable();
         let state = match attempt.state {
             // The attempt was proven not sent, but an earlier attempt of the same message is in doubt.
-            RowState::Planned if is_out && self.repeats_doubt(row) => RowState::InDoubt,
+            RowState::Planned if is_excluded && self.repeats_doubt(row) => RowState::InDoubt,
             state => state,
         };
         let mut message = MessageState::new(state, attempt.chain, self.endpoint);
@@ -639,8 +639,8 @@ mod tests {
         }
         assert!(events(vec![(3, again())]).repeats_doubt(row()));
         assert!(!events(vec![(3, not_sent())]).repeats_doubt(row()));
-        let anew = events(vec![(3, again()), (5, RowChange::Retry { by: by(), order: 1 })]);
-        assert!(!anew.repeats_doubt(row()), "a new message is not in doubt");
+        let retried = events(vec![(3, again()), (5, RowChange::Retry { by: by(), order: 1 })]);
+        assert!(!retried.repeats_doubt(row()), "a new message is not in doubt");
     }
 
     #[test]

@@ -222,12 +222,12 @@ mod tests {
 
     #[test]
     fn release_changes_an_entry_only_if_no_later_message_took_it() {
-        let again = |known| match check_repeat([7; 32], known, true, 9) {
+        let reserve = |known| match check_repeat([7; 32], known, true, 9) {
             RepeatCheck::Taken(place) => place,
             refused => panic!("{refused:?}"),
         };
         assert!(matches!(check_repeat([7; 32], Some(5 + WINDOW), false, 9), RepeatCheck::Repeated(_)));
-        let (first, second) = (again(None), again(Some(5 + WINDOW)));
+        let (first, second) = (reserve(None), reserve(Some(5 + WINDOW)));
         assert!(matches!(first.plan_release(Some(first.until), 10), PlaceRelease::Delete));
         assert!(
             matches!(second.plan_release(Some(second.until), 10), PlaceRelease::Restore(until) if until == 5 + WINDOW)

@@ -269,13 +269,13 @@ fn create_mark_file(path: &Path, mark: HighWaterMark) -> io::Result<()> {
 
 /// Removes files that earlier versions created for each process in the folder of the mark.
 fn remove_leftovers(path: &Path) {
-    let of_process = |name: &str| {
+    let parse_process_name = |name: &str| {
         let process = name.strip_prefix(path.file_name()?.to_str()?)?.strip_prefix('-')?;
         process.bytes().all(|byte| byte.is_ascii_digit()).then_some(())
     };
     let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(|name| of_process(name).is_some()) {
+        if entry.file_name().to_str().is_some_and(|name| parse_process_name(name).is_some()) {
             // Files that cannot be removed are harmless.
             let _ = std::fs::remove_file(entry.path());
         }
@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn older_or_different_ledger_does_not_match_the_mark() {
-        for (generation, fine) in [(100, true), (101, true), (99, false), (0, false)] {
-            assert_eq!(mark(generation).find_mismatch(&marks(&[98, 100])).is_none(), fine, "{generation}");
+        for (generation, matches) in [(100, true), (101, true), (99, false), (0, false)] {
+            assert_eq!(mark(generation).find_mismatch(&marks(&[98, 100])).is_none(), matches, "{generation}");
         }
         assert!(HighWaterMark { id: 8, generation: 200 }.find_mismatch(&marks(&[100])).is_some());
         let copied = MarkReading::Marks(vec![mark(100).after_move()]);

@@ -248,8 +248,8 @@ impl InquiryRateLimit {
             rate: Some(rate),
             taken: inquiries.taken.saturating_add(1),
         };
-        let turn = SlotPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
-        (Self { account: reservation.rate_limit, inquiries }, turn)
+        let permit = SlotPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
+        (Self { account: reservation.rate_limit, inquiries }, permit)
     }
 
     /// The time of the account's last message, as far as inquiries can tell.
@@ -313,16 +313,17 @@ mod tests {
             let largest = steps.iter().map(|&(_, count)| count).max().unwrap_or(0);
             let mut pace = AccountRateLimit::default();
             let mut now = 1_000_000_000;
-            let mut left: Vec<(i64, u32)> = Vec::new();
+            let mut departures: Vec<(i64, u32)> = Vec::new();
             for (pause, count) in steps {
                 now += pause;
                 let count = count.min(rate.max(1.0) as u32);
                 let reservation = pace.reserve(now, count, Some(rate));
                 pace = reservation.rate_limit;
-                left.push((now + micros(reservation.wait), count));
+                departures.push((now + micros(reservation.wait), count));
             }
-            for &(start, _) in &left {
-                let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
+            for &(start, _) in &departures {
+                let within: u32 =
+                    departures.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
                 prop_assert!(f64::from(within) <= rate + f64::from(largest) + 1.0, "{within} at {rate}/s");
             }
         }
@@ -334,19 +335,19 @@ mod tests {
 
     /// An event among several processes.
     #[derive(Clone, Debug)]
-    enum Happening {
-        Passes(i64),
+    enum Event {
+        TimePasses(i64),
         ClockSet(i64),
-        Books(usize),
-        Asked(i64),
+        Booking(usize),
+        SlowDown(i64),
     }
 
-    fn happening() -> impl Strategy<Value = Happening> {
+    fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
-            3 => (0..400_000_i64).prop_map(Happening::Passes),
-            1 => (-7_200..7_200_i64).prop_map(|seconds| Happening::ClockSet(seconds * SECOND)),
-            8 => (0..3_usize).prop_map(Happening::Books),
-            1 => (1..=600_i64).prop_map(|seconds| Happening::Asked(seconds * SECOND)),
+            3 => (0..400_000_i64).prop_map(Event::TimePasses),
+            1 => (-7_200..7_200_i64).prop_map(|seconds| Event::ClockSet(seconds * SECOND)),
+            8 => (0..3_usize).prop_map(Event::Booking),
+            1 => (1..=600_i64).prop_map(|seconds| Event::SlowDown(seconds * SECOND)),
         ]
     }
 
@@ -356,25 +357,25 @@ mod tests {
         fn clock_changes_never_extend_a_wait_beyond_the_booked_time(
             rate in 1.0_f64..5_000.0,
             count in 1_u32..100,
-            happenings in prop::collection::vec(happening(), 1..200),
+            events in prop::collection::vec(event(), 1..200),
         ) {
             let count = count.min(rate as u32).max(1);
             let (mut pace, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
             let (mut free, mut asked_until, mut asked) = ([0_i64; 3], 0, false);
-            let (mut left, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
-            for happening in happenings {
-                match happening {
-                    Happening::Passes(time) => real += time,
-                    Happening::ClockSet(by) => {
+            let (mut departures, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
+            for event in events {
+                match event {
+                    Event::TimePasses(time) => real += time,
+                    Event::ClockSet(by) => {
                         shift += by;
                         forward += u32::from(by > 0);
                         back += i64::from(by < 0);
                     }
-                    Happening::Asked(wait) => {
+                    Event::SlowDown(wait) => {
                         (asked_until, asked) = (asked_until.max(real + wait), true);
                         pace = pace.slow_down(real + shift, Some(wait));
                     }
-                    Happening::Books(process) => {
+                    Event::Booking(process) => {
                         if free[process] > real {
                             continue;
                         }
@@ -389,12 +390,13 @@ mod tests {
                         prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
                         pace = reservation.rate_limit;
                         free[process] = real + wait;
-                        left.push((real + wait, count));
+                        departures.push((real + wait, count));
                     }
                 }
             }
-            for &(start, _) in &left {
-                let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
+            for &(start, _) in &departures {
+                let within: u32 =
+                    departures.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
                 // Setting the clock forward drops the booked slots, one envelope for each other process.
                 let spare = f64::from(count * (3 + 2 * forward)) + 1.0;
                 prop_assert!(f64::from(within) <= rate + spare, "{within} at {rate}/s");
@@ -461,9 +463,9 @@ mod inquiry_tests {
 
     impl Account {
         fn try_inquiry(&mut self, now: i64, rate: f64) {
-            let (pace, turn) = self.pace.reserve_inquiry(now, Some(rate), LONGEST);
+            let (pace, permit) = self.pace.reserve_inquiry(now, Some(rate), LONGEST);
             self.pace = pace;
-            self.inquiries += u32::from(matches!(turn, SlotPermit::Granted { .. }));
+            self.inquiries += u32::from(matches!(permit, SlotPermit::Granted { .. }));
         }
 
         /// Lets this many seconds pass, with or without messages.
@@ -517,8 +519,8 @@ mod inquiry_tests {
     #[test]
     fn inquiry_above_the_rate_reserves_nothing() {
         let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST).0;
-        let (after, turn) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
-        assert_eq!((after, turn), (granted, SlotPermit::Later(Duration::from_millis(750))));
+        let (after, permit) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
+        assert_eq!((after, permit), (granted, SlotPermit::Later(Duration::from_millis(750))));
         // A wait that the gateway requested applies to inquiries too, at any rate.
         for rate in [None, Some(10.0)] {
             let asked = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
@@ -535,8 +537,8 @@ mod inquiry_tests {
         let mut account = Account::default();
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
-            let (_, turn) = account.pace.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
-            assert!(matches!(turn, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{turn:?}");
+            let (_, permit) = account.pace.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
+            assert!(matches!(permit, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{permit:?}");
         }
     }
 

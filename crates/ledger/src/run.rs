@@ -534,9 +534,9 @@ impl Run {
     /// Marks the run as purged and keeps its counts. Returns `false` if the run is open, owned by a process, already
     /// purged, or changed since `counted` was read.
     pub(crate) fn mark_purged(&mut self, at: Timestamp, counted: &Run, counts: (StateCounts, u64)) -> bool {
-        let stands = |run: &Self| (run.progress, run.receipts, run.ended_at, run.blocks.len(), run.purged_at);
+        let snapshot = |run: &Self| (run.progress, run.receipts, run.ended_at, run.blocks.len(), run.purged_at);
         let is_over = self.epoch.is_none() && self.progress != RunProgress::Open && self.purged_at.is_none();
-        if !is_over || stands(self) != stands(counted) {
+        if !is_over || snapshot(self) != snapshot(counted) {
             return false;
         }
         (self.purged_at, self.counts, self.receipts_counted) = (Some(at), Some(counts), self.receipts);

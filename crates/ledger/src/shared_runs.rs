@@ -359,14 +359,14 @@ pub(crate) enum DrawReadiness {
 
 /// Whether a worker that joined this sharding may draw shards now, later or never.
 pub(crate) fn check_draw(run: &Run, known: i64) -> DrawReadiness {
-    let Some(sharing) = run.sharding.as_ref().filter(|sharing| sharing.id == known) else {
+    let Some(sharding) = run.sharding.as_ref().filter(|sharding| sharding.id == known) else {
         return DrawReadiness::NoMore;
     };
     if run.progress != RunProgress::Open || run.stop_requested || run.ended_at.is_some() {
         return DrawReadiness::NoMore;
     }
     match run.epoch {
-        Some(owner) if owner != sharing.by => DrawReadiness::Later,
+        Some(owner) if owner != sharding.by => DrawReadiness::Later,
         _ => DrawReadiness::Now,
     }
 }

@@ -131,8 +131,8 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
-/// The place of the time among the parts of an import's source. Commas in the name of the file move it.
-fn time_place(source: &str) -> Option<usize> {
+/// The position of the time among the parts of an import's source. Commas in the file name shift it.
+fn time_index(source: &str) -> Option<usize> {
     source.split(SOURCE_PARTS).position(|part| part.parse::<Timestamp>().is_ok())
 }
 
@@ -144,12 +144,12 @@ fn first_parts(source: &str, count: usize) -> &str {
 
 /// The part of a source that names the import: file, author and time, without the source in the row.
 pub fn import_name(source: &str) -> &str {
-    first_parts(source, time_place(source).map_or(2, |place| place + 1))
+    first_parts(source, time_index(source).map_or(2, |index| index + 1))
 }
 
 /// The name of the imported file in a source.
 fn imported_file(source: &str) -> &str {
-    first_parts(source, time_place(source).map_or(1, |place| place.saturating_sub(1)))
+    first_parts(source, time_index(source).map_or(1, |index| index.saturating_sub(1)))
 }
 
 /// The prefix of the source of a reply.
@@ -457,8 +457,8 @@ mod tests {
         ] {
             assert_eq!(import_name(source), import);
             for file in ["a", "a, b.csv", "a, olena", "a, b.csv, olena", "b.csv", "", plain, comma, with_row] {
-                let is_meant = files.contains(&file) || file == source;
-                assert_eq!(opt_out(source).is_from_import(file), is_meant, "{source}: {file}");
+                let is_expected = files.contains(&file) || file == source;
+                assert_eq!(opt_out(source).is_from_import(file), is_expected, "{source}: {file}");
             }
         }
     }

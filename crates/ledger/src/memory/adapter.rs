@@ -99,9 +99,9 @@ impl MemoryLedger {
 
     pub(super) fn read_contents<'a, T: Send + 'a>(
         &'a self,
-        look: impl FnOnce(&LedgerContents) -> T + Send + 'a,
+        read: impl FnOnce(&LedgerContents) -> T + Send + 'a,
     ) -> LedgerFuture<'a, T> {
-        Box::pin(async move { Ok(look(&self.lock_contents())) })
+        Box::pin(async move { Ok(read(&self.lock_contents())) })
     }
 }
 
@@ -226,10 +226,10 @@ impl Ledger for MemoryLedger {
         Box::pin(async { Ok(self.copies.set_aside(run)) })
     }
 
-    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
+    fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         self.write_contents(move |contents, now| {
             let known = contents.stored_run(run)?.run.clone();
-            contents.claim_run(now, hold, run, |place| self.is_place_taken(&known, place))
+            contents.claim_run(now, lock, run, |place| self.is_place_taken(&known, place))
         })
     }
 

@@ -141,8 +141,8 @@ impl LedgerContents {
             RunUpdate::Counts { counts, parts, receipts } => stored.run.set_counts(counts, parts, receipts),
             RunUpdate::Figures(figures) => drop(self.figures.insert(run, figures)),
             RunUpdate::Proven => {
-                if let Some(sharing) = &mut stored.run.sharding {
-                    sharing.proven = true;
+                if let Some(sharding) = &mut stored.run.sharding {
+                    sharding.proven = true;
                 }
             }
             RunUpdate::Inquiries(inquiries) => {
@@ -171,7 +171,7 @@ impl LedgerContents {
         match wanted {
             NumberFilter::Sent(runs) => self.load_sent_numbers(runs),
             NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
-            NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_of(run),
+            NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_by_run(run),
             NumberFilter::Cancelled(run) => {
                 let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
                 NumberSet::new(kept, self.opt_outs.key())
@@ -188,11 +188,11 @@ impl LedgerContents {
     pub fn claim_run(
         &mut self,
         now: i64,
-        hold: &CampaignLock,
+        lock: &CampaignLock,
         run: RunId,
         is_taken: impl Fn(u32) -> bool,
     ) -> Result<Claim, LedgerError> {
-        check_lock(hold, &self.stored_run(run)?.run)?;
+        check_lock(lock, &self.stored_run(run)?.run)?;
         let epoch = self.next_epoch();
         let others = self.list_blocks(run, is_taken);
         let stored = self.stored_run_mut(run)?;
@@ -208,7 +208,7 @@ impl LedgerContents {
         (place, wanted): (u32, BlockRequest),
     ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
         let (at, BlockRequest { rows, id, .. }) = (timestamp_from_micros(now)?, wanted);
-        let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
+        let given_ids = id.map(|id| IdRange { first: id.get(), len: 1 });
         if let Some(refusal) = self.list_draw_refusals(now, shared, wanted)?.into_iter().next() {
             return Ok(Err(refusal));
         }
@@ -231,7 +231,7 @@ impl LedgerContents {
             }
         };
         let lease = Lease { run, rows, epoch: self.next_epoch() };
-        let ids = of_id.map_or_else(|| self.find_free_ids(now, rand::random(), rows.len()), Ok)?;
+        let ids = given_ids.map_or_else(|| self.find_free_ids(now, rand::random(), rows.len()), Ok)?;
         let stored = self.stored_run_mut(run)?;
         stored.run.blocks.push(BlockIds { rows, first: ids.first });
         stored.drawn_at.push(now);
@@ -302,8 +302,8 @@ impl LedgerContents {
             return Ok(Permit::OptedOut(opted_out));
         }
         let pace = self.paces.get(&*intent.account.name).copied().unwrap_or_default();
-        let leaves = departure_time(&intent, pace, now);
-        if let Some(late) = check_deadline(&intent, leaves) {
+        let departs_at = departure_time(&intent, pace, now);
+        if let Some(late) = check_deadline(&intent, departs_at) {
             return Ok(late);
         }
         let abroad = find_rows_outside_countries(intent.bounds.as_deref(), &intent.rows);
@@ -318,7 +318,7 @@ impl LedgerContents {
             capped.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, CAPPED));
             return Ok(Permit::Capped(capped));
         }
-        if let Some(over) = self.find_exceeded_bound(now, (&intent, leaves))? {
+        if let Some(over) = self.find_exceeded_bound(now, (&intent, departs_at))? {
             return Ok(over);
         }
         let stored = self.stored_run_mut(intent.lease.run)?;
@@ -362,9 +362,9 @@ impl LedgerContents {
         events: Vec<NewRowEvent>,
     ) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
-        let shares =
+        let has_shard =
             |event: &NewRowEvent| stored.has_shard_rows(lease.epoch, RowSpan { first: event.row, last: event.row });
-        if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(shares)) {
+        if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(has_shard)) {
             return Ok(Ownership::Lost);
         }
         stored.record_events(timestamp_from_micros(now)?, events);
@@ -482,21 +482,21 @@ impl LedgerContents {
     pub(super) fn find_exceeded_bound(
         &self,
         now: i64,
-        (intent, leaves): (&Intent, Timestamp),
+        (intent, departs_at): (&Intent, Timestamp),
     ) -> Result<Option<Permit>, LedgerError> {
         let Some(bounds) = &intent.bounds else { return Ok(None) };
         let run = &self.stored_run(intent.lease.run)?.run;
-        let (sharing, rows) =
+        let (sharers, rows) =
             (|| self.stored_runs().filter(|stored| share_budget(run, &stored.run)), intent.rows.len());
-        let used = sharing().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
+        let used = sharers().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
         let mut over = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
         if let Some(per_day) = &bounds.per_day {
-            let mut left = BTreeMap::new();
-            let days = sharing().flat_map(|stored| stored.count_by_day(per_day));
-            days.for_each(|(day, count)| *left.entry(day).or_default() += count);
+            let mut sent_by_day = BTreeMap::new();
+            let days = sharers().flat_map(|stored| stored.count_by_day(per_day));
+            days.for_each(|(day, count)| *sent_by_day.entry(day).or_default() += count);
             over = tighter_bound(
                 over,
-                find_exceeded_daily_limit(per_day, &left, timestamp_from_micros(now)?, leaves, rows),
+                find_exceeded_daily_limit(per_day, &sent_by_day, timestamp_from_micros(now)?, departs_at, rows),
             );
         }
         Ok(over.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
@@ -531,12 +531,12 @@ impl LedgerContents {
         let inquiries = inquiry_account_name(&account.name);
         let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
         let before = InquiryRateLimit { account: pace(&account.name), inquiries: pace(&inquiries) };
-        let (after, turn) = before.reserve_inquiry(now, account.rate, longest);
+        let (after, permit) = before.reserve_inquiry(now, account.rate, longest);
         if after != before {
             self.paces.insert(account.name.to_string(), after.account);
             self.paces.insert(inquiries, after.inquiries);
         }
-        turn
+        permit
     }
 
     /// The rate limits of all accounts, by account name.

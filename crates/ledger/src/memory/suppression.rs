@@ -142,14 +142,14 @@ impl OptOutList {
             RemovalTarget::Number { phone, .. } => Some(self.as_listed((*phone).into())),
             RemovalTarget::Entries(_) => None,
         };
-        let is_meant = |opt_out: &OptOut| match &removal.target {
+        let is_target = |opt_out: &OptOut| match &removal.target {
             RemovalTarget::Number { scope, .. } => {
                 Some(opt_out.who) == who && scope.as_ref().is_none_or(|scope| *scope == opt_out.scope)
             }
             RemovalTarget::Entries(entries) => entries.contains(opt_out),
         };
         let mut removed = Vec::new();
-        for known in self.records.iter_mut().filter(|known| known.is_active() && is_meant(&known.opt_out)) {
+        for known in self.records.iter_mut().filter(|known| known.is_active() && is_target(&known.opt_out)) {
             known.end(at, &removal.by, removal.why.as_deref().unwrap_or_default());
             removed.push(known.opt_out.clone());
         }
@@ -227,8 +227,8 @@ impl SuppressionList for MemoryLedger {
             let list = &contents.opt_outs;
             match wanted {
                 OptOutFilter::Listed { behind, at_most } => list.list_page(behind, at_most),
-                OptOutFilter::OfNumber(phone) => list.list_of_number(phone, |end| end.is_none()),
-                OptOutFilter::EndedOfNumber(phone) => list.list_of_number(phone, Option::is_some),
+                OptOutFilter::OfNumber(phone) => list.list_for_number(phone, |end| end.is_none()),
+                OptOutFilter::EndedOfNumber(phone) => list.list_for_number(phone, Option::is_some),
             }
         })
     }
@@ -248,7 +248,7 @@ impl OptOutList {
         OptOutPage { entries: part.into_iter().map(record).collect(), next }
     }
 
-    fn list_of_number(&self, phone: Phone, is_wanted: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
+    fn list_for_number(&self, phone: Phone, is_wanted: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
         let who = self.as_listed(phone.into());
         let found = self.records.iter().filter(|known| known.opt_out.who == who && is_wanted(&known.end));
         let record = |known: &ListedOptOut| OptOutRecord { opt_out: known.opt_out.clone(), end: known.end.clone() };
@@ -256,7 +256,7 @@ impl OptOutList {
     }
 
     /// The numbers that opted out because of the run with this name.
-    pub(super) fn numbers_opted_out_of(&self, run: &str) -> NumberSet {
+    pub(super) fn numbers_opted_out_by_run(&self, run: &str) -> NumberSet {
         let sources = [reply_source(run), rejection_source(run)];
         let from_run = self.iter_active().filter(|opt_out| sources.iter().any(|of| **of == *opt_out.source));
         NumberSet::new(from_run.map(|opt_out| opt_out.who.to_u64()).collect(), self.key())
@@ -270,7 +270,7 @@ impl LedgerContents {
     fn forget_number(&mut self, order: ForgetOrder) -> Result<(), LedgerError> {
         let ForgetOrder { phone, rows, cancelled_in, opt_out } = order;
         let key = NumberKey::new(NUMBER_KEY);
-        let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
+        let forgotten = NumberErasure { phone, hash: key.hash_number(phone) };
         self.opt_outs.forget_number(forgotten, key, opt_out);
         for (run, rows) in rows {
             let stored = self.stored_run_mut(run)?;

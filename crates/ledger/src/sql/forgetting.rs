@@ -76,7 +76,7 @@ async fn forget_recipient(
 ) -> Result<(), StatementError> {
     let ForgetOrder { phone, rows, cancelled_in, opt_out } = order;
     let key = load_or_create_key(connection).await?;
-    let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
+    let forgotten = NumberErasure { phone, hash: key.hash_number(phone) };
     suppression::hash_opt_out_number(connection, forgotten, opt_out).await?;
     for (run, rows) in &rows {
         redact_envelopes(connection, *run, rows, forgotten).await?;
