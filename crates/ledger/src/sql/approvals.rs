@@ -186,11 +186,11 @@ pub(super) fn approval_from_row(row: &Record) -> Result<StoredApproval, Statemen
             Some(ApprovalUse { at: timestamp_from_micros(at)?, run: run.map(RunId) })
         }
     };
-    let whole = approval_checksum(&approval).matches(row.try_get("sum")?)
+    let is_intact = approval_checksum(&approval).matches(row.try_get("sum")?)
         && used.is_none_or(|used| {
             row.try_get("used_sum").is_ok_and(|sum| approval_use_checksum(&approval.token, used).matches(sum))
         });
-    match whole {
+    match is_intact {
         true => Ok(StoredApproval { approval, used }),
         false => Err(LedgerError::Damaged { what: format!("an approval of plan {}", approval.digest) }.into()),
     }

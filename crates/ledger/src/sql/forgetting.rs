@@ -63,9 +63,9 @@ impl Forgetting for Adapter {
 /// The key for hashing forgotten numbers; `None` if no number was ever forgotten.
 pub(super) async fn load_number_key(reader: &mut Connection) -> Result<Option<NumberKey>, StatementError> {
     let key: Option<Vec<u8>> = scalar("SELECT key FROM forgetting").fetch_optional(reader).await?;
-    let whole = |bytes: Vec<u8>| bytes.try_into().map(NumberKey::new);
+    let to_key = |bytes: Vec<u8>| bytes.try_into().map(NumberKey::new);
     let damaged = |_| LedgerError::Damaged { what: "the key for forgotten numbers".to_owned() };
-    Ok(key.map(whole).transpose().map_err(damaged)?)
+    Ok(key.map(to_key).transpose().map_err(damaged)?)
 }
 
 async fn forget_recipient(
@@ -129,8 +129,8 @@ async fn redact_stop_reasons(connection: &mut Connection, forgotten: NumberErasu
         .map_err(StatementError::from)
         .try_filter_map(async |row| {
             let text: &str = row.try_get(1)?;
-            let without = forgotten.erase_from_text(text);
-            Ok(if without == text { None } else { Some((row.try_get(0)?, without)) })
+            let erased = forgotten.erase_from_text(text);
+            Ok(if erased == text { None } else { Some((row.try_get(0)?, erased)) })
         })
         .try_collect()
         .await?;
@@ -245,15 +245,15 @@ async fn store_guarded_numbers(
 
 /// Replaces numbers with their hashes.
 fn hash_numbers(numbers: &RoaringTreemap, key: &NumberKey) -> impl Iterator<Item = u64> {
-    let stays =
+    let to_hash =
         |member| Phone::new(member).map_or(member, |phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
-    numbers.iter().map(stays)
+    numbers.iter().map(to_hash)
 }
 
-async fn write_members(connection: &mut Connection, run: RunId, mut stay: Vec<u64>) -> Result<(), StatementError> {
-    stay.sort_unstable();
-    stay.dedup();
-    let numbers = pack_list(&stay)?;
+async fn write_members(connection: &mut Connection, run: RunId, mut members: Vec<u64>) -> Result<(), StatementError> {
+    members.sort_unstable();
+    members.dedup();
+    let numbers = pack_list(&members)?;
     query(
         "INSERT INTO guarded (run, numbers, sum) VALUES ($1, $2, $3)
          ON CONFLICT (run) DO UPDATE SET numbers = excluded.numbers, sum = excluded.sum",
@@ -276,15 +276,15 @@ pub(crate) async fn load_guarded_numbers(
 
 /// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
 pub(super) async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) -> Result<NumberSet, StatementError> {
-    let kept = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
-    Ok(NumberSet::new(kept.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))
+    let cancelled = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
+    Ok(NumberSet::new(cancelled.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))
 }
 
 async fn load_members(reader: &mut Connection, run: RunId) -> Result<Vec<u64>, StatementError> {
-    let kept = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
-    let Some(kept) = kept else { return Ok(Vec::new()) };
-    let numbers: &[u8] = kept.try_get(0)?;
-    if !members_checksum(run, numbers).matches(kept.try_get(1)?) {
+    let record = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
+    let Some(record) = record else { return Ok(Vec::new()) };
+    let numbers: &[u8] = record.try_get(0)?;
+    if !members_checksum(run, numbers).matches(record.try_get(1)?) {
         return Err(LedgerError::Damaged { what: "the recipient record of a purged run".to_owned() }.into());
     }
     Ok(unpack_list::<u64>(numbers)?)

@@ -267,8 +267,8 @@ pub(super) async fn check_daily_limit(
     rows: usize,
     departs_at: Timestamp,
 ) -> Result<Option<(usize, Bound)>, StatementError> {
-    let left = load_sent_by_day(connection, run, per_day).await?;
-    Ok(find_exceeded_daily_limit(per_day, &left, timestamp_from_micros(now.0)?, departs_at, rows))
+    let sent_by_day = load_sent_by_day(connection, run, per_day).await?;
+    Ok(find_exceeded_daily_limit(per_day, &sent_by_day, timestamp_from_micros(now.0)?, departs_at, rows))
 }
 
 /// Adds `rows` messages to a run's count for today.
@@ -305,7 +305,7 @@ pub(super) async fn subtract_unsent(
     envelope: u32,
     outcomes: &[OperationOutcome],
 ) -> Result<(), StatementError> {
-    let kept = query(
+    let counts = query(
         "SELECT days.zone, envelopes.begun_at FROM days JOIN envelopes USING (run)
          WHERE run = $1 AND days.day = '' AND envelope = $2",
     )
@@ -313,13 +313,13 @@ pub(super) async fn subtract_unsent(
     .bind(i64::from(envelope))
     .fetch_all(&mut *connection)
     .await?;
-    let back = outcomes.iter().filter(|outcome| !may_have_been_sent(outcome)).count() as u64;
-    for row in kept {
+    let unsent = outcomes.iter().filter(|outcome| !may_have_been_sent(outcome)).count() as u64;
+    for row in counts {
         let zone: String = row.try_get(0)?;
         let time_zone = TimeZone::get(&zone).map_err(|error| LedgerError::Unreadable(error.to_string()))?;
         let day = timestamp_from_micros(row.try_get(1)?)?.to_zoned(time_zone).date().to_string();
         query("UPDATE days SET sent = sent - $1 WHERE run = $2 AND zone = $3 AND day = $4")
-            .bind(to_signed(back))
+            .bind(to_signed(unsent))
             .bind(run.0)
             .bind(zone)
             .bind(day)

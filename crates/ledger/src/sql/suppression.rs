@@ -140,8 +140,8 @@ impl HashedOptOuts {
 
     /// Converts a recipient to the form that the list stores: the number or its hash.
     fn resolve_addressee(&self, who: Addressee) -> Addressee {
-        let stays = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
-        stays.filter(|stays| self.listed.contains(&stays.to_u64())).unwrap_or(who)
+        let hashed = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
+        hashed.filter(|hashed| self.listed.contains(&hashed.to_u64())).unwrap_or(who)
     }
 }
 
@@ -408,7 +408,10 @@ fn listed_record(opt_out: OptOut) -> OptOutRecord {
 }
 
 /// The numbers that opted out because of the run with this name.
-pub(super) async fn load_numbers_opted_out_of(reader: &mut Connection, run: &str) -> Result<NumberSet, StatementError> {
+pub(super) async fn load_numbers_opted_out_by_run(
+    reader: &mut Connection,
+    run: &str,
+) -> Result<NumberSet, StatementError> {
     let phones: Vec<i64> =
         scalar("SELECT DISTINCT phone FROM opt_outs WHERE removed_at IS NULL AND (source = $1 OR source = $2)")
             .bind(reply_source(run))
@@ -510,12 +513,12 @@ fn index_by_key<'o>(opt_outs: impl IntoIterator<Item = &'o OptOut>) -> HashMap<O
 pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
     let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
     let (mut additions, mut seen) = (Additions::default(), HashSet::new());
-    for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
-        let known = find_by_addressees(reader, some.iter().map(|new| new.who)).await?;
+    for chunk in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
+        let known = find_by_addressees(reader, chunk.iter().map(|new| new.who)).await?;
         let known = index_by_key(&known);
-        for new in some {
-            let stays = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
-            if stays || !seen.insert(opt_out_key(new)) {
+        for new in chunk {
+            let is_covered = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
+            if is_covered || !seen.insert(opt_out_key(new)) {
                 additions.already += 1;
             } else {
                 additions.added += 1;

@@ -133,12 +133,12 @@ impl Writer {
     ) -> Result<Self, LedgerError> {
         let (changes, receiver) = mpsc::channel(MAX_CHANGES_PER_COMMIT);
         let failed = Arc::new(OnceLock::new());
-        let (over, ended) = oneshot::channel();
-        let (path, kept) = (place.to_string(), Arc::clone(&failed));
+        let (done, ended) = oneshot::channel();
+        let (path, failure) = (place.to_string(), Arc::clone(&failed));
         dialect::spawn_writer(async move {
             let target = CommitTarget { connection, numbers, accepted: AcceptedRows::default(), place };
-            run_writer(target, receiver, on_commit, kept).await;
-            drop(over);
+            run_writer(target, receiver, on_commit, failure).await;
+            drop(done);
         })
         .map_err(|error| LedgerError::Storage { path, reason: format!("cannot start a thread: {error}") })?;
         Ok(Self { task: Mutex::new(Some(WriterTask { changes, ended })), failed })
@@ -163,8 +163,9 @@ impl Writer {
     /// The error for changes after the writer has closed. If the ledger was outdated or belongs to a newer version,
     /// every caller gets that error.
     fn closing_error(&self) -> LedgerError {
-        let stays = |error: &&LedgerError| matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. });
-        self.failed.get().filter(stays).cloned().unwrap_or(LedgerError::Closed)
+        let is_permanent =
+            |error: &&LedgerError| matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. });
+        self.failed.get().filter(is_permanent).cloned().unwrap_or(LedgerError::Closed)
     }
 
     /// Stops accepting changes, and waits until all accepted changes are committed and the connection is closed.

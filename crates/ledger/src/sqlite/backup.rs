@@ -50,16 +50,16 @@ impl SqliteLedger {
 impl NewBackup {
     /// Begins a backup in a new or empty folder.
     pub(crate) fn begin_in(folder: &Path) -> Result<Self, LedgerError> {
-        let not = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
-        let Some(name) = folder.file_name() else { return Err(not("it is not the name of a folder".to_owned())) };
+        let refusal = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
+        let Some(name) = folder.file_name() else { return Err(refusal("it is not the name of a folder".to_owned())) };
         match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
             Ok(false) => {}
-            Ok(true) => return Err(not("the folder is not empty; choose a new or empty folder".to_owned())),
+            Ok(true) => return Err(refusal("the folder is not empty; choose a new or empty folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(not(error.to_string())),
+            Err(error) => return Err(refusal(error.to_string())),
         }
-        let making = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
-        let new = Self { folder: folder.to_owned(), partial_folder: making };
+        let partial = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
+        let new = Self { folder: folder.to_owned(), partial_folder: partial };
         // Created before SQLite opens it, so that only its owner can read it.
         let begun = private::create_folder(&new.partial_folder)
             .and_then(|()| private::open_file(&new.ledger_file(), ExistingFile::Truncate));
@@ -175,8 +175,8 @@ impl SqliteLedger {
         let runs = (&ledger as &dyn Ledger).list_runs(RunFilter::all()).await?;
         ledger.close().await;
         for run in &runs {
-            if let Ok(theirs) = ready.load_copies(run).await {
-                copies::store_copies_if_different(path, &run.name(), theirs).await.map_err(failed)?;
+            if let Ok(stored) = ready.load_copies(run).await {
+                copies::store_copies_if_different(path, &run.name(), stored).await.map_err(failed)?;
             }
         }
         let moved = ready.mark_as_moved().await?;

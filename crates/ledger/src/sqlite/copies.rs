@@ -19,8 +19,8 @@ const LIST_FILE: &str = "recipients.csv";
 
 impl SqliteLedger {
     /// Starts writing the copies of a new run of a locked campaign.
-    pub(super) async fn begin_new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
+    pub(super) async fn begin_new_copies(&self, lock: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewFolder::prepare_for_lock(&self.path, lock)?))
     }
 
     /// Starts writing copies that replace the existing copies of a run.
@@ -66,8 +66,8 @@ impl NewFolder {
     /// Creates the folder for a run of a locked campaign.
     ///
     /// The lock excludes other processes, so anything left by an interrupted start is replaced.
-    fn prepare_for_hold(ledger: &Path, hold: &CampaignLock) -> Result<Self, LedgerError> {
-        let path = copies_folder(ledger).join(format!(".new-{}", hold.name()));
+    fn prepare_for_lock(ledger: &Path, lock: &CampaignLock) -> Result<Self, LedgerError> {
+        let path = copies_folder(ledger).join(format!(".new-{}", lock.name()));
         let made = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
         made.map_err(|error| copy_error(&error))
     }
@@ -147,10 +147,10 @@ impl ReplacementFolder {
 
     /// Writes the new files, overwrites the old files and moves the new ones into place.
     fn replace_files(&self, inputs: &[u8]) -> io::Result<()> {
-        let Self(making) = self;
-        making.write_inputs(inputs)?;
-        let next = making.path.with_file_name(NEXT_FOLDER);
-        fs::rename(&making.path, &next)?;
+        let Self(new) = self;
+        new.write_inputs(inputs)?;
+        let next = new.path.with_file_name(NEXT_FOLDER);
+        fs::rename(&new.path, &next)?;
         private::sync_entry(&next)?;
         failpoint::pass("copies.replaced");
         finish_replacement(next.parent().unwrap_or(&next))
@@ -236,13 +236,13 @@ impl Write for ListCopy {
 /// Stores copies of a run next to the ledger at `ledger`, and renames existing copies.
 pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
     let (folder, run) = (copies_folder(ledger), run.to_owned());
-    let putting = tokio::task::spawn_blocking(move || {
+    let storing = tokio::task::spawn_blocking(move || {
         private::create_folder(&folder)?;
         let mut new = NewFolder::create_empty(folder.join(format!(".new-{run}")))?;
         io::copy(&mut copies.open_list()?, &mut new.list)?;
         new.name_for_run(copies.inputs(), &run)
     });
-    putting.await.map_err(io::Error::other)?
+    storing.await.map_err(io::Error::other)?
 }
 
 /// Stores copies of a run, unless identical copies exist.

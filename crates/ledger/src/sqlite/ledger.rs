@@ -377,17 +377,17 @@ mod tests {
 
     #[test]
     fn unreadable_file_is_not_reported_as_damaged() {
-        let judged = |said: &str| {
-            interpret_check(Ok(said.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string())
+        let check = |report: &str| {
+            interpret_check(Ok(report.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string())
         };
-        assert_eq!(judged("ok"), Ok(()));
+        assert_eq!(check("ok"), Ok(()));
         let page = "*** in database main ***\nTree 29 page 29: unable to get the page. error code=";
-        assert!(judged(&format!("{page}7")).unwrap_err().contains("out of memory"));
-        assert!(!judged(&format!("{page}10")).unwrap_err().contains("damaged"));
+        assert!(check(&format!("{page}7")).unwrap_err().contains("out of memory"));
+        assert!(!check(&format!("{page}10")).unwrap_err().contains("damaged"));
         for damaged in
             [format!("{page}11"), "row 3 missing from index i".to_owned(), "*** in database main ***".to_owned()]
         {
-            assert!(judged(&damaged).unwrap_err().contains("damaged"), "{damaged}");
+            assert!(check(&damaged).unwrap_err().contains("damaged"), "{damaged}");
         }
     }
 }
