@@ -409,7 +409,7 @@ mod tests {
             let attempt = Attempt { envelope: *envelope, state: *state, chain: OperationKind::Sms.into() };
             (attempt, *state == RowState::Accepted)
         };
-        let kept = |(order, status): &(Option<u32>, Status)| StoredReceipt {
+        let stored = |(order, status): &(Option<u32>, Status)| StoredReceipt {
             order: *order,
             at: Timestamp::from_second(9).unwrap(),
             receipt: Receipt::new(ReceiptSource::Webhook, status.clone()),
@@ -432,7 +432,7 @@ mod tests {
             (vec![(2, rejected), (3, rejected)], vec![(Some(1), Status::Delivered)], &[1]),
         ] {
             let attempts: Vec<_> = attempts.iter().map(attempt).collect();
-            let receipts: Vec<_> = receipts.iter().map(kept).collect();
+            let receipts: Vec<_> = receipts.iter().map(stored).collect();
             assert_eq!(events.find_proven_attempts(row, &attempts, &receipts), proven, "{attempts:?} {receipts:?}");
         }
     }

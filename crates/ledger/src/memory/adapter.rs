@@ -189,8 +189,8 @@ impl Ledger for MemoryLedger {
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>> {
         Box::pin(async move {
-            let kept = self.take_name(run::lock_name(campaign, account));
-            Ok(kept.map(|kept| CampaignLock::new(campaign, account, kept)))
+            let guard = self.take_name(run::lock_name(campaign, account));
+            Ok(guard.map(|guard| CampaignLock::new(campaign, account, guard)))
         })
     }
 

@@ -450,8 +450,8 @@ impl LedgerContents {
                 let mut messages = self.prior_messages(run.suppression.loopback, Some(run.key));
                 for sent in &intent.rows {
                     // Messages that were sent before the number was forgotten still count.
-                    let stays = self.opt_outs.forgotten_form(sent.to).and_then(|stays| messages.get(&stays)).cloned();
-                    messages.entry(sent.to).or_default().extend(stays.into_iter().flatten());
+                    let hash = self.opt_outs.forgotten_form(sent.to).and_then(|hash| messages.get(&hash)).cloned();
+                    messages.entry(sent.to).or_default().extend(hash.into_iter().flatten());
                 }
                 Ok(find_capped_rows(bounds, now, &intent.rows, messages))
             }
@@ -474,8 +474,8 @@ impl LedgerContents {
     pub fn capped_numbers(&self, now: i64, caps: &[FrequencyCap], loopback: bool) -> NumberSet {
         let times = |messages: &[PriorMessage]| messages.iter().map(|message| message.at).collect::<Vec<i64>>();
         let messages = self.prior_messages(loopback, None).into_iter();
-        let held = messages.filter(|(_, sent)| !caps_allow(caps, now, &times(sent))).map(|(to, _)| to.to_u64());
-        NumberSet::new(held.collect(), self.opt_outs.key())
+        let capped = messages.filter(|(_, sent)| !caps_allow(caps, now, &times(sent))).map(|(to, _)| to.to_u64());
+        NumberSet::new(capped.collect(), self.opt_outs.key())
     }
 
     /// The permit that refuses an intent which exceeds a bound. `None` if the intent exceeds no bound.

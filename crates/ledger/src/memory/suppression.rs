@@ -216,8 +216,8 @@ impl SuppressionList for MemoryLedger {
     ) -> LedgerFuture<'a, SuppressedNumbers> {
         self.read_contents(move |contents| {
             let list = &contents.opt_outs;
-            let held = list.iter_active().filter(|opt_out| policy.applies_opt_out(campaign, opt_out));
-            let numbers = held.map(|opt_out| opt_out.who.to_u64()).collect();
+            let suppressed = list.iter_active().filter(|opt_out| policy.applies_opt_out(campaign, opt_out));
+            let numbers = suppressed.map(|opt_out| opt_out.who.to_u64()).collect();
             SuppressedNumbers { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
         })
     }
@@ -258,7 +258,7 @@ impl OptOutList {
     /// The numbers that opted out because of the run with this name.
     pub(super) fn numbers_opted_out_by_run(&self, run: &str) -> NumberSet {
         let sources = [reply_source(run), rejection_source(run)];
-        let from_run = self.iter_active().filter(|opt_out| sources.iter().any(|of| **of == *opt_out.source));
+        let from_run = self.iter_active().filter(|opt_out| sources.iter().any(|source| **source == *opt_out.source));
         NumberSet::new(from_run.map(|opt_out| opt_out.who.to_u64()).collect(), self.key())
     }
 }
@@ -277,14 +277,14 @@ impl LedgerContents {
             for envelope in stored.envelopes.values_mut() {
                 forgotten.erase_from_envelope(envelope, &rows);
             }
-            let about = |row: &Row| rows.contains(row.get());
-            let reported = stored.receipts.iter_mut().filter(|(row, _)| about(row));
-            reported.flat_map(|(_, kept)| kept).for_each(|kept| erase_texts_from_receipt(&mut kept.receipt));
-            let decided = stored.events.iter_mut().filter(|event| about(&event.row));
-            decided.for_each(|event| erase_text_from_change(&mut event.change));
-            let asked = stored.inquiries.iter_mut().filter(|(row, _)| about(row));
-            asked.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
-            stored.consents.retain(|row, _| !about(row));
+            let has_row = |row: &Row| rows.contains(row.get());
+            let receipts = stored.receipts.iter_mut().filter(|(row, _)| has_row(row));
+            receipts.flat_map(|(_, stored)| stored).for_each(|stored| erase_texts_from_receipt(&mut stored.receipt));
+            let events = stored.events.iter_mut().filter(|event| has_row(&event.row));
+            events.for_each(|event| erase_text_from_change(&mut event.change));
+            let inquiries = stored.inquiries.iter_mut().filter(|(row, _)| has_row(row));
+            inquiries.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
+            stored.consents.retain(|row, _| !has_row(row));
             let out = stored.excluded.rows();
             (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;
@@ -296,7 +296,7 @@ impl LedgerContents {
         let stored_runs: Vec<RunId> = self.stored_runs().map(|stored| stored.run.key).collect();
         for run in stored_runs {
             let stopped = &mut self.stored_run_mut(run)?.run.stop_reason;
-            *stopped = stopped.take().map(|words| forgotten.erase_from_text(&words));
+            *stopped = stopped.take().map(|text| forgotten.erase_from_text(&text));
         }
         self.notifications.iter_mut().for_each(|waiting| waiting.forget(forgotten));
         Ok(())
@@ -309,8 +309,8 @@ impl LedgerContents {
             return Ok(Ownership::Lost);
         }
         let key = NumberKey::new(NUMBER_KEY);
-        let stays = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
-        stored.cancelled.extend(cancelled.iter().filter_map(stays));
+        let to_hash = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+        stored.cancelled.extend(cancelled.iter().filter_map(to_hash));
         stored.purge_records(&key);
         self.opt_outs.set_key(key);
         Ok(Ownership::Held)

@@ -85,7 +85,7 @@ impl PostgresLedger {
         let state = retry_if_reached(address, || opening::load_state(&pool)).await;
         let state = state.map_err(|error| storage_error(&place, &error))?;
         let stale = opening::check_state(&state, &known, &place, &mark);
-        let heard =
+        let info =
             DatabaseInfo { clock_offset: AtomicI64::new(state.now - local_micros()), version: AtomicI64::new(version) };
         let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
         let keeper = locks.spawn_renewal();
@@ -99,7 +99,7 @@ impl PostgresLedger {
             numbers: EnvelopeNumbers::default(),
             locks,
             _keeper: keeper,
-            database: Arc::new(heard),
+            database: Arc::new(info),
             stale,
             seen: FurthestMark::new(state.mark),
             unmarked: known == MarkReading::Missing,
@@ -265,8 +265,8 @@ impl PostgresLedger {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
         let (known, seen) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
-        let asked = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
-        let state = self.to_ledger_result(asked.map_err(StatementError::Sql))?;
+        let state = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
+        let state = self.to_ledger_result(state.map_err(StatementError::Sql))?;
         opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;
         self.seen.advance_to(&self.place, seen, state.mark)
     }
@@ -291,8 +291,8 @@ impl PostgresLedger {
 }
 
 async fn count_unconfirmed_replicas(reader: &mut PgConnection) -> Result<u64, StatementError> {
-    let asked = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
-    let replicas: i64 = scalar(asked).fetch_one(reader).await?;
+    let statement = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
+    let replicas: i64 = scalar(statement).fetch_one(reader).await?;
     Ok(u64::try_from(replicas).unwrap_or(0))
 }
 

@@ -85,10 +85,10 @@ impl Locks {
         if held.is_empty() {
             return Ok(());
         }
-        let asked = ClockReading::now();
+        let asked_at = ClockReading::now();
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
         let now = transaction::load_time(&mut transaction).await?;
-        let mut kept = Vec::with_capacity(held.len());
+        let mut renewals = Vec::with_capacity(held.len());
         for (name, holder) in held {
             let renewed = query("UPDATE locks SET until = $1 WHERE name = $2 AND holder = $3")
                 .bind(lease_end(now))
@@ -96,11 +96,11 @@ impl Locks {
                 .bind(holder)
                 .execute(&mut *transaction)
                 .await?;
-            kept.push((name, holder, renewed.rows_affected() > 0));
+            renewals.push((name, holder, renewed.rows_affected() > 0));
         }
         transaction.commit().await?;
-        for (name, holder, is_mine) in kept {
-            self.leases.record_renewal(&name, holder, is_mine.then_some(asked));
+        for (name, holder, is_mine) in renewals {
+            self.leases.record_renewal(&name, holder, is_mine.then_some(asked_at));
         }
         Ok(())
     }
@@ -171,7 +171,7 @@ impl PostgresLedger {
     }
 
     async fn take_lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
-        let (asked, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
+        let (asked_at, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
         let ended = list_ended_processes(&self.locks.mark);
         let wanted = LockRequest { name: name.to_owned(), holder, process, runs };
         let (leases, gone) = (self.locks.leases.clone(), ended.clone());
@@ -187,7 +187,7 @@ impl PostgresLedger {
         if !taken {
             return Ok(None);
         }
-        self.locks.leases.record_acquisition(name, holder, asked);
+        self.locks.leases.record_acquisition(name, holder, asked_at);
         Ok(Some(Lock { name: name.to_owned(), holder, locks: self.locks.clone() }))
     }
 
@@ -199,10 +199,10 @@ impl PostgresLedger {
     /// The time at which the current holder took a lock, if any process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         // Read before the query, because the database might learn of the release only after it has answered.
-        let let_go = self.locks.leases.list_released_locks();
+        let released = self.locks.leases.list_released_locks();
         let found = read_ledger!(self, find_lock_owner, name)?;
         let found = found.filter(|(holder, process, _)| {
-            !let_go.contains(&(name.to_owned(), *holder)) && !list_ended_processes(&self.locks.mark).contains(process)
+            !released.contains(&(name.to_owned(), *holder)) && !list_ended_processes(&self.locks.mark).contains(process)
         });
         Ok(found.and_then(|(.., since)| Timestamp::from_microsecond(since).ok()))
     }
@@ -360,8 +360,8 @@ struct LeaseTable {
 
 impl Leases {
     /// Records that a lock was acquired.
-    pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked: ClockReading) {
-        self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked) });
+    pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked_at: ClockReading) {
+        self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked_at) });
     }
 
     /// Binds a lease to a lock.
@@ -407,9 +407,9 @@ impl Leases {
     }
 
     /// Records the renewal or loss of a lock.
-    pub(super) fn record_renewal(&self, name: &str, holder: i64, asked: Option<ClockReading>) {
+    pub(super) fn record_renewal(&self, name: &str, holder: i64, asked_at: Option<ClockReading>) {
         if let Some(held) = self.lock_table().held.get_mut(name).filter(|held| held.holder == holder) {
-            held.asked_at = asked.filter(|_| held.asked_at.is_some());
+            held.asked_at = asked_at.filter(|_| held.asked_at.is_some());
         }
     }
 
@@ -418,7 +418,7 @@ impl Leases {
         let known = self.lock_table();
         let Some((name, holder)) = known.epochs.get(&epoch.0) else { return false };
         let held = known.held.get(name).filter(|held| held.holder == *holder);
-        held.and_then(|held| held.asked_at).is_some_and(|asked| asked.is_within_grant(now))
+        held.and_then(|held| held.asked_at).is_some_and(|asked_at| asked_at.is_within_grant(now))
     }
 
     fn lock_table(&self) -> MutexGuard<'_, LeaseTable> {
@@ -537,11 +537,11 @@ mod tests {
         let other = Presence::announce_process(&folder.path().join("shared-2.mark")).unwrap();
         let here = Presence::announce_process(&mark).unwrap();
         assert!(list_ended_processes(&mark).is_empty());
-        let left = mark.with_extension(format!("{EXTENSION_PREFIX}7"));
-        fs::write(&left, "").unwrap();
+        let leftover = mark.with_extension(format!("{EXTENSION_PREFIX}7"));
+        fs::write(&leftover, "").unwrap();
         assert_eq!(list_ended_processes(&mark), [7]);
         remove_ended_process_files(&mark, &[7]);
-        assert!(!left.exists() && here.path.exists() && other.path.exists());
+        assert!(!leftover.exists() && here.path.exists() && other.path.exists());
         here.withdraw();
         assert!(!here.path.exists());
         drop(other);

@@ -160,7 +160,7 @@ where
     loop {
         match ask().await {
             Err(error) if waiting.wait_for_recovery(&error).await => {}
-            ended => return ended,
+            result => return result,
         }
     }
 }
@@ -176,7 +176,7 @@ where
         match ask().await {
             Err(error)
                 if (address.was_reached() || proves_server(&error)) && waiting.wait_for_recovery(&error).await => {}
-            ended => return ended,
+            result => return result,
         }
     }
 }

@@ -206,7 +206,7 @@ impl Ledger for Adapter {
             settlement.opt_outs.iter_mut().for_each(rewrite_opt_out);
         }
         let settlement = Arc::new(settlement);
-        Box::pin(self.write_batched(|kept| ChangeWork::Settle(settlement, kept)))
+        Box::pin(self.write_batched(|slot| ChangeWork::Settle(settlement, slot)))
     }
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {

@@ -30,17 +30,17 @@ impl NewEnvelope {
         let (within, packed) = (row_range(&intent.rows), pack_list(&intent.rows)?);
         let (kind, costs) = (serialize_name(&intent.kind)?, pack_costs(&intent.costs)?);
         let chains = (intent.kind == OperationKind::Pipeline).then(|| format_chains(&intent.rows)).flatten();
-        let (begun_at, costs_of_head) = (now.0, costs.as_deref());
-        let head = EnvelopeHeader {
+        let (begun_at, packed_costs) = (now.0, costs.as_deref());
+        let header = EnvelopeHeader {
             run: run.0,
             envelope: number,
             epoch: epoch.0,
             begun_at,
             kind: Some(&kind),
-            costs: costs_of_head,
+            costs: packed_costs,
             chains: chains.as_deref(),
         };
-        let sum = head.checksum(within, &packed).finish();
+        let sum = header.checksum(within, &packed).finish();
         Ok(Self { number, within, packed, sum, kind, costs, chains })
     }
 }
@@ -177,11 +177,11 @@ pub(crate) async fn list_runs_without_chains(
     .bind(OperationKind::Pipeline.name())
     .fetch_all(connection)
     .await?;
-    let named = |run: &Record| {
+    let to_name = |run: &Record| {
         let (campaign, number): (String, i64) = (run.try_get(1)?, run.try_get(2)?);
         Ok((RunId(run.try_get(0)?), format!("{campaign}@{number}")))
     };
-    runs.iter().map(named).collect()
+    runs.iter().map(to_name).collect()
 }
 
 /// Records the channels of a run's pipelines from its frozen inputs. The channels of damaged envelopes stay unknown.

@@ -38,8 +38,8 @@ pub(super) async fn load_numbers_of_rows(
     let within = query(SELECT_ENVELOPES_WITHIN).bind(run.0).bind(i64::from(last)).bind(i64::from(first));
     let mut found = within.fetch(&mut *reader);
     while let Some(row) = found.try_next().await? {
-        let of_rows = envelope_from_row(&row)?.rows.into_iter().filter(|sent| rows.contains(sent.row.get()));
-        numbers.extend(of_rows.map(|sent| sent.to.to_u64()));
+        let matching = envelope_from_row(&row)?.rows.into_iter().filter(|sent| rows.contains(sent.row.get()));
+        numbers.extend(matching.map(|sent| sent.to.to_u64()));
     }
     drop(found);
     Ok(NumberSet::new(numbers, forgetting::load_number_key(reader).await?))

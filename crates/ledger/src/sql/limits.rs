@@ -113,11 +113,11 @@ pub(super) async fn reset_envelopes(
 
 /// Whether the ledger stores sums of a run, or an index of contacts that includes the run's messages.
 pub(super) async fn has_counts(connection: &mut Connection, run: RunId) -> Result<bool, StatementError> {
-    let kept = scalar(
+    let exists = scalar(
         "SELECT EXISTS (SELECT 1 FROM spending WHERE run = $1) OR EXISTS (SELECT 1 FROM days WHERE run = $1)
              OR EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = $1)",
     );
-    Ok(kept.bind(run.0).fetch_one(connection).await?)
+    Ok(exists.bind(run.0).fetch_one(connection).await?)
 }
 
 /// Discards the run's derived totals after row events, and refreshes the contacts of their envelopes.
@@ -163,7 +163,7 @@ pub(super) async fn refund_unsent(
     envelope: u32,
     outcomes: &[OperationOutcome],
 ) -> Result<(), StatementError> {
-    let kept = query(
+    let record = query(
         "SELECT spending.recipients, spending.cost, envelopes.costs FROM spending JOIN envelopes USING (run)
          WHERE run = $1 AND envelope = $2",
     )
@@ -171,9 +171,9 @@ pub(super) async fn refund_unsent(
     .bind(i64::from(envelope))
     .fetch_optional(&mut *connection)
     .await?;
-    let Some(kept) = kept else { return Ok(()) };
-    let costs = kept.try_get::<Option<&[u8]>, _>(2)?.map_or_else(|| Ok(Vec::new()), unpack_costs)?;
-    let spending = Spending { recipients: to_unsigned(kept.try_get(0)?), cost: parse_amount(kept.try_get(1)?)? };
+    let Some(record) = record else { return Ok(()) };
+    let costs = record.try_get::<Option<&[u8]>, _>(2)?.map_or_else(|| Ok(Vec::new()), unpack_costs)?;
+    let spending = Spending { recipients: to_unsigned(record.try_get(0)?), cost: parse_amount(record.try_get(1)?)? };
     store_spending(connection, run, spending.subtract_spending(refunded_spending(outcomes, &costs))).await
 }
 
@@ -381,8 +381,8 @@ async fn store_daily_counts(
     per_day: &DailyLimits,
     days: &BTreeMap<Date, u64>,
 ) -> Result<(), StatementError> {
-    let named = days.iter().map(|(day, sent)| (day.to_string(), *sent));
-    for (day, sent) in named.chain([(String::new(), 0)]) {
+    let named_days = days.iter().map(|(day, sent)| (day.to_string(), *sent));
+    for (day, sent) in named_days.chain([(String::new(), 0)]) {
         query(
             "INSERT INTO days (run, zone, day, sent) VALUES ($1, $2, $3, $4)
              ON CONFLICT (run, zone, day) DO UPDATE SET sent = excluded.sent",

@@ -485,6 +485,6 @@ pub(super) async fn load_figures(ledger: &Adapter, run: RunId) -> Result<Option<
 }
 
 async fn select_figures(reader: &mut Connection, run: RunId) -> Result<Option<Vec<u8>>, StatementError> {
-    let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
-    Ok(kept.fetch_optional(reader).await?)
+    let figures = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
+    Ok(figures.fetch_optional(reader).await?)
 }

@@ -74,13 +74,13 @@ impl Adapter {
         F: for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, StatementError>> + Send + 'static,
     {
         let place = Arc::clone(&self.place);
-        self.write_batched(move |kept| {
+        self.write_batched(move |slot| {
             ChangeWork::Alone(Box::new(move |connection, now| {
-                let (result, place, kept) = (change(connection, now), Arc::clone(&place), Arc::clone(&kept));
+                let (result, place, slot) = (change(connection, now), Arc::clone(&place), Arc::clone(&slot));
                 Box::pin(async move {
                     result
                         .await
-                        .map(|value| kept.store_value(value))
+                        .map(|value| slot.store_value(value))
                         .map_err(|failure| to_ledger_error(&place, failure))
                 })
             }))

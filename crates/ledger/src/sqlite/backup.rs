@@ -83,8 +83,8 @@ impl NewBackup {
             let mut connection = connect_without_log(&file).await?;
             // A backup of a backup keeps the time of the original backup.
             sqlx::query("DELETE FROM backup WHERE restored_at IS NOT NULL").execute(&mut connection).await?;
-            let kept = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
-            sqlx::query(kept).bind(made_at).execute(&mut connection).await?;
+            let statement = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
+            sqlx::query(statement).bind(made_at).execute(&mut connection).await?;
             let runs = "SELECT campaign || '@' || number FROM runs";
             let runs: Vec<String> = sqlx::query_scalar(runs).fetch_all(&mut connection).await?;
             let mark = opening::load_mark(&mut connection).await?;

@@ -247,11 +247,11 @@ pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io
 
 /// Stores copies of a run, unless identical copies exist.
 pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
-    if let Ok(there) = load_copies(ledger, run).await {
-        let theirs = copies.clone();
+    if let Ok(existing) = load_copies(ledger, run).await {
+        let new = copies.clone();
         let compared = tokio::task::spawn_blocking(move || {
             Ok::<_, io::Error>(
-                there.inputs() == theirs.inputs() && are_lists_equal(there.open_list()?, theirs.open_list()?)?,
+                existing.inputs() == new.inputs() && are_lists_equal(existing.open_list()?, new.open_list()?)?,
             )
         });
         if compared.await.map_err(io::Error::other)?.unwrap_or(false) {
