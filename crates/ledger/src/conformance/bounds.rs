@@ -33,15 +33,15 @@ fn cost_exceeded(fits: usize, limit: &str, used: &str) -> Permit {
 }
 
 pub(super) async fn over_budget_intent_is_refused_with_the_number_that_fits<L: Ledger>(scene: Scene<L>) {
-    let (few, dear) = (budget(None, Some(3)), budget(Some("5.00"), None));
+    let (by_recipients, by_cost) = (budget(None, Some(3)), budget(Some("5.00"), None));
     let begin = |envelope, costs, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, costs, bounds));
-    assert_eq!(begin(1, ["0.80", "1.60"], few.clone()).await.unwrap(), granted(1));
-    assert_eq!(begin(2, ["0.80", "0.80"], few.clone()).await.unwrap(), recipients_exceeded(1, 3));
-    assert_eq!(begin(2, ["1.00", "1.61"], dear.clone()).await.unwrap(), cost_exceeded(1, "5.00", "3.40"));
-    assert_eq!(begin(2, ["2.61", "0.10"], dear.clone()).await.unwrap(), cost_exceeded(0, "5.00", "2.40"));
+    assert_eq!(begin(1, ["0.80", "1.60"], by_recipients.clone()).await.unwrap(), granted(1));
+    assert_eq!(begin(2, ["0.80", "0.80"], by_recipients.clone()).await.unwrap(), recipients_exceeded(1, 3));
+    assert_eq!(begin(2, ["1.00", "1.61"], by_cost.clone()).await.unwrap(), cost_exceeded(1, "5.00", "3.40"));
+    assert_eq!(begin(2, ["2.61", "0.10"], by_cost.clone()).await.unwrap(), cost_exceeded(0, "5.00", "2.40"));
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
-    assert_eq!(begin(2, ["1.00", "1.60"], dear.clone()).await.unwrap(), granted(2), "exactly the limit");
-    assert_eq!(begin(3, ["0.01", "0"], dear).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
+    assert_eq!(begin(2, ["1.00", "1.60"], by_cost.clone()).await.unwrap(), granted(2), "exactly the limit");
+    assert_eq!(begin(3, ["0.01", "0"], by_cost).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
     assert_eq!(begin(3, ["9", "9"], budget(Some("23"), Some(6))).await.unwrap(), granted(3), "a higher limit");
     assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
 }
@@ -192,7 +192,7 @@ pub(super) async fn daily_limit_counts_messages_that_receipts_prove<L: Ledger>(s
 
 /// Replaces a scene with a scene for another run in the same ledger.
 pub(super) async fn with_second_run<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
-    drop(scene.hold);
+    drop(scene.lock);
     Scene::with_run(scene.ledger, &new).await
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn claim_puts_open_envelopes_in_doubt_and_ends_the_lease<L: Led
     scene.begin_envelope(1, scene.mine).await;
     scene.begin_envelope(2, scene.mine).await;
     scene.settle_envelope(2, [accepted(), rejected()]).await;
-    let claim = scene.ledger.claim_run(&scene.hold, scene.run.key).await.unwrap();
+    let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, 1);
     assert_ne!(claim.lease.epoch, scene.mine.epoch);
     assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt, RowState::InDoubt]);
@@ -93,11 +93,11 @@ pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scen
 pub(super) async fn envelope_reader_returns_each_envelope_once_in_order<L: Ledger>(scene: Scene<L>) {
     let numbers: Vec<u32> = (1..=600).collect();
     futures_util::future::join_all(numbers.iter().map(|number| scene.begin_envelope(*number, scene.mine))).await;
-    let (mut walk, mut met) = (EnvelopeReader::new(&scene.ledger, scene.run.key), Vec::new());
-    while let Some(envelope) = walk.next_envelope().await.unwrap() {
-        met.push(envelope.envelope);
+    let (mut reader, mut numbers_read) = (EnvelopeReader::new(&scene.ledger, scene.run.key), Vec::new());
+    while let Some(envelope) = reader.next_envelope().await.unwrap() {
+        numbers_read.push(envelope.envelope);
     }
-    assert_eq!(met, numbers);
+    assert_eq!(numbers_read, numbers);
 }
 
 pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(scene: Scene<L>) {
@@ -159,8 +159,8 @@ pub(super) async fn envelope_keeps_its_operation_kind<L: Ledger>(scene: Scene<L>
     for (envelope, kind) in (1..).zip(kinds) {
         scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(envelope, scene.mine) }).await.unwrap();
     }
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
-    assert_eq!(kept.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
+    assert_eq!(envelopes.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
 }
 
 pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scene<L>) {
@@ -173,13 +173,13 @@ pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scen
     }
     let kind = OperationKind::ViberSms;
     scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(4, scene.mine) }).await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
-    let kept: Vec<Vec<Chain>> =
-        kept.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
-    assert_eq!(kept[3], [one, one], "the operation type names the channels");
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
+    let loaded: Vec<Vec<Chain>> =
+        envelopes.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
+    assert_eq!(loaded[3], [one, one], "the operation type names the channels");
     // Tables of the previous version have no column for channels.
-    if kept[0] != [Chain::UNKNOWN; 2] {
-        assert_eq!(kept[..3], chains);
+    if loaded[0] != [Chain::UNKNOWN; 2] {
+        assert_eq!(loaded[..3], chains);
     }
 }
 
@@ -210,8 +210,8 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     const ENVELOPES: u32 = 32;
     let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
     // An intent with a forged lease is refused, even among valid ones.
-    let some_without = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged_lease())]);
-    let permits = join_all(some_without).await;
+    let intents = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged_lease())]);
+    let permits = join_all(intents).await;
     let mut numbers = Vec::new();
     for pair in permits.chunks(2) {
         match pair {
@@ -229,7 +229,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         assert_eq!((record.kind, &record.settled), (OperationKind::ViberSms, &None));
     }
     // Envelopes of the previous owner are in doubt, and late answers are evidence.
-    let claim = scene.ledger.claim_run(&scene.hold, scene.run.key).await.unwrap();
+    let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, ENVELOPES as usize);
     let lost = join_all((81..=90).map(|n| begin(n, scene.mine))).await;
     assert!(lost.into_iter().all(|permit| permit.unwrap() == Permit::Lost));

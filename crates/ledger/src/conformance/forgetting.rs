@@ -99,8 +99,8 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     forget_row(&scene, 2).await;
     forget_row(&scene, 3).await;
     assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
-    let held = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
-    assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
+    let suppressed = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
+    assert!([2, 3].iter().all(|row| suppressed.contains(phone(*row))) && !suppressed.contains(phone(4)));
     let listed = scene.port().find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert!(matches!(listed[0].who, Addressee::Forgotten(_)), "{listed:?}");
@@ -249,12 +249,12 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
     purge_run(&scene, RoaringTreemap::new()).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
-    let held = scene
+    let capped = scene
         .ledger
         .load_numbers(NumberFilter::Capped(CapQuery { caps: &[month], loopback: false, only: None }))
         .await
         .unwrap();
-    assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
+    assert_eq!([2, 3, 4, 5].map(|row| capped.contains(phone(row))), [true, false, true, true]);
     // Numbers that are forgotten later stay guarded too.
     forget_row(&scene, 4).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5]);
@@ -306,7 +306,7 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
 
 pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene: Scene<L>) {
     purge_run(&scene, RoaringTreemap::new()).await;
-    let taken = scene.ledger.claim_run(&scene.hold, scene.run.key).await;
+    let taken = scene.ledger.claim_run(&scene.lock, scene.run.key).await;
     assert!(matches!(taken, Err(LedgerError::Purged { .. })), "{taken:?}");
     let drawn = || async {
         let drawn = scene.ledger.draw_block(&shared_run(), BlockRequest::for_message(None, None)).await.unwrap();

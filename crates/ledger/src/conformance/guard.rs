@@ -46,7 +46,7 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
     assert_eq!(scene.guarded_rows().await, [2]);
     let other = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     scene.ledger.open_run(other.key, None, None).await.unwrap();
-    let lease = scene.ledger.claim_run(&scene.hold, other.key).await.unwrap().lease;
+    let lease = scene.ledger.claim_run(&scene.lock, other.key).await.unwrap().lease;
     let intent = scene.new_intent(2, lease);
     scene.ledger.begin_envelope(intent).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [2], "other runs do not count");

@@ -40,7 +40,7 @@ pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scen
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
     attempt(ledger, keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await;
     attempt(ledger, keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await;
-    // The notifications are held for no time at all, as if the process had been killed.
+    // The notifications are reserved for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
     assert_eq!(texts_and_attempts(&again), [("one", 2)]);
     let again = ledger.take_notifications(LONG, LONG).await.unwrap();

@@ -52,17 +52,17 @@ pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates<L: Ledg
         opt_out: None,
         opt_in: None,
     };
-    let receptions = scene.ledger.store_receipts(reported.iter().map(new).collect()).await.unwrap();
-    let kept = [true, true, true, true, false, true];
-    assert_eq!(receptions, kept.map(|kept| if kept { ReceiptOutcome::Stored } else { ReceiptOutcome::Known }));
+    let outcomes = scene.ledger.store_receipts(reported.iter().map(new).collect()).await.unwrap();
+    let stored = [true, true, true, true, false, true];
+    assert_eq!(outcomes, stored.map(|stored| if stored { ReceiptOutcome::Stored } else { ReceiptOutcome::Known }));
     let again = scene.ledger.store_receipts(reported.iter().map(new).collect()).await.unwrap();
     assert_eq!(again, [ReceiptOutcome::Known; 6]);
     let read = async |rows| {
         let read = scene.ledger.load_receipts(scene.run.key, rows).await.unwrap();
-        let of = |(row, kept): (Row, Vec<crate::StoredReceipt>)| {
-            kept.into_iter().map(|kept| (row.get(), kept.order, kept.receipt)).collect::<Vec<_>>()
+        let flatten = |(row, stored): (Row, Vec<crate::StoredReceipt>)| {
+            stored.into_iter().map(|stored| (row.get(), stored.order, stored.receipt)).collect::<Vec<_>>()
         };
-        read.into_iter().flat_map(of).collect::<Vec<_>>()
+        read.into_iter().flat_map(flatten).collect::<Vec<_>>()
     };
     let expected = [&reported[1], &reported[3], &reported[5], &reported[2], &reported[0]].map(Clone::clone);
     assert_eq!(read(0..300_000).await, expected);
@@ -151,9 +151,9 @@ pub(super) async fn latest_figures_of_a_run_are_loaded<L: Ledger>(scene: Scene<L
     assert_eq!(scene.ledger.load_figures(scene.run.key).await.unwrap(), None);
     for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
         scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Figures(figures.clone())).await.unwrap();
-        let kept = scene.ledger.load_figures(scene.run.key).await.unwrap();
+        let loaded = scene.ledger.load_figures(scene.run.key).await.unwrap();
         // Tables of the previous version have no column for figures.
-        assert!(kept.is_none_or(|kept| kept == figures));
+        assert!(loaded.is_none_or(|loaded| loaded == figures));
     }
 }
 
@@ -278,7 +278,7 @@ pub(super) async fn inquiries_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
         async |inquiries| scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Inquiries(inquiries)).await.unwrap();
     ask(vec![inquiry(2, 1, None), inquiry(3, 1, Some(at))]).await;
     ask(vec![inquiry(2, 2, Some(at))]).await;
-    let kept = scene.ledger.load_asked_rows(scene.run.key).await.unwrap();
-    assert_eq!(kept, [inquiry(2, 2, Some(at)), inquiry(3, 1, Some(at))]);
+    let inquiries = scene.ledger.load_asked_rows(scene.run.key).await.unwrap();
+    assert_eq!(inquiries, [inquiry(2, 2, Some(at)), inquiry(3, 1, Some(at))]);
     assert_eq!(scene.ledger.load_asked_rows(RunId(99)).await.unwrap(), []);
 }

@@ -116,8 +116,8 @@ pub(super) async fn replacement_run_ends_the_replaced_run<L: Ledger>(scene: Scen
 }
 
 pub(super) async fn claim_clears_the_previous_end_of_a_run<L: Ledger>(scene: Scene<L>) {
-    let seen = RunEnd { lag: Some(Duration::from_secs(7)), ..run_end() };
-    scene.ledger.end_run(scene.mine, seen).await.unwrap();
+    let end = RunEnd { lag: Some(Duration::from_secs(7)), ..run_end() };
+    scene.ledger.end_run(scene.mine, end).await.unwrap();
     let mine = scene.claim_again().await;
     let run = scene.reload_run().await;
     assert_eq!((run.stop, run.stop_reason, run.counts, run.ended_at), (None, None, None, None));
@@ -154,18 +154,18 @@ pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped<L: Ledger>(s
     let is_held = async || scene.ledger.find_campaign_lock("other", "main/1").await.unwrap().is_some();
     let take = async |account| scene.ledger.acquire_campaign_lock("other", account).await.unwrap();
     assert!(!is_held().await);
-    let hold = take("main/1").await;
-    assert!(hold.is_some() && is_held().await && take("main/1").await.is_none());
+    let lock = take("main/1").await;
+    assert!(lock.is_some() && is_held().await && take("main/1").await.is_none());
     assert!(take("sandbox").await.is_some(), "another account has a separate lock");
-    drop(hold);
+    drop(lock);
     assert!(!is_held().await && take("main/1").await.is_some());
 }
 
 pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(scene: Scene<L>) {
     for (campaign, account) in [("other", "account"), ("sale", "other")] {
-        let hold =
+        let lock =
             scene.ledger.acquire_campaign_lock(campaign, account).await.unwrap().expect("the campaign is not locked");
-        let refused = scene.ledger.claim_run(&hold, scene.run.key).await;
+        let refused = scene.ledger.claim_run(&lock, scene.run.key).await;
         assert!(matches!(refused, Err(LedgerError::CampaignNotLocked { .. })), "{refused:?}");
     }
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1), "nothing was taken");

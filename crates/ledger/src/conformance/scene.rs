@@ -17,7 +17,7 @@ use campaign_core::domain::{
 pub(crate) struct Scene<L> {
     pub(crate) ledger: L,
     pub(crate) run: Run,
-    pub(crate) hold: CampaignLock,
+    pub(crate) lock: CampaignLock,
     /// The lease on the run, until it is claimed again.
     pub(crate) mine: Lease,
 }
@@ -42,13 +42,13 @@ impl<L: Ledger> Scene<L> {
     pub(crate) async fn with_run(ledger: L, new: &NewRun) -> Self {
         let run = ledger.create_run(new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
-        let hold = ledger
+        let lock = ledger
             .acquire_campaign_lock(&run.campaign, &run.account)
             .await
             .unwrap()
             .expect("the campaign is not locked");
-        let mine = ledger.claim_run(&hold, run.key).await.unwrap().lease;
-        Self { ledger, run, hold, mine }
+        let mine = ledger.claim_run(&lock, run.key).await.unwrap().lease;
+        Self { ledger, run, lock, mine }
     }
 
     /// The ledger as its callers use it.
@@ -58,7 +58,7 @@ impl<L: Ledger> Scene<L> {
 
     /// Claims the run again, which ends the earlier lease.
     pub(crate) async fn claim_again(&self) -> Lease {
-        self.ledger.claim_run(&self.hold, self.run.key).await.unwrap().lease
+        self.ledger.claim_run(&self.lock, self.run.key).await.unwrap().lease
     }
 
     /// A lease that the ledger never granted.

@@ -20,9 +20,9 @@ fn new_rows(first: u32, last: u32) -> ShardDraw {
 impl<L: Ledger> Scene<L> {
     /// Shards the run. `proven` says whether the gateway has already accepted a message.
     async fn shard_run(&self, lease: Lease, proven: bool) {
-        let shared =
+        let ownership =
             self.ledger.update_rows(lease, RowUpdate::Sharded { terms: "terms".into(), proven }).await.unwrap();
-        assert_eq!(shared, Ownership::Held);
+        assert_eq!(ownership, Ownership::Held);
     }
 
     async fn register_worker(&self, by: &str) -> ShardWorker {
@@ -141,9 +141,9 @@ pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(
         }
         other => panic!("{other:?}"),
     }
-    let learnt = vec![event(6, 1, not_sent_after_all())];
-    assert_eq!(scene.record_events(two.lease, learnt.clone()).await, Ownership::Lost);
-    assert_eq!(scene.record_events(one.lease, learnt).await, Ownership::Held, "the worker with the row sees it");
+    let events = vec![event(6, 1, not_sent_after_all())];
+    assert_eq!(scene.record_events(two.lease, events.clone()).await, Ownership::Lost);
+    assert_eq!(scene.record_events(one.lease, events).await, Ownership::Held, "the worker with the row sees it");
     scene.ledger.update_rows(one.lease, RowUpdate::ShardsFinished).await.unwrap();
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost, "its shards are complete");
 }

@@ -65,8 +65,8 @@ async fn rows_suppressed_under<L: Ledger>(
 
 /// A scene whose run has this policy.
 async fn with_policy<L: Ledger>(scene: Scene<L>, policy: SuppressionPolicy) -> Scene<L> {
-    let Scene { ledger, hold, .. } = scene;
-    drop(hold);
+    let Scene { ledger, lock, .. } = scene;
+    drop(lock);
     Scene::with_run(ledger, &NewRun { suppression: policy, campaign: "other".into(), ..new_run(7) }).await
 }
 
@@ -98,23 +98,23 @@ pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>
 
 pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: Ledger>(scene: Scene<L>) {
     let version = async || suppressed_rows(&scene, "sale", false).await.1;
-    let mut seen = vec![version().await];
+    let mut versions = vec![version().await];
     scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(2, "sale")].into(), AdditionMode::Add).await.unwrap();
-    seen.push(version().await);
+    versions.push(version().await);
     scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
-    assert_eq!(version().await, seen[1], "nothing changed");
+    assert_eq!(version().await, versions[1], "nothing changed");
     let removed = scene.ledger.remove_opt_outs(removal(2, Some(OptOutScope::Marketing))).await.unwrap();
     assert_eq!(removed, [opt_out(2)]);
-    seen.push(version().await);
+    versions.push(version().await);
     assert_eq!(list_entries(&scene).await, [for_campaign(2, "sale")]);
     assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), [for_campaign(2, "sale")]);
-    seen.push(version().await);
+    versions.push(version().await);
     assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), []);
-    assert_eq!(version().await, seen[3], "nothing changed");
+    assert_eq!(version().await, versions[3], "nothing changed");
     scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
-    seen.push(version().await);
+    versions.push(version().await);
     assert_eq!(list_entries(&scene).await, [opt_out(2)]);
-    assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
+    assert!(versions.is_sorted_by(|before, after| before < after), "{versions:?}");
 }
 
 pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(scene: Scene<L>) {
@@ -293,7 +293,7 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     scene.ledger.add_opt_outs(listed.into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
     store_opt_in(&scene, OptIn { purpose: Purpose::Service, ..opt_in(20) }).await;
-    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version, "marketing is no service");
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version, "marketing is not service");
     store_opt_in(&scene, opt_in(20)).await;
     assert_eq!(list_entries(&scene).await, others, "a later opt-out, another campaign and another number stay");
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
@@ -396,7 +396,7 @@ pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Le
     let (_, version) = suppressed_rows(&scene, "other", false).await;
     let scene = with_policy(scene, SuppressionPolicy { version, ..SuppressionPolicy::default() }).await;
     assert_eq!(scene.reload_run().await.suppression.version, version);
-    // The plan skipped them, so an envelope with one of them shows that the list is not read again.
+    // The plan skipped opted-out recipients, so an envelope with one of them shows that the list is not read again.
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
     scene.ledger.add_opt_outs(vec![opt_out(9)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2)]));
@@ -435,12 +435,12 @@ pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one<L: Ledger>(s
     let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
     scene.ledger.add_opt_outs(import.clone().into(), AdditionMode::Add).await.unwrap();
     let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
-    let news: Arc<[OptOut]> = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)].into();
+    let new: Arc<[OptOut]> = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)].into();
     let expected = Additions { added: 2, already: 2, known: Vec::new() };
-    let preview = scene.ledger.add_opt_outs(news.clone(), AdditionMode::Preview).await.unwrap();
+    let preview = scene.ledger.add_opt_outs(new.clone(), AdditionMode::Preview).await.unwrap();
     assert_eq!(preview, expected);
     assert_eq!(list_entries(&scene).await, import, "the preview changes nothing");
-    let added = scene.ledger.add_opt_outs(news, AdditionMode::Add).await.unwrap();
+    let added = scene.ledger.add_opt_outs(new, AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already), (2, 2));
     assert_eq!(list_entries(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
     // From here on, the reply is the older opt-out. An import does not replace it.
@@ -449,18 +449,18 @@ pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one<L: Ledger>(s
 }
 
 pub(super) async fn only_unchanged_entries_are_removed<L: Ledger>(scene: Scene<L>) {
-    let of_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
+    let for_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
     scene
         .ledger
         .add_opt_outs(
-            vec![imported(2, "a.csv"), of_sale.clone(), imported(3, "a.csv"), opt_out(4)].into(),
+            vec![imported(2, "a.csv"), for_sale.clone(), imported(3, "a.csv"), opt_out(4)].into(),
             AdditionMode::Add,
         )
         .await
         .unwrap();
     scene.ledger.add_opt_outs(vec![opt_out(3)].into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
-    let entries = vec![imported(2, "a.csv"), of_sale, imported(3, "a.csv"), imported(5, "a.csv")];
+    let entries = vec![imported(2, "a.csv"), for_sale, imported(3, "a.csv"), imported(5, "a.csv")];
     let target = RemovalTarget::Entries(entries.clone());
     let removal = OptOutRemoval { target, by: "ivan".into(), why: Some("a mistake".into()) };
     let mut removed = scene.ledger.remove_opt_outs(removal.clone()).await.unwrap();

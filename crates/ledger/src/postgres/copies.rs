@@ -228,8 +228,8 @@ async fn load_shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option
 
 impl PostgresLedger {
     /// Begins the copies of a new run of a locked campaign.
-    pub(super) async fn begin_new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".new-{}", hold.name()), false).await?))
+    pub(super) async fn begin_new_copies(&self, lock: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".new-{}", lock.name()), false).await?))
     }
 
     /// Begins copies that replace the existing copies of a run.

@@ -204,7 +204,7 @@ async fn incomplete_index_is_found_before_sending() {
 
 #[tokio::test]
 async fn deleted_or_outdated_ledger_refuses_changes() {
-    let SqliteScene { scene: Parts { ledger, run, hold, mine }, folder } = SqliteScene::new().await;
+    let SqliteScene { scene: Parts { ledger, run, lock, mine }, folder } = SqliteScene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
     let mut other = open_file(&path).await;
@@ -231,7 +231,7 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9), None).await;
         assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
-        let refused = ledger.claim_run(&hold, run.key).await;
+        let refused = ledger.claim_run(&lock, run.key).await;
         assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
     }
     for mark in [None, Some("half a mark")] {
