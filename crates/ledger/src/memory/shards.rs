@@ -46,7 +46,7 @@ impl StoredRun {
     /// The incomplete shards at matching places.
     pub fn list_shards_at(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = RowSpan> {
         let incomplete = self.shards.iter().filter(|shard| shard.epoch.is_some());
-        had.filter(move |shard| is_wanted(shard.place)).map(|shard| shard.rows)
+        incomplete.filter(move |shard| is_wanted(shard.place)).map(|shard| shard.rows)
     }
 
     /// Marks all shards as complete, except for the given shards of other workers.

@@ -101,7 +101,7 @@ impl MessageStore {
 
     /// The number of messages, which is the index of the next one.
     pub(crate) fn len(&self) -> u32 {
-        u32::try_from(self.all.len()).expect("four milliard messages fit into no memory")
+        u32::try_from(self.all.len()).expect("four billion messages do not fit into memory")
     }
 
     fn index_of_client_id(&self, account: u32, key: ClientIdKey) -> Option<u32> {

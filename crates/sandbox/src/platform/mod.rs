@@ -284,7 +284,7 @@ impl GatewayEmulator {
             Ok(RequestedOperation::Senders) => Ok(Ok(ResultData::Record(account.sender_records())).into()),
             Ok(RequestedOperation::Status(inquiry)) => Ok(self.status_record(inquiry, origin).into()),
             Ok(RequestedOperation::Template(call)) => Ok(self.run_template_call(call, origin).into()),
-            Ok(RequestedOperation::Send(load)) => self.accept_send(item, load, origin),
+            Ok(RequestedOperation::Send(send)) => self.accept_send(item, send, origin),
             Ok(RequestedOperation::Lookup(phone)) => self.look_up_number(item, *phone, origin),
             Ok(RequestedOperation::CodeCall) => self.make_code_call(item, origin),
         };
@@ -381,7 +381,7 @@ pub struct Funds {
     pub spent: Amount,
     /// Money that is reserved for unfinished messages.
     pub(crate) reserved: Amount,
-    /// Money that is left.
+    /// Money that remains.
     pub balance: Amount,
     /// The currency of the first account; amounts in other currencies are added unchanged.
     pub currency: String,

@@ -74,7 +74,7 @@ fn encode_number(row: u32) -> Vec<Vec<u8>> {
     let number = phone(row).to_u64();
     let text = number.to_string().into_bytes();
     let integer = number.to_be_bytes()[2..].to_vec();
-    vec![text, whole, postcard::to_stdvec(&number).unwrap()]
+    vec![text, integer, postcard::to_stdvec(&number).unwrap()]
 }
 
 #[tokio::test]
