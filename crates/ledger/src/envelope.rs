@@ -216,11 +216,11 @@ pub(crate) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool
 }
 
 /// The time at which an envelope leaves if it takes its slot at `now`.
-pub(crate) fn departure_time(intent: &Intent, pace: AccountRateLimit, now: i64) -> Timestamp {
+pub(crate) fn departure_time(intent: &Intent, limit: AccountRateLimit, now: i64) -> Timestamp {
     let account = &intent.account;
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-    let waits = takes_slot(account, pace.not_before, now);
-    let wait = if waits { pace.reserve(now, count, account.rate).wait.time } else { std::time::Duration::ZERO };
+    let waits = takes_slot(account, limit.not_before, now);
+    let wait = if waits { limit.reserve(now, count, account.rate).wait.time } else { std::time::Duration::ZERO };
     let at = now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
     Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
 }

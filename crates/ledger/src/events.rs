@@ -585,13 +585,13 @@ mod tests {
         RowChange::Found { status: status.into(), msg_id: None, channel: None }
     }
 
-    fn by() -> Author {
+    fn author() -> Author {
         Author::Person("olena".into())
     }
 
     #[test]
     fn proof_overrides_decisions_and_decisions_override_doubt() {
-        let sent = || RowChange::AssumedSent { by: by(), why: None };
+        let sent = || RowChange::AssumedSent { by: author(), why: None };
         let unresolved = || RowChange::Unresolved { asked: 20 };
         for (changes, state) in [
             (vec![], RowState::InDoubt),
@@ -601,9 +601,9 @@ mod tests {
             (vec![sent(), found("DELIVERED")], RowState::Accepted),
             (vec![found("REJECTED")], RowState::Failed),
             (vec![found("DELIVERED"), sent()], RowState::Accepted),
-            (vec![found("DELIVERED"), RowChange::SendAgain { by: by(), why: None }], RowState::Accepted),
-            (vec![RowChange::SendAgain { by: by(), why: None }], RowState::Planned),
-            (vec![RowChange::NotSent { by: by(), why: None }], RowState::NotSent),
+            (vec![found("DELIVERED"), RowChange::SendAgain { by: author(), why: None }], RowState::Accepted),
+            (vec![RowChange::SendAgain { by: author(), why: None }], RowState::Planned),
+            (vec![RowChange::NotSent { by: author(), why: None }], RowState::NotSent),
         ] {
             let events = events(changes.iter().cloned().map(|change| (3, change)).collect());
             assert_eq!(events.judge_row(row(), &[attempt(3, RowState::InDoubt)], &[]).state, state, "{changes:?}");
@@ -612,7 +612,7 @@ mod tests {
 
     #[test]
     fn events_of_earlier_attempts_do_not_change_the_state() {
-        let events = events(vec![(3, RowChange::SendAgain { by: by(), why: None }), (3, found("DELIVERED"))]);
+        let events = events(vec![(3, RowChange::SendAgain { by: author(), why: None }), (3, found("DELIVERED"))]);
         let judged = events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]);
         assert_eq!((judged.state, judged.event), (RowState::Rejected, None));
         assert!(events.find_duplicate(row(), 5, Chain::UNKNOWN).is_some(), "the first attempt was sent after all");
@@ -621,8 +621,8 @@ mod tests {
 
     #[test]
     fn send_again_decision_keeps_the_earlier_message_in_doubt() {
-        let again = || RowChange::SendAgain { by: by(), why: None };
-        let not_sent = || RowChange::NotSent { by: by(), why: None };
+        let again = || RowChange::SendAgain { by: author(), why: None };
+        let not_sent = || RowChange::NotSent { by: author(), why: None };
         let doubt = |envelope| attempt(envelope, RowState::InDoubt);
         for (changes, attempts, expected) in [
             (vec![], vec![doubt(3)], true),
@@ -639,13 +639,13 @@ mod tests {
         }
         assert!(events(vec![(3, again())]).repeats_doubt(row()));
         assert!(!events(vec![(3, not_sent())]).repeats_doubt(row()));
-        let retried = events(vec![(3, again()), (5, RowChange::Retry { by: by(), order: 1 })]);
+        let retried = events(vec![(3, again()), (5, RowChange::Retry { by: author(), order: 1 })]);
         assert!(!retried.repeats_doubt(row()), "a new message is not in doubt");
     }
 
     #[test]
     fn retry_is_a_new_message_with_its_own_identifiers() {
-        let retry = |order| RowChange::Retry { by: by(), order };
+        let retry = |order| RowChange::Retry { by: author(), order };
         let events = events(vec![(3, retry(1)), (5, retry(2)), (3, found("DELIVERED"))]);
         assert_eq!(events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]).state, RowState::Planned);
         assert_eq!(
@@ -661,7 +661,7 @@ mod tests {
 
     #[test]
     fn skipped_retry_keeps_the_state_of_the_sent_message() {
-        let retry = RowChange::Retry { by: by(), order: 1 };
+        let retry = RowChange::Retry { by: author(), order: 1 };
         let out = ExcludedRows::from_skipped(&[row()], "opted out");
         let kept = |status| StoredReceipt {
             order: None,
@@ -686,7 +686,7 @@ mod tests {
 
     #[test]
     fn earlier_delivery_counts_if_the_last_message_failed() {
-        let events = events(vec![(3, RowChange::Retry { by: by(), order: 1 })]);
+        let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
         let kept = |order, status| StoredReceipt {
             order,
             at: Timestamp::from_second(9).unwrap(),
@@ -711,7 +711,7 @@ mod tests {
 
     #[test]
     fn delivery_of_two_messages_of_a_row_is_a_duplicate() {
-        let events = events(vec![(3, RowChange::Retry { by: by(), order: 1 })]);
+        let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
         let kept = |order, status| StoredReceipt {
             order,
             at: Timestamp::from_second(9).unwrap(),

@@ -90,29 +90,29 @@ impl AccountRateLimit {
     /// Reserves `count` slots at `rate` per second (`None`: unlimited) at `now`.
     pub fn reserve(self, now: i64, count: u32, rate: Option<f64>) -> Reservation {
         let set_back = now < self.written_at;
-        let mut pace = self.rebase_to(now);
-        let spacing = rate.map(|rate| slot_length(count, rate * pace.share_at(now)));
-        let leave = pace.next_free.max(pace.not_before).max(now);
+        let mut limit = self.rebase_to(now);
+        let spacing = rate.map(|rate| slot_length(count, rate * limit.share_at(now)));
+        let leave = limit.next_free.max(limit.not_before).max(now);
         let reason = match () {
             () if set_back => WaitReason::ClockSetBack,
-            () if pace.not_before >= pace.next_free => WaitReason::GatewayRequested,
+            () if limit.not_before >= limit.next_free => WaitReason::GatewayRequested,
             () => WaitReason::RateLimitUsed,
         };
-        pace.next_free = spacing.map_or(pace.next_free, |spacing| leave + spacing);
-        (pace.rate, pace.taken) = (rate, pace.taken.saturating_add(count.into()));
+        limit.next_free = spacing.map_or(limit.next_free, |spacing| leave + spacing);
+        (limit.rate, limit.taken) = (rate, limit.taken.saturating_add(count.into()));
         let time = Duration::from_micros(u64::try_from(leave - now).unwrap_or(0));
-        Reservation { rate_limit: pace, wait: if time.is_zero() { SlotWait::NONE } else { SlotWait { time, reason } } }
+        Reservation { rate_limit: limit, wait: if time.is_zero() { SlotWait::NONE } else { SlotWait { time, reason } } }
     }
 
     /// The state after the gateway asked to slow down and possibly to wait `wait` microseconds.
     #[must_use]
     pub fn slow_down(self, now: i64, wait: Option<i64>) -> Self {
-        let pace = self.rebase_to(now);
+        let limit = self.rebase_to(now);
         Self {
-            share: halve_share(pace.share_at(now)),
+            share: halve_share(limit.share_at(now)),
             slowed_at: now,
-            not_before: pace.not_before.max(now + wait.unwrap_or(SECOND)),
-            ..pace
+            not_before: limit.not_before.max(now + wait.unwrap_or(SECOND)),
+            ..limit
         }
     }
 
@@ -311,14 +311,14 @@ mod tests {
             steps in prop::collection::vec((0_i64..2_000_000, 1_u32..100), 1..200),
         ) {
             let largest = steps.iter().map(|&(_, count)| count).max().unwrap_or(0);
-            let mut pace = AccountRateLimit::default();
+            let mut limit = AccountRateLimit::default();
             let mut now = 1_000_000_000;
             let mut departures: Vec<(i64, u32)> = Vec::new();
             for (pause, count) in steps {
                 now += pause;
                 let count = count.min(rate.max(1.0) as u32);
-                let reservation = pace.reserve(now, count, Some(rate));
-                pace = reservation.rate_limit;
+                let reservation = limit.reserve(now, count, Some(rate));
+                limit = reservation.rate_limit;
                 departures.push((now + micros(reservation.wait), count));
             }
             for &(start, _) in &departures {
@@ -360,7 +360,7 @@ mod tests {
             events in prop::collection::vec(event(), 1..200),
         ) {
             let count = count.min(rate as u32).max(1);
-            let (mut pace, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
+            let (mut limit, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
             let (mut free, mut asked_until, mut asked) = ([0_i64; 3], 0, false);
             let (mut departures, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
             for event in events {
@@ -373,14 +373,14 @@ mod tests {
                     }
                     Event::SlowDown(wait) => {
                         (asked_until, asked) = (asked_until.max(real + wait), true);
-                        pace = pace.slow_down(real + shift, Some(wait));
+                        limit = limit.slow_down(real + shift, Some(wait));
                     }
                     Event::Booking(process) => {
                         if free[process] > real {
                             continue;
                         }
-                        let share = pace.rebase_to(real + shift).share_at(real + shift);
-                        let reservation = pace.reserve(real + shift, count, Some(rate));
+                        let share = limit.rebase_to(real + shift).share_at(real + shift);
+                        let reservation = limit.reserve(real + shift, count, Some(rate));
                         let wait = micros(reservation.wait);
                         let each = slot_length(count, rate * if asked { MIN_SHARE } else { share });
                         // Each time the clock is set back, the rest of a wait is unknown.
@@ -388,7 +388,7 @@ mod tests {
                         prop_assert!(wait <= most, "waits {wait} of {most}");
                         // A requested wait is respected, unless the clock is set forward.
                         prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
-                        pace = reservation.rate_limit;
+                        limit = reservation.rate_limit;
                         free[process] = real + wait;
                         departures.push((real + wait, count));
                     }
@@ -433,7 +433,7 @@ mod tests {
         let slowed = AccountRateLimit::default().slow_down(now, Some(5 * SECOND));
         assert_eq!(slowed.reserve(now, 1, Some(10.0)).wait.time, Duration::from_secs(5));
         let later = now + 60 * SECOND;
-        let spacing = |pace: AccountRateLimit| pace.reserve(later, 6, Some(10.0)).rate_limit.next_free - later;
+        let spacing = |limit: AccountRateLimit| limit.reserve(later, 6, Some(10.0)).rate_limit.next_free - later;
         assert_eq!(spacing(slowed), SECOND);
         assert_eq!(spacing(AccountRateLimit::default()), 600_000);
     }
@@ -456,15 +456,15 @@ mod inquiry_tests {
     /// An account in use: messages leave at the full rate, and inquiries are tried every 10 ms.
     #[derive(Default)]
     struct Account {
-        pace: InquiryRateLimit,
+        limit: InquiryRateLimit,
         messages: u32,
         inquiries: u32,
     }
 
     impl Account {
         fn try_inquiry(&mut self, now: i64, rate: f64) {
-            let (pace, permit) = self.pace.reserve_inquiry(now, Some(rate), LONGEST);
-            self.pace = pace;
+            let (limit, permit) = self.limit.reserve_inquiry(now, Some(rate), LONGEST);
+            self.limit = limit;
             self.inquiries += u32::from(matches!(permit, SlotPermit::Granted { .. }));
         }
 
@@ -473,8 +473,8 @@ mod inquiry_tests {
             let mut leaves = from;
             for now in (from..from + seconds * SECOND).step_by(10_000) {
                 if sends && leaves <= now {
-                    let reservation = self.pace.account.reserve(now, 1, Some(rate));
-                    self.pace.account = reservation.rate_limit;
+                    let reservation = self.limit.account.reserve(now, 1, Some(rate));
+                    self.limit.account = reservation.rate_limit;
                     leaves = now + i64::try_from(reservation.wait.time.as_micros()).unwrap();
                     self.messages += 1;
                 }
@@ -537,7 +537,7 @@ mod inquiry_tests {
         let mut account = Account::default();
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
-            let (_, permit) = account.pace.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
+            let (_, permit) = account.limit.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
             assert!(matches!(permit, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{permit:?}");
         }
     }

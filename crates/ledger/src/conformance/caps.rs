@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::bounds::with_second_run;
 use super::scene::{
-    Scene, accepted, by, event, granted, in_doubt, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
-    single_intent,
+    Scene, accepted, author, event, granted, in_doubt, new_run, not_sent, not_sent_after_all, phone, rejected,
+    shared_run, single_intent,
 };
 use crate::{
     BlockRequest, Bounds, CAPPED, CapQuery, Intent, Ledger, NewRun, NumberFilter, OptOutRemoval, Permit, RemovalTarget,
@@ -169,7 +169,7 @@ pub(super) async fn cap_counts_a_message_sent_again_once<L: Ledger>(scene: Scene
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 3]);
     assert_eq!(list_capped_rows(&scene, &twice, false).await, [0; 0]);
     // The receipt is about the retry, not about the rejected message.
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(4), envelope: 3 }], by: by(), random: 9 };
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(4), envelope: 3 }], by: author(), random: 9 };
     begin_capped(&scene, 2, &[]).await;
     scene.settle_envelope(3, [rejected(), accepted()]).await;
     scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();

@@ -54,9 +54,9 @@ pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>
     };
     assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
     let reported = scene.ledger.list_rate_limits().await.unwrap();
-    let (name, pace) = &reported[0];
+    let (name, limit) = &reported[0];
     assert_eq!(
-        (reported.len(), name.as_str(), pace.rate, pace.taken),
+        (reported.len(), name.as_str(), limit.rate, limit.taken),
         (1, "account", Some(0.5), 4),
         "two envelopes of two"
     );

@@ -57,7 +57,7 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
 pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random: 1 };
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: author(), random: 1 };
     scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [3]);
     let mut intent = scene.new_intent(2, scene.mine);

@@ -225,7 +225,7 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
     // The random number of the run itself, so its range is already taken.
-    let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random };
+    let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: author(), random };
     assert_eq!(
         scene.ledger.update_rows(scene.forged_lease(), RowUpdate::Retry(order(1))).await.unwrap(),
         Ownership::Lost
@@ -256,7 +256,7 @@ pub(super) async fn manual_decision_ends_the_skip_of_its_rows<L: Ledger>(scene: 
     scene.record_events(scene.mine, vec![event(3, 1, send_again())]).await;
     assert_eq!(out().await, [true, false, true]);
     let rows = vec![RetriedRow { row: Row::new(2), envelope: 1 }];
-    let order = RetryOrder { rows, by: self::by(), random: 7 };
+    let order = RetryOrder { rows, by: author(), random: 7 };
     scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
     assert_eq!(out().await, [false, false, true]);
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Planned), None, None]);

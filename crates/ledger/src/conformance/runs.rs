@@ -134,7 +134,7 @@ pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene
     let find = async |id: Option<MessageId>| scene.port().find_message(id.unwrap()).await.unwrap();
     assert_eq!(find(other.ids.id_for_row(Row::new(2))).await, None, "an unopened run is not found");
     scene.ledger.open_run(other.key, None, None).await.unwrap();
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: author(), random: 5 };
     scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
     let run = scene.reload_run().await;
     for (id, run, row) in [
@@ -199,7 +199,7 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: 
         assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), expected, "{wanted:?}");
     }
     let mine = scene.claim_again().await;
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: author(), random: 5 };
     ledger.update_rows(mine, RowUpdate::Retry(order)).await.unwrap();
     let ordered = Some(scene.reload_run().await.orders[0]);
     let runs = ledger.list_runs(RunFilter { ids: ordered, ..all() }).await.unwrap();

@@ -238,7 +238,7 @@ pub(crate) fn in_doubt() -> OperationOutcome {
     OperationOutcome::InDoubt { reason: "silence".into() }
 }
 
-pub(crate) fn by() -> Author {
+pub(crate) fn author() -> Author {
     Author::Person("olena".into())
 }
 
@@ -247,11 +247,11 @@ pub(crate) fn event(row: u32, envelope: u32, change: RowChange) -> NewRowEvent {
 }
 
 pub(crate) fn send_again() -> RowChange {
-    RowChange::SendAgain { by: by(), why: Some("the operator confirmed".into()) }
+    RowChange::SendAgain { by: author(), why: Some("the operator confirmed".into()) }
 }
 
 pub(crate) fn not_sent_after_all() -> RowChange {
-    RowChange::NotSent { by: by(), why: None }
+    RowChange::NotSent { by: author(), why: None }
 }
 
 pub(crate) fn found(status: &str) -> RowChange {

@@ -31,7 +31,7 @@ use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageI
 #[derive(Clone, Debug, Default)]
 pub struct LedgerContents {
     stored_runs: BTreeMap<RunId, StoredRun>,
-    pub paces: BTreeMap<String, AccountRateLimit>,
+    pub rate_limits: BTreeMap<String, AccountRateLimit>,
     pub(super) hosts: BTreeMap<String, String>,
     pub(super) approval_rules: Vec<StoredApprovalRule>,
     /// When the places of single messages expire, by hash.
@@ -162,7 +162,7 @@ impl LedgerContents {
             RowUpdate::Skipped { rows, reason } => self.skip_rows(lease, &rows, reason),
             RowUpdate::Sharded { terms, proven } => self.shard_run(lease, terms, proven),
             RowUpdate::ShardsFinished => self.finish_shards(lease),
-            RowUpdate::NotCounted => self.uncount_block(lease),
+            RowUpdate::NotCounted => self.exclude_block_from_count(lease),
         }
     }
 
@@ -240,7 +240,7 @@ impl LedgerContents {
     }
 
     /// Excludes a block from the hourly count.
-    fn uncount_block(&mut self, lease: Lease) -> Result<Ownership, LedgerError> {
+    fn exclude_block_from_count(&mut self, lease: Lease) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
         if !stored.blocks.values().any(|block| *block == lease) {
             return Ok(Ownership::Lost);
@@ -301,8 +301,8 @@ impl LedgerContents {
             opted_out.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, OPTED_OUT));
             return Ok(Permit::OptedOut(opted_out));
         }
-        let pace = self.paces.get(&*intent.account.name).copied().unwrap_or_default();
-        let departs_at = departure_time(&intent, pace, now);
+        let limit = self.rate_limits.get(&*intent.account.name).copied().unwrap_or_default();
+        let departs_at = departure_time(&intent, limit, now);
         if let Some(late) = check_deadline(&intent, departs_at) {
             return Ok(late);
         }
@@ -325,7 +325,7 @@ impl LedgerContents {
         let (account, count) = (intent.account.clone(), intent.rows.len());
         let envelope = stored.next_envelope();
         stored.insert_envelope(timestamp_from_micros(now)?, envelope, intent)?;
-        let not_before = self.paces.get(&*account.name).map_or(0, |pace| pace.not_before);
+        let not_before = self.rate_limits.get(&*account.name).map_or(0, |limit| limit.not_before);
         let wait = match takes_slot(&account, not_before, now) {
             true => self.reserve_rate(now, &account, u32::try_from(count).unwrap_or(u32::MAX)),
             false => SlotWait::NONE,
@@ -505,9 +505,9 @@ impl LedgerContents {
 
 impl LedgerContents {
     fn slow_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> SlotPermit {
-        let pace = self.paces.entry(account.to_owned()).or_default();
-        *pace = pace.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
-        SlotPermit::Later(pace.requested_wait(now))
+        let limit = self.rate_limits.entry(account.to_owned()).or_default();
+        *limit = limit.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
+        SlotPermit::Later(limit.requested_wait(now))
     }
 
     pub fn use_rate_limit(&mut self, now: i64, account: &Allowance, request: RateRequest) -> SlotPermit {
@@ -521,27 +521,27 @@ impl LedgerContents {
     }
 
     pub fn reserve_rate(&mut self, now: i64, account: &Allowance, count: u32) -> SlotWait {
-        let pace = self.paces.entry(account.name.to_string()).or_default();
-        let reservation = pace.reserve(now, count, account.rate);
-        *pace = reservation.rate_limit;
+        let limit = self.rate_limits.entry(account.name.to_string()).or_default();
+        let reservation = limit.reserve(now, count, account.rate);
+        *limit = reservation.rate_limit;
         reservation.wait
     }
 
     fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest: Duration) -> SlotPermit {
         let inquiries = inquiry_account_name(&account.name);
-        let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
-        let before = InquiryRateLimit { account: pace(&account.name), inquiries: pace(&inquiries) };
+        let limit = |name: &str| self.rate_limits.get(name).copied().unwrap_or_default();
+        let before = InquiryRateLimit { account: limit(&account.name), inquiries: limit(&inquiries) };
         let (after, permit) = before.reserve_inquiry(now, account.rate, longest);
         if after != before {
-            self.paces.insert(account.name.to_string(), after.account);
-            self.paces.insert(inquiries, after.inquiries);
+            self.rate_limits.insert(account.name.to_string(), after.account);
+            self.rate_limits.insert(inquiries, after.inquiries);
         }
         permit
     }
 
     /// The rate limits of all accounts, by account name.
     pub fn list_rate_limits(&self) -> Vec<(String, AccountRateLimit)> {
-        let accounts = self.paces.iter().filter(|(name, _)| !is_inquiry_account(name));
-        accounts.map(|(name, pace)| (name.clone(), *pace)).collect()
+        let accounts = self.rate_limits.iter().filter(|(name, _)| !is_inquiry_account(name));
+        accounts.map(|(name, limit)| (name.clone(), *limit)).collect()
     }
 }

@@ -98,7 +98,7 @@ impl OptOutList {
     /// The hash of the addressee's number if the list contains this hash, otherwise the addressee unchanged.
     fn as_listed(&self, who: Addressee) -> Addressee {
         self.forgotten_form(who)
-            .filter(|stays| self.records.iter().any(|known| known.opt_out.who == *stays))
+            .filter(|hash| self.records.iter().any(|known| known.opt_out.who == *hash))
             .unwrap_or(who)
     }
 

@@ -49,7 +49,7 @@ async fn count_profiles(ledger: &PostgresLedger) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queued_change_gets_the_time_of_its_turn() {
+async fn queued_change_gets_the_time_at_which_it_begins() {
     let Some((ledger, address, _folder)) = new_ledger().await else { return };
     ledger.write(|_, _| Box::pin(async { Ok(()) })).await.unwrap();
     let mut other = transaction::open_connection(&address).await.unwrap();
