@@ -146,8 +146,8 @@ pub trait PlanStore: Send + Sync {
 
 /// The creation time of the oldest plans that have not expired by `now`.
 pub(crate) fn oldest_kept_plan_time(now: Timestamp) -> Timestamp {
-    let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
-    now.checked_sub(kept).unwrap_or(Timestamp::MIN)
+    let retention = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
+    now.checked_sub(retention).unwrap_or(Timestamp::MIN)
 }
 
 /// The approval rule of an account, from a profile or accepted by a person.

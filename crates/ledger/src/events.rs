@@ -663,13 +663,13 @@ mod tests {
     fn skipped_retry_keeps_the_state_of_the_sent_message() {
         let retry = RowChange::Retry { by: author(), order: 1 };
         let out = ExcludedRows::from_skipped(&[row()], "opted out");
-        let kept = |status| StoredReceipt {
+        let stored = |status| StoredReceipt {
             order: None,
             at: Timestamp::UNIX_EPOCH,
             receipt: Receipt::new(ReceiptSource::Webhook, status),
         };
         let (first, new) = (attempt(3, RowState::Accepted), attempt(5, RowState::Planned));
-        let failed = [kept(Status::Expired)];
+        let failed = [stored(Status::Expired)];
         let mut event = RowEvent { row: row(), envelope: 3, at: Timestamp::from_second(9).unwrap(), change: retry };
         let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[StoredReceipt]| {
             let events = RowEvents::new(vec![event.clone()], Endpoint::Sync).with_excluded_rows(&out);
@@ -687,22 +687,22 @@ mod tests {
     #[test]
     fn earlier_delivery_counts_if_the_last_message_failed() {
         let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
-        let kept = |order, status| StoredReceipt {
+        let stored = |order, status| StoredReceipt {
             order,
             at: Timestamp::from_second(9).unwrap(),
             receipt: Receipt::new(ReceiptSource::Webhook, status),
         };
-        let late = kept(None, Status::Delivered);
+        let late = stored(None, Status::Delivered);
         for (last, receipts, state) in [
             (RowState::Planned, vec![late.clone()], RowState::Delivered),
             (RowState::Rejected, vec![late.clone()], RowState::Delivered),
-            (RowState::Accepted, vec![late.clone(), kept(Some(1), Status::Expired)], RowState::Delivered),
-            (RowState::Accepted, vec![kept(Some(1), Status::Read), late.clone()], RowState::Read),
+            (RowState::Accepted, vec![late.clone(), stored(Some(1), Status::Expired)], RowState::Delivered),
+            (RowState::Accepted, vec![stored(Some(1), Status::Read), late.clone()], RowState::Read),
             (RowState::Accepted, vec![late.clone()], RowState::Accepted),
             (RowState::InDoubt, vec![late.clone()], RowState::InDoubt),
-            (RowState::Accepted, vec![kept(None, Status::Read), kept(Some(1), Status::Delivered)], RowState::Read),
-            (RowState::Accepted, vec![kept(Some(1), Status::Delivered), kept(None, Status::Read)], RowState::Read),
-            (RowState::Accepted, vec![late.clone(), kept(Some(1), Status::Delivered)], RowState::Delivered),
+            (RowState::Accepted, vec![stored(None, Status::Read), stored(Some(1), Status::Delivered)], RowState::Read),
+            (RowState::Accepted, vec![stored(Some(1), Status::Delivered), stored(None, Status::Read)], RowState::Read),
+            (RowState::Accepted, vec![late.clone(), stored(Some(1), Status::Delivered)], RowState::Delivered),
         ] {
             let judged = events.judge_row(row(), &[attempt(3, RowState::Accepted), attempt(5, last)], &receipts);
             assert_eq!(judged.state, state, "{last} {receipts:?}");
@@ -712,12 +712,12 @@ mod tests {
     #[test]
     fn delivery_of_two_messages_of_a_row_is_a_duplicate() {
         let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
-        let kept = |order, status| StoredReceipt {
+        let stored = |order, status| StoredReceipt {
             order,
             at: Timestamp::from_second(9).unwrap(),
             receipt: Receipt::new(ReceiptSource::Webhook, status),
         };
-        let (first, second) = (|status| kept(None, status), |status| kept(Some(1), status));
+        let (first, second) = (|status| stored(None, status), |status| stored(Some(1), status));
         for (last, receipts, expected) in [
             (RowState::Accepted, vec![], false),
             (RowState::Accepted, vec![first(Status::Undeliverable)], false),

@@ -287,12 +287,12 @@ mod tests {
                 let rejected = [receipt(channel, Status::Rejected, 1)];
                 let state = state_after_on_endpoint(Endpoint::Async, doubtful, VIBER_SMS, &rejected);
                 assert_eq!(state, RowState::Failed, "{doubtful} {channel}");
-                let mut asked = MessageState::new(doubtful, VIBER_SMS.into(), Endpoint::Async);
+                let mut message = MessageState::new(doubtful, VIBER_SMS.into(), Endpoint::Async);
                 let channel = ReportedChannel::parse(channel);
-                assert!(asked.add_change(&RowChange::Found { status: "REJECTED".into(), msg_id: None, channel }));
+                assert!(message.add_change(&RowChange::Found { status: "REJECTED".into(), msg_id: None, channel }));
                 // The answer is stored as a receipt too.
-                asked.add_receipt(&rejected[0]);
-                assert_eq!((asked.state, asked.refused_at_intake), (RowState::Failed, true), "{doubtful}");
+                message.add_receipt(&rejected[0]);
+                assert_eq!((message.state, message.refused_at_intake), (RowState::Failed, true), "{doubtful}");
             }
             let rejected = [receipt("viber", Status::Rejected, 1)];
             assert_eq!(after(doubtful, VIBER_SMS, &rejected), RowState::Accepted, "SMS can still be tried: {doubtful}");

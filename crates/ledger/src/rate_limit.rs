@@ -92,15 +92,15 @@ impl AccountRateLimit {
         let set_back = now < self.written_at;
         let mut limit = self.rebase_to(now);
         let spacing = rate.map(|rate| slot_length(count, rate * limit.share_at(now)));
-        let leave = limit.next_free.max(limit.not_before).max(now);
+        let departure = limit.next_free.max(limit.not_before).max(now);
         let reason = match () {
             () if set_back => WaitReason::ClockSetBack,
             () if limit.not_before >= limit.next_free => WaitReason::GatewayRequested,
             () => WaitReason::RateLimitUsed,
         };
-        limit.next_free = spacing.map_or(limit.next_free, |spacing| leave + spacing);
+        limit.next_free = spacing.map_or(limit.next_free, |spacing| departure + spacing);
         (limit.rate, limit.taken) = (rate, limit.taken.saturating_add(count.into()));
-        let time = Duration::from_micros(u64::try_from(leave - now).unwrap_or(0));
+        let time = Duration::from_micros(u64::try_from(departure - now).unwrap_or(0));
         Reservation { rate_limit: limit, wait: if time.is_zero() { SlotWait::NONE } else { SlotWait { time, reason } } }
     }
 
@@ -411,9 +411,9 @@ mod tests {
             let booked = AccountRateLimit::default().reserve(then, 20, Some(10.0)).rate_limit;
             let wait = booked.reserve(then - back, 1, Some(10.0)).wait;
             assert_eq!(wait, SlotWait { time: Duration::from_secs(2), reason: WaitReason::ClockSetBack });
-            let asked = AccountRateLimit::default().slow_down(then, Some(600 * SECOND));
-            assert_eq!(asked.reserve(then - back, 1, None).wait.time, Duration::from_secs(600));
-            let later = asked.reserve(then + 599 * SECOND, 1, Some(10.0)).rate_limit;
+            let slowed = AccountRateLimit::default().slow_down(then, Some(600 * SECOND));
+            assert_eq!(slowed.reserve(then - back, 1, None).wait.time, Duration::from_secs(600));
+            let later = slowed.reserve(then + 599 * SECOND, 1, Some(10.0)).rate_limit;
             assert_eq!(later.reserve(then + 599 * SECOND - back, 1, None).wait.time.as_secs(), 1);
         }
     }
@@ -423,8 +423,8 @@ mod tests {
         let then = 1_800_000_000 * SECOND;
         let booked = AccountRateLimit::default().reserve(then, 50, Some(10.0)).rate_limit;
         assert_eq!(booked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::RateLimitUsed);
-        let asked = booked.slow_down(then, Some(60 * SECOND));
-        assert_eq!(asked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::GatewayRequested);
+        let slowed = booked.slow_down(then, Some(60 * SECOND));
+        assert_eq!(slowed.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::GatewayRequested);
     }
 
     #[test]

@@ -453,14 +453,14 @@ impl ExcludedRows {
     /// The excluded rows for which `is_kept` returns true.
     #[must_use]
     pub fn filter(&self, is_kept: impl Fn(Row, &str) -> bool) -> Self {
-        let mut kept = Self::default();
+        let mut filtered = Self::default();
         for (state, reason, rows) in self.sets() {
             let rows: RoaringBitmap = rows.iter().filter(|row| is_kept(Row::new(*row), reason)).collect();
             if !rows.is_empty() {
-                kept.insert_set(state, reason.to_owned(), rows);
+                filtered.insert_set(state, reason.to_owned(), rows);
             }
         }
-        kept
+        filtered
     }
 
     /// Removes these rows. Returns whether any of them was excluded.

@@ -75,8 +75,8 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
     assert!(matches!(gone.to, Addressee::Forgotten(_)) && gone.digest == [0; 8], "{gone:?}");
     assert_eq!((kept.to, kept.digest), (phone(3).into(), [3; 8]));
     let (_, outcomes) = envelopes[0].settled.clone().unwrap();
-    let taken = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
-    assert_eq!(outcomes, [taken, OperationOutcome::Rejected { error: reported(3) }]);
+    let sent = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
+    assert_eq!(outcomes, [sent, OperationOutcome::Rejected { error: reported(3) }]);
     let evidence = envelopes[0].evidence.clone().unwrap();
     assert!(!evidence.contains(&phone(2).to_string()) && evidence.contains(&phone(3).to_string()), "{evidence}");
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..4).await.unwrap();
@@ -272,8 +272,8 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
 pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledger>(scene: Scene<L>) {
     let numbers = [phone(8), phone(9)].map(|phone| phone.to_u64()).into_iter().collect();
     purge_run(&scene, numbers).await;
-    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
-    assert_eq!([4, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
+    let cancelled_numbers = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
+    assert_eq!([4, 8, 9].map(|row| cancelled_numbers.contains(phone(row))), [false, true, true]);
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "they have no message");
     assert_eq!(scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await.unwrap().len(), 3);
 }
@@ -306,8 +306,8 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
 
 pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene: Scene<L>) {
     purge_run(&scene, RoaringTreemap::new()).await;
-    let taken = scene.ledger.claim_run(&scene.lock, scene.run.key).await;
-    assert!(matches!(taken, Err(LedgerError::Purged { .. })), "{taken:?}");
+    let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await;
+    assert!(matches!(claim, Err(LedgerError::Purged { .. })), "{claim:?}");
     let drawn = || async {
         let drawn = scene.ledger.draw_block(&shared_run(), BlockRequest::for_message(None, None)).await.unwrap();
         drawn.into_block().expect("a row").run
@@ -379,8 +379,8 @@ pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Led
     let order = ForgetOrder { cancelled_in: vec![key], ..forget_order(8, vec![(key, RoaringBitmap::from([8]))]) };
     scene.ledger.forget_number(order.clone()).await.unwrap();
     scene.ledger.forget_number(order).await.unwrap();
-    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
-    assert_eq!((kept.len(), kept.contains(phone(8)), kept.contains(phone(3))), (1, true, false));
+    let hashes = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
+    assert_eq!((hashes.len(), hashes.contains(phone(8)), hashes.contains(phone(3))), (1, true, false));
     assert_eq!(scene.guarded_rows().await, [2], "a cancelled number has no message");
     // The purge keeps the hash, although the list no longer contains the number.
     scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
@@ -390,6 +390,6 @@ pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Led
     let cancelled = [phone(9).to_u64()].into_iter().collect();
     let order = PurgeOrder { cancelled, ..purge_order(scene.reload_run().await, counts, 1) };
     assert_eq!(scene.ledger.purge_run(order).await.unwrap(), Ownership::Held);
-    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
-    assert_eq!([3, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
+    let hashes = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
+    assert_eq!([3, 8, 9].map(|row| hashes.contains(phone(row))), [false, true, true]);
 }

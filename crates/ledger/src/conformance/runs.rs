@@ -86,7 +86,7 @@ pub(super) async fn profile_keeps_loopback_from_its_first_run<L: Ledger>(scene: 
 }
 
 pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) {
-    let kept = |account: &str, rule: &str| StoredApprovalRule {
+    let rule_record = |account: &str, rule: &str| StoredApprovalRule {
         account: account.to_owned(),
         gateway: "main".to_owned(),
         hosts: vec!["a.example".to_owned(), "b.example".to_owned()],
@@ -94,7 +94,7 @@ pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) 
         by: "Olha".to_owned(),
         at: Timestamp::UNIX_EPOCH,
     };
-    let rules = [kept("a", "1"), kept("b", "2"), kept("a", "3")];
+    let rules = [rule_record("a", "1"), rule_record("b", "2"), rule_record("a", "3")];
     for rule in &rules {
         scene.ledger.store_record(PlanRecord::Rule(rule.clone())).await.unwrap();
     }

@@ -257,8 +257,8 @@ impl PostgresLedger {
         let (known, found) = read_ledger!(self, find_copies_without_runs)?;
         let stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
         let mut strays: Vec<_> = found.into_iter().map(stray).collect();
-        let here = SqliteLedger::list_copies_without_ledger(&self.mark);
-        strays.extend(here.into_iter().filter(|copies| !known.contains(&copies.run)));
+        let local = SqliteLedger::list_copies_without_ledger(&self.mark);
+        strays.extend(local.into_iter().filter(|copies| !known.contains(&copies.run)));
         Ok(strays)
     }
 
@@ -311,11 +311,11 @@ async fn delete_copies(connection: &mut PgConnection, name: &str) -> sqlx::Resul
 
 /// Renames copies, if there are any, and returns the new name.
 async fn rename_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result<String> {
-    let taken: i64 = scalar("SELECT count(*) FROM copies WHERE name LIKE $1 || '.old-%'")
+    let count: i64 = scalar("SELECT count(*) FROM copies WHERE name LIKE $1 || '.old-%'")
         .bind(name)
         .fetch_one(&mut *connection)
         .await?;
-    let aside = format!("{name}.old-{}", taken + 1);
+    let aside = format!("{name}.old-{}", count + 1);
     query("UPDATE copies SET name = $1 WHERE name = $2").bind(&aside).bind(name).execute(connection).await?;
     Ok(aside)
 }

@@ -283,10 +283,10 @@ impl PostgresLedger {
 
     /// Vacuums deleted rows from the tables. The database reuses the freed space later.
     pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
-        let swept = sqlx::raw_sql(
+        let vacuum = sqlx::raw_sql(
             "VACUUM campaign.envelopes, campaign.receipts, campaign.events, campaign.contacts, campaign.copy_shards",
         );
-        self.to_ledger_result(swept.execute(&self.pool).await.map(drop).map_err(StatementError::Sql))
+        self.to_ledger_result(vacuum.execute(&self.pool).await.map(drop).map_err(StatementError::Sql))
     }
 }
 

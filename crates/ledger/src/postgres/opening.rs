@@ -37,7 +37,7 @@ pub(super) async fn exists(address: &PostgresAddress) -> Result<bool, LedgerErro
 /// retrying an address without a server.
 async fn load_version(address: &PostgresAddress) -> Result<Option<i64>, LedgerError> {
     let ask = || async {
-        let asked = async {
+        let attempt = async {
             let mut connection = transaction::open_connection(address).await?;
             let version = load_table_version(&mut *connection.begin().await?).await?;
             // The answer is valid, however the connection ends.
@@ -48,7 +48,7 @@ async fn load_version(address: &PostgresAddress) -> Result<Option<i64>, LedgerEr
             let reason = format!("no answer within {} s", CONNECT_TIMEOUT.as_secs());
             sqlx::Error::Io(io::Error::new(ErrorKind::TimedOut, reason))
         };
-        tokio::time::timeout(CONNECT_TIMEOUT, asked).await.map_err(late).flatten()
+        tokio::time::timeout(CONNECT_TIMEOUT, attempt).await.map_err(late).flatten()
     };
     retry_if_reached(address, ask).await.map_err(|error| storage_error(address.display_name(), &error))
 }
@@ -94,8 +94,8 @@ pub(super) async fn ensure_tables(address: &PostgresAddress, version: i64) -> Re
             Err(StatementError::Ledger(error)) => Ok(Err(error)),
         }
     };
-    let made = retry_if_reached(address, attempt).await;
-    made.map_err(|error| storage_error(address.display_name(), &error)).flatten()?;
+    let created = retry_if_reached(address, attempt).await;
+    created.map_err(|error| storage_error(address.display_name(), &error)).flatten()?;
     Ok(version)
 }
 
@@ -104,8 +104,8 @@ async fn try_ensure_tables(address: &PostgresAddress, version: i64) -> Result<()
     let mut connection = transaction::open_connection(address).await?;
     let mut transaction = connection.begin().await?;
     let before = load_table_version(&mut transaction).await?;
-    let made = migrate_to(&mut transaction, version).await;
-    made.map_err(|error| match error {
+    let migrated = migrate_to(&mut transaction, version).await;
+    migrated.map_err(|error| match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => StatementError::Sql(error),
         MigrateError::VersionMissing(_) => StatementError::Ledger(LedgerError::TooNew { path: place.to_owned() }),
         other => StatementError::Ledger(LedgerError::from_storage(&place, &other)),
@@ -279,8 +279,8 @@ fn migrations() -> Vec<Migration> {
 
 /// The version of a database's tables, or `None` if there are no tables.
 pub(super) async fn load_table_version(connection: &mut PgConnection) -> sqlx::Result<Option<i64>> {
-    let there = sqlx::query_scalar("SELECT to_regclass('campaign._sqlx_migrations') IS NOT NULL").persistent(false);
-    if !there.fetch_one(&mut *connection).await? {
+    let exists = sqlx::query_scalar("SELECT to_regclass('campaign._sqlx_migrations') IS NOT NULL").persistent(false);
+    if !exists.fetch_one(&mut *connection).await? {
         return Ok(None);
     }
     sqlx::query_scalar("SELECT max(version) FROM campaign._sqlx_migrations")

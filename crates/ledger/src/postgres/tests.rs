@@ -60,9 +60,9 @@ async fn queued_change_gets_the_time_at_which_it_begins() {
         async move { ledger.write(|_, Now(now)| Box::pin(async move { Ok(now) })).await }
     });
     loop {
-        let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+        let waiting_count = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-        let row = query(waits).fetch_one(&mut other).await.unwrap();
+        let row = query(waiting_count).fetch_one(&mut other).await.unwrap();
         if row.get::<i64, _>(0) > 0 {
             break;
         }
@@ -111,9 +111,9 @@ async fn process_waits_for_an_absent_database() {
 async fn write_is_applied_once_if_the_connection_drops() {
     let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let attempts = Arc::new(AtomicU32::new(0));
-    let counted = Arc::clone(&attempts);
+    let counter = Arc::clone(&attempts);
     let written = ledger.write(move |connection, _| {
-        let attempt = counted.fetch_add(1, Ordering::Relaxed);
+        let attempt = counter.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             query("INSERT INTO profiles (name, host) VALUES ('p', 'h')").execute(&mut *connection).await?;
             if attempt == 0 {
@@ -229,12 +229,12 @@ async fn previous_tables_are_used_until_upgraded() {
     let at_work = PostgresLedger::open_of_version(&address, folder.path(), before).await.unwrap();
     let has_table = async |name: &str| {
         let mut reader = at_work.reader().await.unwrap();
-        let there: bool = scalar("SELECT to_regclass('campaign.' || $1) IS NOT NULL")
+        let exists: bool = scalar("SELECT to_regclass('campaign.' || $1) IS NOT NULL")
             .bind(name.to_owned())
             .fetch_one(&mut *reader)
             .await
             .unwrap();
-        there
+        exists
     };
     let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
     assert!(!has_table("repeats").await && !has_table("consents").await);
@@ -295,8 +295,8 @@ async fn upgrade_records_chains_and_recounts_receipts() {
     scene.ledger.end_run(scene.mine, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
     assert!(scene.reload_run().await.current_counts().is_some());
     PostgresLedger::upgrade_tables(&address).await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await.unwrap();
-    let chains: Vec<String> = kept[0].rows.iter().map(|sent| kept[0].chain(sent).to_string()).collect();
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await.unwrap();
+    let chains: Vec<String> = envelopes[0].rows.iter().map(|sent| envelopes[0].chain(sent).to_string()).collect();
     assert_eq!(chains, ["rcs sms"; 2], "the record is sound");
     assert_eq!(scene.reload_run().await.current_counts(), None);
 }
@@ -352,8 +352,8 @@ impl SleepingProcess {
 async fn process_suspended_past_its_lease_begins_no_envelope() {
     let Some(SleepingProcess { scene, asleep, rows, .. }) = SleepingProcess::new().await else { return };
     scene.ledger.locks.renew_leases().await.unwrap();
-    let begun = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();
-    assert_eq!(begun, Permit::Lost, "the lease has expired");
+    let permit = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();
+    assert_eq!(permit, Permit::Lost, "the lease has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -362,6 +362,6 @@ async fn late_draw_takes_nothing_from_the_new_lease_holder() {
     assert!(matches!(other.draw_shard(&awake, 2, true).await.unwrap(), ShardDraw::TakenOver { .. }));
     // The worker does not know that it slept.
     assert_eq!(scene.ledger.draw_shard(&asleep, 2, true).await.unwrap(), ShardDraw::Ended);
-    let begun = other.begin_envelope(single_intent(awake.lease, rows.first.get())).await.unwrap();
-    assert!(matches!(begun, Permit::Granted { .. }), "{begun:?}");
+    let permit = other.begin_envelope(single_intent(awake.lease, rows.first.get())).await.unwrap();
+    assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}");
 }

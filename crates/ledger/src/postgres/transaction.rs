@@ -102,15 +102,15 @@ pub(super) async fn count_and_commit(
         1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - WRITER_RETENTION),
         _ => String::new(),
     };
-    let counted = format!(
+    let statement = format!(
         "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {made}, {now})
          ON CONFLICT (writer) DO UPDATE SET commits = excluded.commits, wrote_at = excluded.wrote_at;
          UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT"
     );
     // Contains only numbers.
-    let answers = raw_sql(AssertSqlSafe(counted)).fetch_all(connection).await?;
-    let counted = answers.first().ok_or(sqlx::Error::RowNotFound)?;
-    Ok(HighWaterMark { id: counted.try_get(0)?, generation: counted.try_get(1)? })
+    let answers = raw_sql(AssertSqlSafe(statement)).fetch_all(connection).await?;
+    let row = answers.first().ok_or(sqlx::Error::RowNotFound)?;
+    Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
 
 /// How many commits of a writer the database has recorded. `None` if the database does not know the writer.

@@ -71,8 +71,8 @@ impl PostgresLedger {
             return Ok(summarize_copy(&runs, 0));
         }
         let mut handover = from.begin_handover().await?;
-        let taking = LedgerTakeover { address, place: from.display_path(), replaces: false };
-        match taking.copy_ledger(&mut handover, &runs, async |run| from.load_copies(run).await).await {
+        let takeover = LedgerTakeover { address, place: from.display_path(), replaces: false };
+        match takeover.copy_ledger(&mut handover, &runs, async |run| from.load_copies(run).await).await {
             Ok(without_copies) => {
                 failpoint::pass("ledger.copied");
                 handover.end().await.map(|()| summarize_copy(&runs, without_copies))
@@ -130,8 +130,8 @@ impl LedgerTakeover<'_> {
             let dropped = query("DROP SCHEMA campaign CASCADE").execute(&mut *transaction).await;
             dropped.map_err(failed)?;
         }
-        let made = opening::migrate_to(&mut transaction, opening::NEWEST).await;
-        made.map_err(|error| LedgerError::from_storage(&place, &error))?;
+        let migrated = opening::migrate_to(&mut transaction, opening::NEWEST).await;
+        migrated.map_err(|error| LedgerError::from_storage(&place, &error))?;
         for table in list_tables(&mut transaction).await.map_err(failed)? {
             copy_table_from_file(&mut transaction, handover, &table).await.map_err(|error| match error {
                 TransferError::Database(error) => failed(error),
@@ -149,8 +149,8 @@ impl LedgerTakeover<'_> {
             }
         }
         let HighWaterMark { id, generation } = handover.mark().after_move();
-        let counted = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(generation);
-        counted.execute(&mut *transaction).await.map_err(failed)?;
+        let update = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(generation);
+        update.execute(&mut *transaction).await.map_err(failed)?;
         transaction.commit().await.map_err(failed)?;
         pool.close().await;
         Ok(without_copies)
@@ -163,8 +163,8 @@ fn copy_error(run: &Run, error: &io::Error) -> LedgerError {
 
 /// The tables that a ledger file also has. Referenced tables come first.
 pub(super) async fn list_tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
-    let named = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
-    let names: Vec<String> = scalar(named).fetch_all(connection).await?;
+    let statement = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
+    let names: Vec<String> = scalar(statement).fetch_all(connection).await?;
     Ok(names.into_iter().filter(|name| !DATABASE_ONLY_TABLES.contains(&name.as_str())).collect())
 }
 
@@ -352,7 +352,7 @@ impl PostgresLedger {
         let ready = ReadyBackup::prepare_in(backup, marks).await?;
         let from = ready.open_ledger(jiff::Timestamp::now).await?;
         let moved = from.load_mark().await?.after_move();
-        let begun = match find_existing_mark(address).await? {
+        let is_interrupted = match find_existing_mark(address).await? {
             None => false,
             // The remains of an interrupted restore; nothing was sent with that ledger.
             Some(existing) if existing.id == moved.id && is_backup(address).await? => true,
@@ -360,11 +360,11 @@ impl PostgresLedger {
         };
         let runs = (&from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         let mut handover = from.begin_handover().await?;
-        let taking = LedgerTakeover { address, place: from.display_path(), replaces: begun };
-        let taken = taking.copy_ledger(&mut handover, &runs, async |run| ready.load_copies(run).await).await;
+        let takeover = LedgerTakeover { address, place: from.display_path(), replaces: is_interrupted };
+        let copied = takeover.copy_ledger(&mut handover, &runs, async |run| ready.load_copies(run).await).await;
         handover.cancel().await;
         from.close().await;
-        taken?;
+        copied?;
         set_mark(address, marks, moved)
     }
 }
@@ -381,14 +381,14 @@ fn set_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Re
 
 /// Whether the ledger at an address is a backup that was not restored completely.
 async fn is_backup(address: &PostgresAddress) -> Result<bool, LedgerError> {
-    let asked = async {
+    let query_backup = async {
         let mut connection = transaction::open_connection(address).await?;
         let is_backup = "SELECT EXISTS (SELECT 1 FROM campaign.backup WHERE restored_at IS NULL)";
         let is_backup = query(is_backup).fetch_one(&mut connection).await?.try_get(0)?;
         connection.close().await?;
         Ok(is_backup)
     };
-    asked.await.map_err(|error: sqlx::Error| storage_error(address.display_name(), &error))
+    query_backup.await.map_err(|error: sqlx::Error| storage_error(address.display_name(), &error))
 }
 
 /// Copies a table to the file, record by record.

@@ -173,8 +173,8 @@ pub(super) async fn refresh_contacts(
             .execute(&mut *connection)
             .await?;
     }
-    let counted: Vec<Contact> = counted.into_iter().map(Contact::from).collect();
-    insert_contacts(connection, &loaded, &counted).await
+    let contacts: Vec<Contact> = counted.into_iter().map(Contact::from).collect();
+    insert_contacts(connection, &loaded, &contacts).await
 }
 
 /// Replaces a number with its hash in the index entries of these rows of a run.

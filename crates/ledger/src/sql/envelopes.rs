@@ -476,12 +476,12 @@ pub(super) async fn begin_batch(
 ) -> Result<Vec<Permit>, StatementError> {
     let mut permits = Vec::with_capacity(intents.len());
     for group in intents.chunk_by(|one, next| can_share_statement(one, next)) {
-        let mut begun = match group {
+        let mut permits_by_index = match group {
             [_, _, ..] => begin_in_one_statement(&mut *connection, now, numbers, group).await?,
             _ => HashMap::new(),
         };
         for (index, intent) in group.iter().enumerate() {
-            permits.push(match begun.remove(&index) {
+            permits.push(match permits_by_index.remove(&index) {
                 Some(permit) => permit,
                 None => begin_envelope(&mut *connection, now, numbers.clone(), Arc::clone(intent)).await?,
             });

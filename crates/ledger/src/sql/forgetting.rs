@@ -143,15 +143,15 @@ async fn redact_stop_reasons(connection: &mut Connection, forgotten: NumberErasu
 /// The rows that must still be removed from copies and results.
 async fn list_rows_to_erase(reader: &mut Connection) -> Result<Vec<(RunId, RoaringBitmap)>, StatementError> {
     let found = query("SELECT run, row FROM forgotten_rows WHERE waits ORDER BY run, row").fetch_all(reader);
-    let mut waiting: Vec<(RunId, RoaringBitmap)> = Vec::new();
+    let mut rows_by_run: Vec<(RunId, RoaringBitmap)> = Vec::new();
     for record in found.await? {
         let (run, row) = (record.try_get::<i64, _>(0)?, read_u32(&record, 1)?);
-        match waiting.last_mut().filter(|(last, _)| last.0 == run) {
+        match rows_by_run.last_mut().filter(|(last, _)| last.0 == run) {
             Some((_, rows)) => drop(rows.insert(row)),
-            None => waiting.push((RunId(run), RoaringBitmap::from([row]))),
+            None => rows_by_run.push((RunId(run), RoaringBitmap::from([row]))),
         }
     }
-    Ok(waiting)
+    Ok(rows_by_run)
 }
 
 /// Removes a number from these rows of a run, from the outcomes of the rows, and from stored response bodies.

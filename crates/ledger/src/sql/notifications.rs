@@ -118,10 +118,10 @@ async fn take_due(
     .bind(micros_before(now, Duration::ZERO).saturating_add(to_micros(held)))
     .fetch_all(&mut *connection)
     .await?;
-    let mut taken = Vec::with_capacity(rows.len());
+    let mut notifications = Vec::with_capacity(rows.len());
     for row in &rows {
         match capture_damage(notification_from_row(row))? {
-            Ok(notification) => taken.push(notification),
+            Ok(notification) => notifications.push(notification),
             Err(error) => {
                 tracing::error!(
                     "a notification is not sent, because its record is damaged: {}",
@@ -131,8 +131,8 @@ async fn take_due(
             }
         }
     }
-    taken.sort_by_key(|notification| notification.key);
-    Ok(taken)
+    notifications.sort_by_key(|notification| notification.key);
+    Ok(notifications)
 }
 
 pub(super) fn notification_from_row(row: &Record) -> Result<Notification, StatementError> {

@@ -128,7 +128,7 @@ pub(super) async fn find_free_ids(
 
 /// Whether no run or retry order has reserved any of these identifiers.
 pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
-    let taken: Option<i64> = scalar(
+    let existing: Option<i64> = scalar(
         "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
          WHERE first_id < $1 AND first_id + ids > $2 LIMIT 1",
     )
@@ -136,7 +136,7 @@ pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> R
     .bind(to_signed(ids.first))
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(taken.is_none() && !blocks::are_ids_used(connection, ids).await?)
+    Ok(existing.is_none() && !blocks::are_ids_used(connection, ids).await?)
 }
 
 pub(super) async fn open_run(

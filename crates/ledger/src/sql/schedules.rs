@@ -88,8 +88,8 @@ async fn change_schedule(
 ) -> Result<bool, StatementError> {
     // A damaged schedule can be removed, so it is not read.
     if order == ScheduleOrder::Remove {
-        let gone = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
-        return Ok(gone.rows_affected() > 0);
+        let deleted = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
+        return Ok(deleted.rows_affected() > 0);
     }
     let row = query("SELECT * FROM schedules WHERE name = $1").bind(name).fetch_optional(&mut *connection).await?;
     let Some(row) = row else { return Ok(false) };

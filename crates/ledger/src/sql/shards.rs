@@ -225,11 +225,11 @@ async fn take_over_rows(
 /// Whether another worker holds unfinished rows of the run.
 async fn is_drawn_elsewhere(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, StatementError> {
     // Two range conditions, so that the index can be used on both sides of the worker's own place.
-    let some = scalar(
+    let exists = scalar(
         "SELECT EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place < $2 AND epoch IS NOT NULL)
              OR EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place > $2 AND epoch IS NOT NULL)",
     );
-    Ok(some.bind(run.0).bind(i64::from(place)).fetch_one(connection).await?)
+    Ok(exists.bind(run.0).bind(i64::from(place)).fetch_one(connection).await?)
 }
 
 /// Finds rows of workers that ended, either at a vacant place or at this place under an earlier lease.

@@ -61,9 +61,9 @@ impl NewBackup {
         let partial = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
         let new = Self { folder: folder.to_owned(), partial_folder: partial };
         // Created before SQLite opens it, so that only its owner can read it.
-        let begun = private::create_folder(&new.partial_folder)
+        let created = private::create_folder(&new.partial_folder)
             .and_then(|()| private::open_file(&new.ledger_file(), ExistingFile::Truncate));
-        begun.map_err(|error| new.backup_error(&error))?;
+        created.map_err(|error| new.backup_error(&error))?;
         Ok(new)
     }
 
@@ -306,9 +306,9 @@ impl SqliteLedger {
         let mut writer = self.open_write_connection().await?;
         writer.begin_transaction().await?;
         // Checked while holding the write lock, so that no process starts in between.
-        let held = locks::is_any_held(&self.path)
+        let is_locked = locks::is_any_held(&self.path)
             .map_err(|error| locks::lock_error(&self.path.with_file_name("locks"), &error));
-        let mark = match held {
+        let mark = match is_locked {
             Ok(false) => {
                 opening::load_mark(&mut writer.connection).await.map_err(|error| storage_error(&self.path, &error))
             }

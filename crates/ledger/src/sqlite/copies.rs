@@ -68,8 +68,8 @@ impl NewFolder {
     /// The lock excludes other processes, so anything left by an interrupted start is replaced.
     fn prepare_for_lock(ledger: &Path, lock: &CampaignLock) -> Result<Self, LedgerError> {
         let path = copies_folder(ledger).join(format!(".new-{}", lock.name()));
-        let made = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
-        made.map_err(|error| copy_error(&error))
+        let created = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
+        created.map_err(|error| copy_error(&error))
     }
 
     /// Creates the folder with an empty list, and deletes an existing folder.
@@ -95,13 +95,13 @@ impl NewFolder {
     fn name_for_run(&self, inputs: &[u8], run: &str) -> io::Result<()> {
         self.write_inputs(inputs)?;
         failpoint::pass("run.frozen");
-        let named = self.path.with_file_name(run);
-        if named.exists() {
+        let named_folder = self.path.with_file_name(run);
+        if named_folder.exists() {
             // Copies with this name exist only if the ledger was lost or is older; they might still be needed.
-            rename_aside(&named)?;
+            rename_aside(&named_folder)?;
         }
-        fs::rename(&self.path, &named)?;
-        private::sync_entry(&named)?;
+        fs::rename(&self.path, &named_folder)?;
+        private::sync_entry(&named_folder)?;
         failpoint::pass("run.named");
         Ok(())
     }
@@ -141,8 +141,8 @@ impl ReplacementFolder {
     /// Creates the folder for replacement copies of a run of a locked campaign.
     fn prepare_for_run(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
         let folder = copies_folder(ledger).join(run);
-        let made = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
-        made.map(Self).map_err(|error| copy_error(&error))
+        let created = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
+        created.map(Self).map_err(|error| copy_error(&error))
     }
 
     /// Writes the new files, overwrites the old files and moves the new ones into place.
@@ -265,20 +265,20 @@ pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: 
 fn are_lists_equal(one: ListReader, other: ListReader) -> io::Result<bool> {
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
     loop {
-        let (here, there) = (one.fill_buf()?, other.fill_buf()?);
-        let both = here.len().min(there.len());
-        if here[..both] != there[..both] || both == 0 {
-            return Ok(here.is_empty() && there.is_empty());
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] || length == 0 {
+            return Ok(left.is_empty() && right.is_empty());
         }
-        one.consume(both);
-        other.consume(both);
+        one.consume(length);
+        other.consume(length);
     }
 }
 
 /// Loads the copies of a run. Reads on a blocking thread, so that an unresponsive disk does not delay signal handling.
 pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = copies_folder(ledger).join(run);
-    let (named, file) = (folder.display().to_string(), locate_copied_file(&folder, INPUTS_FILE));
+    let (place, file) = (folder.display().to_string(), locate_copied_file(&folder, INPUTS_FILE));
     let read = tokio::task::spawn_blocking(move || {
         let mut inputs = Vec::new();
         regular_file::open(&file)?.read_to_end(&mut inputs).map(|_| inputs)
@@ -286,9 +286,9 @@ pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, Ledg
     match read.await.map_err(io::Error::other).flatten() {
         Ok(inputs) => {
             let list = move || Ok(Box::new(regular_file::open(&locate_copied_file(&folder, LIST_FILE))?) as ListReader);
-            Ok(Copies::new(named, inputs, list))
+            Ok(Copies::new(place, inputs, list))
         }
-        Err(error) => Err(LedgerError::CopiesUnreadable { place: named, reason: error.to_string() }),
+        Err(error) => Err(LedgerError::CopiesUnreadable { place, reason: error.to_string() }),
     }
 }
 

@@ -355,8 +355,8 @@ impl SqliteLedger {
 
     /// Whether all freed space was overwritten.
     async fn is_free_space_overwritten(&self) -> Result<bool, LedgerError> {
-        let asked = sqlx::query_scalar("SELECT swept FROM forgetting").fetch_optional(&self.readers).await;
-        Ok(asked.map_err(|error| storage_error(&self.path, &error))?.unwrap_or(false))
+        let swept = sqlx::query_scalar("SELECT swept FROM forgetting").fetch_optional(&self.readers).await;
+        Ok(swept.map_err(|error| storage_error(&self.path, &error))?.unwrap_or(false))
     }
 
     /// Runs a statement that is not allowed in a transaction, and returns the first number of the result; 0 if there is

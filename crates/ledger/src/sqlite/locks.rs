@@ -108,8 +108,8 @@ pub(super) fn lock_error(place: &Path, error: &io::Error) -> LedgerError {
 
 /// When the lock was acquired; `None` if no process holds it.
 fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
-    let taken = place.metadata().and_then(|lock| lock.modified()).ok();
-    Ok(if is_held(place)? { taken.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
+    let taken_at = place.metadata().and_then(|lock| lock.modified()).ok();
+    Ok(if is_held(place)? { taken_at.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
 }
 
 /// Whether any process holds a lock. The check blocks other processes only for a moment.

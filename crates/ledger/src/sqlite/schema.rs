@@ -59,10 +59,10 @@ pub(super) const WITH_CHAINS: i64 = 24;
 
 /// The schema version of a database; 0 if the database has no tables. Does not need the write lock.
 pub(super) async fn load_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
-    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
         .fetch_one(&mut *connection)
         .await?;
-    if kept == 0 {
+    if count == 0 {
         return Ok(0);
     }
     let last: Option<i64> =

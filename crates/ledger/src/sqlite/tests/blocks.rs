@@ -40,12 +40,12 @@ async fn restored_ledger_reuses_no_block_identifiers() {
     std::fs::copy(&path, &copy).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let block = ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
-    let given = block.run.message_id(block.lease.rows.first, None);
+    let id = block.run.message_id(block.lease.rows.first, None);
     drop(block);
     ledger.close().await;
     std::fs::copy(&copy, &path).unwrap();
     let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
     assert!(refused.is_some());
     let block = ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
-    assert_ne!(block.run.message_id(block.lease.rows.first, None), given);
+    assert_ne!(block.run.message_id(block.lease.rows.first, None), id);
 }

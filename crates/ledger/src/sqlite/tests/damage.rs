@@ -72,8 +72,8 @@ async fn damaged_answer_body_does_not_hide_its_envelope() {
     let damage = "UPDATE envelopes SET evidence = CAST(x'6fff' AS TEXT)";
     sqlx::query(damage).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Row(Row::new(2))).await.unwrap();
-    assert_eq!(kept[0].evidence.as_deref(), Some("o\u{fffd}"));
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Row(Row::new(2))).await.unwrap();
+    assert_eq!(envelopes[0].evidence.as_deref(), Some("o\u{fffd}"));
     assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt, RowState::InDoubt]);
 }
 
@@ -333,7 +333,7 @@ async fn ledger_whose_creation_was_interrupted_is_recreated() {
     let folder = tempfile::tempdir().unwrap();
     let (half, path) = (folder.path().join("half"), folder.path().join("ledger"));
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&half).create_if_missing(true);
-    let mut making = options.journal_mode(sqlx::sqlite::SqliteJournalMode::Delete).connect().await.unwrap();
+    let mut connection = options.journal_mode(sqlx::sqlite::SqliteJournalMode::Delete).connect().await.unwrap();
     for step in [
         "CREATE TABLE whole (filler BLOB)",
         // Makes pages reach the file before their transaction ends.
@@ -342,7 +342,7 @@ async fn ledger_whose_creation_was_interrupted_is_recreated() {
         "WITH RECURSIVE rows (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows WHERE n < 99)
          INSERT INTO whole SELECT randomblob(4000) FROM rows",
     ] {
-        sqlx::query(step).execute(&mut making).await.unwrap();
+        sqlx::query(step).execute(&mut connection).await.unwrap();
     }
     for suffix in ["", "-journal"] {
         std::fs::copy(format!("{}{suffix}", half.display()), format!("{}{suffix}", path.display())).unwrap();
