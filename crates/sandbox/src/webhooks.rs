@@ -246,7 +246,7 @@ impl GatewayEmulator {
             let rule = self.lifecycle(message)?.choose_pattern(stage.channel);
             Some(rule.resolve_behaviour(&self.scenario))
         });
-        let called = behaviour
+        let call = behaviour
             .filter(|_| state.phase.is_success() && stage.is_some_and(|stage| stage.channel == Channel::Voice));
         let payload = WebhookPayload {
             success: state.phase.is_success(),
@@ -256,8 +256,8 @@ impl GatewayEmulator {
             status: state.phase.status_name(&self.scenario),
             error: self.failure_reason(notice),
             updated: WireTime(state.since),
-            reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
-            duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
+            reply: call.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
+            duration: call.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
             request_id: message.request.map(format_request_id),
             replies: self.reply_records(message, state),
         };

@@ -426,10 +426,10 @@ mod templates_tests {
         assert_eq!(templates.create_sms("a", "b", now()).err(), Some(OperationError::TOO_MANY_TEMPLATES));
         assert_eq!(templates.sms.delete_template(1, None), 1);
         templates.create_sms("a", "b", now()).expect("kept");
-        let whole = "b".repeat(MAX_TEMPLATE_BYTES);
-        let kept = templates.create_viber("", &whole, now()).expect("kept")["id"].as_u64().expect("a number");
+        let largest_text = "b".repeat(MAX_TEMPLATE_BYTES);
+        let id = templates.create_viber("", &largest_text, now()).expect("kept")["id"].as_u64().expect("a number");
         assert_eq!(templates.create_viber("", "b", now()).err(), Some(OperationError::TOO_MANY_TEMPLATES));
-        assert_eq!(templates.viber.delete_template(kept, None), 1);
+        assert_eq!(templates.viber.delete_template(id, None), 1);
         templates.create_viber("", "b", now()).expect("kept");
     }
 }

@@ -278,7 +278,7 @@ impl GatewayEmulator {
     fn execute_item(&mut self, item: &RequestItem, origin: OperationOrigin) -> ItemOutcome {
         let account = &self.accounts[origin.account as usize];
         let operation = item.operation.as_ref().map_err(OperationError::clone);
-        let done = match operation.and_then(|operation| self.check_item_faults(item, origin).map(|()| operation)) {
+        let outcome = match operation.and_then(|operation| self.check_item_faults(item, origin).map(|()| operation)) {
             Err(refusal) => Err(refusal),
             Ok(RequestedOperation::Balance) => Ok(Ok(ResultData::Balance(account.balance_record())).into()),
             Ok(RequestedOperation::Senders) => Ok(Ok(ResultData::Record(account.sender_records())).into()),
@@ -288,7 +288,7 @@ impl GatewayEmulator {
             Ok(RequestedOperation::Lookup(phone)) => self.look_up_number(item, *phone, origin),
             Ok(RequestedOperation::CodeCall) => self.make_code_call(item, origin),
         };
-        done.unwrap_or_else(|refusal| self.reject_operation(item, refusal, origin))
+        outcome.unwrap_or_else(|refusal| self.reject_operation(item, refusal, origin))
     }
 }
 

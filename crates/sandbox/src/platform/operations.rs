@@ -220,13 +220,13 @@ impl GatewayEmulator {
     /// The status that a gateway makes up if it claims to know every message.
     fn made_up_status(&self, inquiry: &MessageInquiry) -> StatusRecord {
         let draw = RandomDraw { seed: self.scenario.seed, decision: MADE_UP_ID_DECISION };
-        let made_up = |asked: &ClientId| {
-            let drawn = asked.to_string().bytes().fold(0, |sum, byte| draw.draw_number(sum ^ u64::from(byte)));
+        let make_up_id = |known: &ClientId| {
+            let drawn = known.to_string().bytes().fold(0, |sum, byte| draw.draw_number(sum ^ u64::from(byte)));
             (900_000_000 + drawn % 100_000_000).to_string()
         };
         let (id, msg_id) = match inquiry {
-            MessageInquiry::Id(id) => (id.to_string(), made_up(id)),
-            MessageInquiry::MsgId(msg_id) => (made_up(msg_id), msg_id.to_string()),
+            MessageInquiry::Id(id) => (id.to_string(), make_up_id(id)),
+            MessageInquiry::MsgId(msg_id) => (make_up_id(msg_id), msg_id.to_string()),
         };
         let status = Phase::Queued.status_name(&self.scenario).to_owned();
         StatusRecord { id, msg_id, channel: "sms", status, updated: WireTime(self.now), replies: None }

@@ -73,15 +73,15 @@ impl SandboxPort {
     /// Refuses connections for this long, or until an earlier refusal ends if that is later.
     fn refuse_connections(&mut self, duration: Duration) {
         let now = Instant::now();
-        let ends = now.checked_add(duration).unwrap_or(now + FAR_FUTURE);
+        let end = now.checked_add(duration).unwrap_or(now + FAR_FUTURE);
         if let PortState::Refusing { until, .. } = &mut self.state {
-            *until = ends.max(*until);
+            *until = end.max(*until);
             return;
         }
         // Replace the listener first: while it listens, no process can bind the port, not even this one.
-        self.state = PortState::Refusing { held: None, until: ends };
-        let taken = bind_socket(self.address);
-        if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, taken) {
+        self.state = PortState::Refusing { held: None, until: end };
+        let bound = bind_socket(self.address);
+        if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, bound) {
             *held = Some(socket);
         }
     }
@@ -225,8 +225,8 @@ async fn serve_request(
     }
     let (head, body) = request.into_parts();
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let arrived = tokio::time::timeout(state.body_timeout, read_body(body)).await.unwrap_or(BodyArrival::TooLate);
-    let body = match &arrived {
+    let arrival = tokio::time::timeout(state.body_timeout, read_body(body)).await.unwrap_or(BodyArrival::TooLate);
+    let body = match &arrival {
         BodyArrival::Whole(body) => Some(body.as_slice()),
         BodyArrival::TooLarge => None,
         BodyArrival::TooLate => return refused("The request was not received in time"),

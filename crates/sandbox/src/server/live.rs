@@ -184,8 +184,8 @@ impl PlatformCore {
         let mut lines = self.sink.start_lines()?;
         // The clock is read under the lock, so that times never run backwards in the journal.
         let at = self.clock.time_at(Instant::now());
-        let done = act(&mut self.platform, at, &mut lines);
-        self.sink.write_lines(&lines).then_some(done)
+        let result = act(&mut self.platform, at, &mut lines);
+        self.sink.write_lines(&lines).then_some(result)
     }
 
     /// Processes a slice of due events. Returns whether more are due.
@@ -254,8 +254,8 @@ impl VirtualClock {
 
     /// The real time from `real` until the clock shows `due`.
     pub(super) fn real_time_until(&self, due: Timestamp, real: Instant) -> Duration {
-        let left = self.time_at(real).duration_until(due);
-        Duration::try_from(left).unwrap_or_default() / self.speed
+        let remaining = self.time_at(real).duration_until(due);
+        Duration::try_from(remaining).unwrap_or_default() / self.speed
     }
 }
 

@@ -160,9 +160,9 @@ fn delivery_is_drawn_per_channel() {
             .set(channel, Behaviour { delivered: share(50), read: None, ..Behaviour::default_for(channel) });
     }
     let stages = [Channel::Viber, Channel::Sms].map(stage);
-    let ends = (0..4_000).filter_map(|n| simulate_lifecycle(&scenario, &stages, 380_500_000_000 + n).pop());
+    let last_states = (0..4_000).filter_map(|n| simulate_lifecycle(&scenario, &stages, 380_500_000_000 + n).pop());
     let (mut viber, mut sms, mut failed) = (0, 0, 0);
-    for (channel, word, _) in ends {
+    for (channel, word, _) in last_states {
         match (channel, word.as_str()) {
             (Channel::Viber, "DELIVERED") => viber += 1,
             (Channel::Sms, "DELIVERED") => sms += 1,

@@ -135,11 +135,11 @@ async fn truncated_answer_ends_halfway_through_its_body() {
     let mut client = TestConnection::connect(&sandbox).await;
     let cut = client.send(1).await.expect("half an answer");
     assert!(cut.head.starts_with("http/1.1 200"), "{}", cut.head);
-    let declared: usize = header(&cut.head, "content-length").and_then(|it| it.parse().ok()).expect("a length");
+    let declared: usize = header(&cut.head, "content-length").and_then(|value| value.parse().ok()).expect("a length");
     assert_eq!(cut.body.len(), declared / 2);
     assert!(client.is_closed().await);
-    let whole = TestConnection::connect(&sandbox).await.send(2).await.expect("an answer");
-    assert_eq!((whole.body.len(), whole.json()["success"].clone()), (declared, json!(true)));
+    let complete = TestConnection::connect(&sandbox).await.send(2).await.expect("an answer");
+    assert_eq!((complete.body.len(), complete.json()["success"].clone()), (declared, json!(true)));
     assert_eq!(sandbox.counts().messages, 2);
 }
 
