@@ -68,7 +68,7 @@ pub enum RepeatCheck {
 /// A request to the guard against repeated messages. A message is identified by arbitrary bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepeatRequest {
-    /// Only look whether the same message was sent recently.
+    /// Only check whether the same message was sent recently.
     Look(Vec<u8>),
     /// Reserve the place of a message in one transaction, and delete expired entries.
     Reserve {

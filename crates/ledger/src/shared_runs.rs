@@ -353,7 +353,7 @@ pub(crate) enum DrawReadiness {
     Now,
     /// Not now: a process has claimed the whole run.
     Later,
-    /// Not any more.
+    /// Never again.
     NoMore,
 }
 

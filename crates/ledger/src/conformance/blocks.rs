@@ -60,7 +60,7 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
         for row in (block.lease.rows.first.get()..=block.lease.rows.last.get()).map(Row::new) {
             let id = run.message_id(row, None).expect("an identifier");
             assert_eq!(block.run.message_id(row, None), Some(id), "the caller knows the identifier");
-            assert!(ids.insert(id), "given twice");
+            assert!(ids.insert(id), "an identifier was used twice");
             assert_eq!(scene.port().find_message(id).await.unwrap(), Some(MessageOrigin { run: run.key, row }));
             let wanted = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
             assert_eq!(scene.port().list_runs(wanted).await.unwrap().len(), 1);

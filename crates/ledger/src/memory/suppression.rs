@@ -89,7 +89,7 @@ impl OptOutList {
         self.add_opt_outs(vec![opt_out]);
     }
 
-    /// The hash that stands for a number once the number is forgotten. `None` if there is no hash key, or `who` is
+    /// The hash that replaces a number once the number is forgotten. `None` if there is no hash key, or `who` is
     /// already a hash.
     pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
         Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))

@@ -102,7 +102,7 @@ async fn process_waits_for_an_absent_database() {
     goes_away().await;
     let mut look = Box::pin(ledger.ensure_sendable());
     let early = tokio::time::timeout(soon, &mut look).await;
-    assert!(early.is_err(), "the look whether it is the newest: {early:?}");
+    assert!(early.is_err(), "the check whether the ledger is the newest: {early:?}");
     std::fs::rename(&away, &here).unwrap();
     look.await.unwrap();
 }

@@ -304,8 +304,8 @@ pub(super) async fn list_places(reader: &mut Connection, run: RunId) -> Result<V
     Ok(places)
 }
 
-/// Numbers of the locks on which a change relies, drawn when this process took them. Empty with SQLite, where the
-/// system never gives a held lock to another process.
+/// The holder numbers of the locks on which a change relies. Each number was drawn when this process took the lock.
+/// Empty with SQLite, where the system never gives a held lock to another process.
 pub(crate) type LockProof = Vec<i64>;
 
 /// A place and the rows that were drawn there.

@@ -120,8 +120,8 @@ macro_rules! read_ledger {
 pub(crate) use read_ledger;
 
 impl Adapter {
-    /// Returns the result of a read. If the database went away, waits until it is back and returns `None`, so that the
-    /// caller retries.
+    /// Returns the result of a read. If the database became unavailable, waits until it is back and returns `None`, so
+    /// that the caller retries.
     pub(in super::super) async fn wait_or_finish<T>(
         &self,
         read: Result<T, StatementError>,

@@ -67,7 +67,7 @@ struct WriterTask {
 impl Adapter {
     /// Runs a change in the next transaction and returns the result once the change is durable.
     ///
-    /// If the database went away and discarded the transaction, the change runs again in another one.
+    /// If the database became unavailable and discarded the transaction, the change runs again in another one.
     pub(crate) async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
@@ -275,7 +275,7 @@ impl CommitTarget {
     /// Applies changes in one transaction, increments the generation and commits. If one change fails, all of them
     /// fail.
     ///
-    /// If the database went away and discarded the transaction, the changes are applied again once it is back.
+    /// If the database became unavailable and discarded the transaction, the changes are applied again once it is back.
     async fn commit_with_retries(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
         let began = Instant::now();
         loop {

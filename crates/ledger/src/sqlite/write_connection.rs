@@ -118,7 +118,7 @@ pub(super) async fn begin_write(
     }
 }
 
-/// A wait for the process that has the turn.
+/// A wait for the process that holds the turn to write.
 pub(super) struct TurnWait<'a> {
     path: &'a Path,
     patience: Patience,
@@ -180,7 +180,7 @@ fn sqlite_code(error: &sqlx::Error) -> Option<u32> {
     Some(error.as_database_error()?.code()?.parse::<u32>().ok()? & 0xff)
 }
 
-/// The process that has the turn to write.
+/// The process that holds the turn to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriteHolder {
     /// The process ID.

@@ -242,7 +242,7 @@ mod tests {
         }
         for id in [json!(msg_id_of(second)), json!(msg_id_of(second).to_string())] {
             assert_eq!(find_index(&messages, MessageInquiry::MsgId, id.clone()), Some(second));
-            assert_eq!(find_index(&messages, MessageInquiry::Id, id), Some(second), "it stands for the missing id");
+            assert_eq!(find_index(&messages, MessageInquiry::Id, id), Some(second), "it replaces the missing id");
         }
         for nothing in [json!(0), json!(msg_id_of(second) + 1), json!(u64::MAX), json!("x"), json!("")] {
             assert_eq!(find_index(&messages, MessageInquiry::Id, nothing.clone()), None);

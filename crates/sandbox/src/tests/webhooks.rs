@@ -282,7 +282,7 @@ fn webhook_is_retried_until_acknowledged_or_dropped() {
             let [(number, _, body)] = bench.take_webhooks().try_into().expect("one");
             // Every attempt has the same number and the same body.
             assert_eq!(first.get_or_insert((number, body.clone())), &(number, body));
-            assert!(bench.take_webhooks().is_empty(), "it is under way");
+            assert!(bench.take_webhooks().is_empty(), "the attempt is in flight");
             bench.finish_webhook(number, outcome);
         }
         bench.advance_millis(10_000_000);
