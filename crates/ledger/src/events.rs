@@ -92,7 +92,7 @@ pub enum RowChange {
 
 /// The stored form of a change.
 ///
-/// Stored by position: only append. A ledger contains the index of a variant and not its name, so an inserted variant
+/// Stored by position: only append. A ledger contains the index of a variant and not its name. An inserted variant
 /// would change the meaning of stored events, and the checksum would not detect it.
 #[derive(Clone, Serialize, Deserialize)]
 enum StoredChange {
@@ -165,7 +165,7 @@ impl From<RowChange> for StoredChange {
     }
 }
 
-/// The rows that a person's order or decision plans again. If they were skipped after an attempt, that skip ends: its
+/// The rows that a person's order or decision plans again. If they were skipped after an attempt, that skip ends. Its
 /// reason might no longer apply, and each message is checked again before it is sent.
 ///
 /// A rule of the campaign does not end a skip. Otherwise, it would plan the row again after every run.
@@ -179,7 +179,7 @@ pub(crate) fn list_included_rows(events: &[NewRowEvent]) -> RoaringBitmap {
 
 /// The author of a decision.
 ///
-/// Stored by position: only append. A ledger contains the index of a variant and not its name, so an inserted variant
+/// Stored by position: only append. A ledger contains the index of a variant and not its name. An inserted variant
 /// would change the meaning of stored events, and the checksum would not detect it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Author {

@@ -40,8 +40,9 @@ pub struct PurgeOrder {
 
 /// The part of the ledger that forgets numbers and purges runs.
 pub trait Forgetting: Send + Sync {
-    /// Forgets a number in one commit: erases it and the recipient's texts from its rows, skips planned rows, and puts
-    /// its hash on the suppression list. The rows stay marked until they are removed from the copies of their runs.
+    /// Forgets a number in one commit. Erases the number and the recipient's texts from its rows, skips planned rows,
+    /// and puts the hash on the suppression list. The rows stay marked until they are removed from the copies of their
+    /// runs.
     fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()>;
 
     /// The rows to be removed from the copies and results of their runs.

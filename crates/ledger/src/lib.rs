@@ -128,8 +128,8 @@ pub trait Ledger:
     + ShardStore
     + LedgerMaintenance
 {
-    /// Creates a run with the next number of its campaign, reserves identifiers for its rows, and records the run as
-    /// the outcome of its occurrence, in one transaction.
+    /// Creates a run with the next number of its campaign and reserves identifiers for its rows. The same transaction
+    /// records the run as the outcome of its occurrence.
     ///
     /// The run is not open until [`Ledger::open_run`] is called, because its frozen copies are not in place yet.
     ///

@@ -250,8 +250,8 @@ impl Run {
         Allowance::of_account(&self.account, self.suppression.loopback, rate)
     }
 
-    /// Whether recipients of the other run can have messages of this run: both are rehearsals, both use loopback, or
-    /// both are live, and they share a profile or an account.
+    /// Whether recipients of the other run can have messages of this run. Both must be rehearsals, use loopback or be
+    /// live, and share a profile or an account.
     pub fn can_share_recipients(&self, other: &Run) -> bool {
         (self.live, self.suppression.loopback) == (other.live, other.suppression.loopback)
             && other.uses_gateway(&self.gateway, &self.account)

@@ -1,7 +1,7 @@
 //! Opening a PostgreSQL ledger: the connection pool, schema migrations, and the comparison with the high-water mark.
 //!
 //! Released migrations never change. Machines get a new version one by one, so opening a ledger never changes its
-//! tables: each version works with the tables of the previous one, until an operator upgrades them. After that, the
+//! tables. Each version works with the tables of the previous version until an operator upgrades them. After that, the
 //! previous version is refused.
 
 use std::io::{self, ErrorKind};

@@ -33,8 +33,8 @@ macro_rules! moment {
     };
 }
 
-/// Takes the turn to write until the transaction ends, and reads the time, the mark, the version of the tables and the
-/// server, all in one message. The number of the ledger's only advisory lock spells `campaign`.
+/// Takes the turn to write until the transaction ends. The same message reads the time, the mark, the version of the
+/// tables and the server. The number of the ledger's only advisory lock spells `campaign`.
 const TURN: &str = concat!(
     write!(),
     "; SELECT pg_advisory_xact_lock(7161125211933861742); ",

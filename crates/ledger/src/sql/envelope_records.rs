@@ -110,7 +110,7 @@ fn read_chains_column(row: &Record) -> Result<Option<&str>, StatementError> {
 }
 
 /// SQL condition for an envelope without outcomes. With `settled_at IS NULL`, PostgreSQL would use the index of open
-/// intents instead of the primary key, and that index holds an entry for every envelope settled since the last vacuum.
+/// intents instead of the primary key. That index holds an entry for every envelope settled since the last vacuum.
 macro_rules! has_no_outcomes {
     () => {
         "COALESCE(settled_at, -1) = -1"

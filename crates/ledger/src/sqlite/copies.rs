@@ -128,7 +128,7 @@ impl Drop for NewFolder {
 
 /// A folder with replacement copies within the folder of a run. Dropping it removes it.
 ///
-/// A crash always leaves complete copies: the new ones are valid as soon as their folder has its final name, and each
+/// A crash always leaves complete copies. The new copies are valid as soon as their folder has its final name. Each
 /// file stays valid there until it is moved into place. The old files are overwritten before they are replaced.
 struct ReplacementFolder(NewFolder);
 

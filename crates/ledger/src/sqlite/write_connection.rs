@@ -1,8 +1,8 @@
 //! The single SQLite write connection, its turn to write, and the high-water mark that follows its commits.
 //!
-//! After the first failure it writes nothing more: the state after a failed fsync is unknown, and a retry on the same
-//! handle would hide the failure. If another process kept the turn too long, no transaction was begun, so only the
-//! pending changes fail.
+//! After the first failure, the connection writes nothing more. The state after a failed fsync is unknown, and a retry
+//! on the same handle would hide the failure. If another process kept the turn too long, no transaction was begun, so
+//! only the pending changes fail.
 
 use std::path::Path;
 use std::sync::Arc;

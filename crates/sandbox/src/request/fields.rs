@@ -1,5 +1,5 @@
-//! Fields of an operation: which are required for each kind of message (contract 4.3), as an operation and as a stage
-//! of a pipeline, and which values are well-formed. Only this module decides that.
+//! Fields of an operation or a pipeline stage: which are required for each kind of message (contract 4.3), and which
+//! values are well-formed. Only this module decides that.
 
 use std::fmt;
 use std::ops::RangeInclusive;

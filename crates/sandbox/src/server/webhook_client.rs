@@ -174,8 +174,8 @@ struct WebhookTarget {
     at: Option<IpAddr>,
 }
 
-/// The exact URL and its `Host` header, if the URL can be sent unchanged: over plain HTTP, without a password, and
-/// without characters that an HTTP library rejects. The request goes to the host and port that were checked.
+/// The exact URL and its `Host` header, if the URL can be sent unchanged. It must use plain HTTP, and contain neither a
+/// password nor characters that an HTTP library rejects. The request goes to the host and port that were checked.
 fn verbatim_request_target(url: &Url, at: Option<IpAddr>, original: &str) -> Option<(Uri, HeaderValue)> {
     if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
         return None;
