@@ -128,7 +128,7 @@ pub(super) async fn row_outside_the_block_cannot_be_begun<L: Ledger>(scene: Scen
     let (one, two) = (scene.draw_block(2).await, scene.draw_block(2).await);
     assert_eq!(scene.begin_row(one.lease, 4).await, Permit::Lost);
     assert_eq!(scene.begin_row(Lease { rows: two.lease.rows, ..one.lease }, 4).await, Permit::Lost);
-    assert_eq!(scene.begin_row(Lease { epoch: scene.mine.epoch, ..two.lease }, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(Lease { epoch: scene.lease.epoch, ..two.lease }, 4).await, Permit::Lost);
     assert_eq!(scene.begin_row(two.lease, 4).await, granted(1));
 }
 

@@ -49,8 +49,8 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
 }
 
 pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
+    scene.begin_envelope(2, scene.lease).await;
     let reported = |row: u32| format!("no route to {}", phone(row));
     let outcomes = vec![
         OperationOutcome::Accepted {
@@ -94,7 +94,7 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
 }
 
 pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     forget_row(&scene, 2).await;
     forget_row(&scene, 3).await;
@@ -133,7 +133,7 @@ pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash<L: Ledger>(sc
     assert!(listed[0].who.phone().is_none() && !format!("{:?}", listed[0]).contains(&digits(2)), "{listed:?}");
     assert_eq!(listed[0].at, reported.at);
     // An envelope that was rendered before is refused, too.
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
 }
 
 /// The number of a row, without its plus sign.
@@ -150,7 +150,7 @@ pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene
     let (occasion, target) = (NotificationEvent::Stopped, "a".to_owned());
     let notifications = vec![NewNotification { occasion, target, notice: text.clone() }];
     let end = RunEnd { stop_reason: Some(text.clone()), notifications, ..run_end() };
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
     let page = scene.ledger.list_opt_outs(OptOutFilter::EndedOfNumber(phone(2))).await.unwrap();
     let why = page.entries.into_iter().next().unwrap().end.unwrap().why;
@@ -208,13 +208,13 @@ fn final_counts() -> StateCounts {
 /// Sends rows 2 to 5 in two envelopes, with row 3 rejected, then ends and purges the scene's run with these cancelled
 /// numbers.
 async fn purge_run<L: Ledger>(scene: &Scene<L>, cancelled: RoaringTreemap) -> Run {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(2, [accepted(), accepted()]).await;
-    scene.record_events(scene.mine, vec![event(4, 2, found("delivered"))]).await;
+    scene.record_events(scene.lease, vec![event(4, 2, found("delivered"))]).await;
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
-    scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
+    scene.ledger.end_run(scene.lease, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
     let counted = scene.reload_run().await;
     let order = PurgeOrder { cancelled, ..purge_order(counted.clone(), final_counts(), 7) };
     assert_eq!(scene.ledger.purge_run(order).await.unwrap(), Ownership::Held);
@@ -262,10 +262,10 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
     let scene = with_second_run(scene, new_run(7)).await;
     let budget = Budget { recipients: Some(4), ..Budget::default() };
     let bounds = Some(Arc::new(Bounds { budget, ..Bounds::default() }));
-    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(3, scene.mine) }).await.unwrap();
+    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(3, scene.lease) }).await.unwrap();
     assert!(matches!(permit, Permit::BoundExceeded { fits: 1, .. }), "{permit:?}");
     let bounds = Some(Arc::new(Bounds { caps: vec![month], ..Bounds::default() }));
-    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(1, scene.mine) }).await.unwrap();
+    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(1, scene.lease) }).await.unwrap();
     assert_eq!(permit, Permit::Capped(vec![Row::new(2)]));
 }
 
@@ -279,7 +279,7 @@ pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledg
 }
 
 pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let refused = async |counted: Run| {
         assert_eq!(scene.ledger.purge_run(purge_order(counted, final_counts(), 7)).await.unwrap(), Ownership::Lost);
@@ -287,7 +287,7 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
     };
     refused(scene.reload_run().await).await;
     let paused = RunEnd { progress: RunProgress::Open, ..run_end() };
-    scene.ledger.end_run(scene.mine, paused).await.unwrap();
+    scene.ledger.end_run(scene.lease, paused).await.unwrap();
     refused(scene.reload_run().await).await;
     let again = scene.claim_again().await;
     scene.ledger.end_run(again, run_end()).await.unwrap();
@@ -369,7 +369,7 @@ pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene:
 }
 
 pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let key = scene.run.key;
     forget_row(&scene, 3).await;
@@ -383,7 +383,7 @@ pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Led
     assert_eq!((hashes.len(), hashes.contains(phone(8)), hashes.contains(phone(3))), (1, true, false));
     assert_eq!(scene.guarded_rows().await, [2], "a cancelled number has no message");
     // The purge keeps the hash, although the list no longer contains the number.
-    scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
+    scene.ledger.end_run(scene.lease, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
     let mut counts = StateCounts::default();
     counts.add(RowState::Accepted, 1);
     counts.add(RowState::Rejected, 1);

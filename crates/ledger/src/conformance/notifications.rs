@@ -76,7 +76,7 @@ pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scen
     scene.ledger.end_run(scene.forged_lease(), end.clone()).await.unwrap();
     let none = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
     assert!(none.is_empty(), "a lost lease queues no notifications");
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     let taken = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
     assert_eq!(texts_and_attempts(&taken), [("the end", 1)]);
 }

@@ -19,7 +19,7 @@ pub(crate) struct Scene<L> {
     pub(crate) run: Run,
     pub(crate) lock: CampaignLock,
     /// The lease on the run, until it is claimed again.
-    pub(crate) mine: Lease,
+    pub(crate) lease: Lease,
 }
 
 /// A ledger as its callers use it.
@@ -47,8 +47,8 @@ impl<L: Ledger> Scene<L> {
             .await
             .unwrap()
             .expect("the campaign is not locked");
-        let mine = ledger.claim_run(&lock, run.key).await.unwrap().lease;
-        Self { ledger, run, lock, mine }
+        let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
+        Self { ledger, run, lock, lease }
     }
 
     /// The ledger as its callers use it.
@@ -63,7 +63,7 @@ impl<L: Ledger> Scene<L> {
 
     /// A lease that the ledger never granted.
     pub(crate) fn forged_lease(&self) -> Lease {
-        Lease { epoch: Epoch(self.mine.epoch.0.wrapping_add(1)), ..self.mine }
+        Lease { epoch: Epoch(self.lease.epoch.0.wrapping_add(1)), ..self.lease }
     }
 
     /// Begins an envelope of two rows. Envelope 1 has rows 2 and 3, envelope 2 has rows 4 and 5, and so on.

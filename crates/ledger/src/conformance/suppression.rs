@@ -134,21 +134,21 @@ pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(sc
 }
 
 pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.ledger.add_opt_outs(vec![opt_out(3), opt_out(4)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost, "a lost lease skips no rows");
     assert_eq!(scene.excluded_rows().await, [9]);
-    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]));
+    assert_eq!(scene.begin_envelope(2, scene.lease).await, Permit::OptedOut(vec![Row::new(4)]));
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
     assert_eq!(scene.excluded_rows().await, [4, 9]);
     let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
     assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
-    let mut rest = scene.new_intent(2, scene.mine);
+    let mut rest = scene.new_intent(2, scene.lease);
     rest.rows.retain(|sent| sent.row != Row::new(4));
     assert_eq!(scene.ledger.begin_envelope(rest).await.unwrap(), granted(2));
-    assert_eq!(scene.begin_envelope(3, scene.mine).await, granted(3), "the list changed, but not for this envelope");
+    assert_eq!(scene.begin_envelope(3, scene.lease).await, granted(3), "the list changed, but not for this envelope");
     scene.ledger.add_opt_outs(vec![opt_out(13)].into(), AdditionMode::Add).await.unwrap();
-    let at_once = join_all((4..=9).map(|n| scene.ledger.begin_envelope(scene.new_intent(n, scene.mine)))).await;
+    let at_once = join_all((4..=9).map(|n| scene.ledger.begin_envelope(scene.new_intent(n, scene.lease)))).await;
     let expected = [granted(4), granted(5), Permit::OptedOut(vec![Row::new(13)]), granted(6), granted(7), granted(8)];
     assert_eq!(at_once.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
 }
@@ -165,11 +165,15 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
     );
     assert_eq!(scene.excluded_rows().await, [9]);
     assert_eq!(
-        scene.ledger.update_rows(scene.mine, RowUpdate::Skipped { rows: rows(&[4]), reason: OPTED_OUT }).await.unwrap(),
+        scene
+            .ledger
+            .update_rows(scene.lease, RowUpdate::Skipped { rows: rows(&[4]), reason: OPTED_OUT })
+            .await
+            .unwrap(),
         Ownership::Held
     );
     assert_eq!(
-        scene.ledger.update_rows(scene.mine, RowUpdate::Skipped { rows: rows(&[2]), reason: EXPIRED }).await.unwrap(),
+        scene.ledger.update_rows(scene.lease, RowUpdate::Skipped { rows: rows(&[2]), reason: EXPIRED }).await.unwrap(),
         Ownership::Held
     );
     assert_eq!(scene.excluded_rows().await, [2, 4, 9]);
@@ -192,12 +196,12 @@ pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply<L: Ledger>(scen
     let remote = SuppressionPolicy::default();
     let out = |rows: &[u32]| Permit::OptedOut(rows.iter().copied().map(Row::new).collect());
     let scene = with_policy(scene, remote).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, out(&[2]));
-    assert_eq!(scene.begin_envelope(2, scene.mine).await, granted(1), "another campaign's opt-out");
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, out(&[2]));
+    assert_eq!(scene.begin_envelope(2, scene.lease).await, granted(1), "another campaign's opt-out");
     let scene = with_policy(scene, SuppressionPolicy { loopback: true, ..remote }).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, out(&[2, 3]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, out(&[2, 3]));
     let scene = with_policy(scene, SuppressionPolicy::SERVICE).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
     let now = scene.reload_run().await;
     assert_eq!(now.suppression, SuppressionPolicy::SERVICE);
 }
@@ -224,16 +228,16 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledge
     let removed = scene.ledger.remove_opt_outs(removal(3, Some(OptOutScope::Marketing))).await.unwrap();
     assert_eq!(removed, [], "the opt-out from all messages stays");
     let scene = with_policy(scene, service).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(3)]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(3)]));
     scene.ledger.add_opt_outs(vec![for_all_messages(4)].into(), AdditionMode::Add).await.unwrap();
-    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
+    assert_eq!(scene.begin_envelope(2, scene.lease).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
     let scene = with_policy(scene, mandatory).await;
     assert_eq!(scene.reload_run().await.suppression, mandatory);
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
 }
 
 pub(super) async fn reply_opts_out_of_all_messages_if_the_tables_allow_it<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
     let opt_out = Some(for_all_messages(2));
     let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
@@ -285,7 +289,7 @@ async fn add<L: Ledger>(scene: &Scene<L>, opt_out: OptOut) -> Additions {
 }
 
 pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     let other = OptOut { at: second(10), ..for_campaign(2, "other") };
     let others = [opt_out_at(3, 10), other, on_loopback(2), opt_out_at(2, 30)];
     let imported = OptOut { source: imported(2, "a.csv").source, at: second(10), ..for_campaign(2, "sale") };
@@ -397,26 +401,26 @@ pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Le
     let scene = with_policy(scene, SuppressionPolicy { version, ..SuppressionPolicy::default() }).await;
     assert_eq!(scene.reload_run().await.suppression.version, version);
     // The plan skipped opted-out recipients, so an envelope with one of them shows that the list is not read again.
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
     scene.ledger.add_opt_outs(vec![opt_out(9)].into(), AdditionMode::Add).await.unwrap();
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2)]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(2)]));
 }
 
 pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(1, [not_sent(), in_doubt()]).await;
     scene.settle_envelope(2, [in_doubt(), accepted()]).await;
     let events = [3, 4].map(|row| event(row, row / 2, send_again()));
-    scene.record_events(scene.mine, events.to_vec()).await;
+    scene.record_events(scene.lease, events.to_vec()).await;
     scene.ledger.add_opt_outs((2..=5).map(opt_out).collect::<Vec<_>>().into(), AdditionMode::Add).await.unwrap();
-    let mut intent = scene.new_intent(1, scene.mine);
-    intent.rows.extend(scene.new_intent(2, scene.mine).rows.drain(..1));
+    let mut intent = scene.new_intent(1, scene.lease);
+    intent.rows.extend(scene.new_intent(2, scene.lease).rows.drain(..1));
     assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), Permit::OptedOut([2, 3, 4].map(Row::new).to_vec()));
     let reported = [RowState::Skipped, RowState::InDoubt, RowState::InDoubt, RowState::Accepted];
     assert_eq!(scene.row_states().await, reported.map(Some));
     // Later proof counts despite an opt-out.
-    scene.record_events(scene.mine, vec![event(4, 2, found("DELIVERED"))]).await;
+    scene.record_events(scene.lease, vec![event(4, 2, found("DELIVERED"))]).await;
     assert_eq!(scene.row_states().await[2], Some(RowState::Accepted));
     let mut expected = StateCounts::default();
     for state in reported.into_iter().take(2).chain([RowState::Accepted; 2]).chain([RowState::Invalid]) {

@@ -99,8 +99,8 @@ impl Locks {
             renewals.push((name, holder, renewed.rows_affected() > 0));
         }
         transaction.commit().await?;
-        for (name, holder, is_mine) in renewals {
-            self.leases.record_renewal(&name, holder, is_mine.then_some(asked_at));
+        for (name, holder, is_held) in renewals {
+            self.leases.record_renewal(&name, holder, is_held.then_some(asked_at));
         }
         Ok(())
     }

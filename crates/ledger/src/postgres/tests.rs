@@ -287,12 +287,12 @@ async fn upgrade_records_chains_and_recounts_receipts() {
         .execute(&mut other)
         .await
         .unwrap();
-    let intent = scene.new_intent(1, scene.mine);
+    let intent = scene.new_intent(1, scene.lease);
     scene.ledger.begin_envelope(Intent { kind: OperationKind::Pipeline, ..intent }).await.unwrap();
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     scene.store_receipt(2, Status::Expired).await;
     let (counts, parts) = (scene.count_states().await, 2);
-    scene.ledger.end_run(scene.mine, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
+    scene.ledger.end_run(scene.lease, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
     assert!(scene.reload_run().await.current_counts().is_some());
     PostgresLedger::upgrade_tables(&address).await.unwrap();
     let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await.unwrap();
@@ -329,7 +329,8 @@ impl SleepingProcess {
         let second = tempfile::tempdir().unwrap();
         let other = PostgresLedger::open(&address, second.path()).await.unwrap();
         let scene = Scene::new(ledger).await;
-        scene.ledger.update_rows(scene.mine, RowUpdate::Sharded { terms: "terms".into(), proven: true }).await.unwrap();
+        let sharded = RowUpdate::Sharded { terms: "terms".into(), proven: true };
+        scene.ledger.update_rows(scene.lease, sharded).await.unwrap();
         let run = scene.port().list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
         let asleep = scene.ledger.register_worker(&run, "asleep".into()).await.unwrap().expect("the run is shared");
         let ShardDraw::NewRows(rows) = scene.ledger.draw_shard(&asleep, 2, true).await.unwrap() else {

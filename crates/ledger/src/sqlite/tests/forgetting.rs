@@ -100,7 +100,7 @@ async fn every_table_is_classified_by_the_personal_data_it_holds() {
 async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     let scene = SqliteScene::new().await;
     for envelope in 1..=3 {
-        scene.begin_envelope(envelope, scene.mine).await;
+        scene.begin_envelope(envelope, scene.lease).await;
     }
     let rejected = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
     let evidence = Some(format!("{{\"phone\": {}}}", phone(3)));
@@ -149,16 +149,16 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
 #[tokio::test]
 async fn purged_run_leaves_no_numbers_in_ledger_files() {
     let scene = SqliteScene::new().await;
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let end = RunEnd { stop_reason: None, stop: None, ..run_end() };
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     // A cap makes the ledger store contact times.
     let caps = vec![FrequencyCap { messages: 1, period: Duration::from_secs(60) }];
     let other = SqliteLedger::open(&scene.folder.path().join("ledger"), Timestamp::now).await.unwrap();
     let other_scene = Parts::with_run(other, &NewRun { campaign: "other".into(), ..new_run(2) }).await;
     let bounds = Some(Arc::new(Bounds { caps, ..Bounds::default() }));
-    other_scene.ledger.begin_envelope(Intent { bounds, ..other_scene.new_intent(4, other_scene.mine) }).await.unwrap();
+    other_scene.ledger.begin_envelope(Intent { bounds, ..other_scene.new_intent(4, other_scene.lease) }).await.unwrap();
     let numbers = [2, 3].map(encode_number).concat();
     assert!(is_in_any_file(&scene, &numbers), "the search patterns are valid");
     other_scene.ledger.close().await;
@@ -173,7 +173,7 @@ async fn purged_run_leaves_no_numbers_in_ledger_files() {
 #[tokio::test]
 async fn free_space_of_an_earlier_version_is_overwritten() {
     let scene = SqliteScene::new().await;
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.ledger.close().await;
     let path = scene.folder.path().join("ledger");
     let mut earlier = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();

@@ -63,7 +63,7 @@ async fn failed_write_stops_all_later_writes() {
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("DROP TABLE envelopes").execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    let failed = scene.ledger.begin_envelope(scene.new_intent(1, scene.mine)).await;
+    let failed = scene.ledger.begin_envelope(scene.new_intent(1, scene.lease)).await;
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
     let later = scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
@@ -90,7 +90,7 @@ async fn concurrent_changes_are_all_written() {
     let scene = Arc::new(SqliteScene::new().await);
     let tasks = (1..=200).map(|rows| {
         let scene = Arc::clone(&scene);
-        tokio::spawn(async move { scene.begin_envelope(rows, scene.mine).await })
+        tokio::spawn(async move { scene.begin_envelope(rows, scene.lease).await })
     });
     let permits = futures_util::future::join_all(tasks).await;
     let summaries = scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap();
