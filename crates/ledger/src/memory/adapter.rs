@@ -136,8 +136,8 @@ impl LedgerMaintenance for MemoryLedger {
 }
 
 impl NotificationQueue for MemoryLedger {
-    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
-        self.write_contents(move |contents, now| contents.take_notifications(now, apart, held))
+    fn take_notifications(&self, interval: Duration, reserved_for: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        self.write_contents(move |contents, now| contents.take_notifications(now, interval, reserved_for))
     }
 
     fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()> {
