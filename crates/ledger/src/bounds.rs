@@ -1,4 +1,4 @@
-//! Bounds of a campaign: budget, frequency caps and daily limits, with the decisions about them.
+//! Bounds of a campaign: budget, frequency caps and daily limits, and the rules that enforce them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

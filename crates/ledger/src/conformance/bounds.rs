@@ -1,4 +1,4 @@
-//! Budgets and daily limits of an edition.
+//! Conformance of budgets and daily limits of an edition.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Frequency caps across campaigns.
+//! Conformance of frequency caps across campaigns.
 
 use std::sync::Arc;
 use std::time::Duration;

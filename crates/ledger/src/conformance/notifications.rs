@@ -1,4 +1,4 @@
-//! The notification queue.
+//! Conformance of the notification queue.
 
 use std::time::Duration;
 

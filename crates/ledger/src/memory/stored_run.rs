@@ -1,4 +1,4 @@
-//! A run with all its records.
+//! A run in memory, with all its records.
 
 use std::collections::BTreeMap;
 use std::mem;

@@ -1,4 +1,4 @@
-//! Plans, approvals, and the `approval` rules of accounts.
+//! Plans, approvals, and the `approval` rules of accounts in the tables.
 
 use sqlx::Row as _;
 

@@ -1,4 +1,4 @@
-//! The queue of notifications.
+//! The notification queue in the tables.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Active schedules and their occurrences.
+//! Active schedules and their occurrences in the tables.
 
 use jiff::Timestamp;
 use sqlx::Row as _;

@@ -1,4 +1,4 @@
-//! Envelopes, accounts, statuses and money.
+//! Tests of the platform: envelopes, accounts, statuses and money.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Any request gets an answer, even random bytes.
+//! Robustness of the sandbox: any request gets an answer, even random bytes.
 
 use std::sync::LazyLock;
 

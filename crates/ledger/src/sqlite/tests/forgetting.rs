@@ -1,4 +1,4 @@
-//! Forgotten data leaves no bytes in the ledger's files.
+//! Erasure of forgotten data, which leaves no bytes in the ledger's files.
 
 use std::collections::BTreeMap;
 use std::fs;
