@@ -96,17 +96,17 @@ pub enum StoredPlanRecord {
 }
 
 impl StoredPlanRecord {
-    /// The plan, if it is one.
+    /// The plan, if the record is one.
     pub(super) fn into_plan(self) -> Option<Plan> {
         if let Self::Plan(plan) = self { Some(plan) } else { None }
     }
 
-    /// The approval, if it is one.
+    /// The approval, if the record is one.
     pub(super) fn into_approval(self) -> Option<StoredApproval> {
         if let Self::Approval(approval) = self { Some(approval) } else { None }
     }
 
-    /// The approval rule, if it is one.
+    /// The approval rule, if the record is one.
     pub(super) fn into_rule(self) -> Option<StoredApprovalRule> {
         if let Self::Rule(rule) = self { Some(rule) } else { None }
     }
@@ -146,8 +146,8 @@ pub trait PlanStore: Send + Sync {
 
 /// The creation time of the oldest plans that have not expired by `now`.
 pub(crate) fn oldest_kept_plan_time(now: Timestamp) -> Timestamp {
-    let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
-    now.checked_sub(kept).unwrap_or(Timestamp::MIN)
+    let retention = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
+    now.checked_sub(retention).unwrap_or(Timestamp::MIN)
 }
 
 /// The approval rule of an account, from a profile or accepted by a person.

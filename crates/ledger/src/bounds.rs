@@ -1,4 +1,4 @@
-//! Bounds of a campaign: budget, frequency caps and daily limits, with the decisions about them.
+//! Bounds of a campaign: budget, frequency caps and daily limits, and the rules that enforce them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub struct Bounds {
     /// The rows that repeat a message in doubt. Their own earlier attempts do not count towards caps, because the
     /// duplicate was accepted.
     pub repeated: RoaringBitmap,
-    /// How many messages of the edition may leave per day.
+    /// How many messages of the edition may be sent per day.
     pub per_day: Option<DailyLimits>,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
@@ -146,8 +146,8 @@ pub(crate) fn intended_spending(rows: usize, costs: &[Amount]) -> Spending {
 
 /// The spending that an answer refunds: rejected and unsent messages cost nothing.
 pub(crate) fn refunded_spending(outcomes: &[OperationOutcome], costs: &[Amount]) -> Spending {
-    let back = outcomes.iter().enumerate().filter(|(_, outcome)| !may_have_been_sent(outcome));
-    back.map(|(row, _)| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
+    let refunded = outcomes.iter().enumerate().filter(|(_, outcome)| !may_have_been_sent(outcome));
+    refunded.map(|(row, _)| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
 }
 
 impl EnvelopeRecord {
@@ -166,8 +166,9 @@ impl RowEvents {
     /// Whether an attempt counts as spent by its outcome and the events of its row, because its message was sent or may
     /// have been sent. Without an outcome, it may have been sent.
     pub fn counts_as_sent(&self, row: Row, envelope: u32, chain: Chain, outcome: Option<&OperationOutcome>) -> bool {
-        let about = self.for_row(row).iter().filter(|event| event.envelope == envelope);
-        about.fold(outcome.is_none_or(may_have_been_sent), |used, event| is_used_after(used, &event.change, chain))
+        let relevant = self.for_row(row).iter().filter(|event| event.envelope == envelope);
+        let counts = outcome.is_none_or(may_have_been_sent);
+        relevant.fold(counts, |counts, event| counts_after_change(counts, &event.change, chain))
     }
 
     /// The attempts of a row that count as spent only because of receipts, by index. Each attempt comes with whether it
@@ -213,7 +214,7 @@ pub(crate) struct CountedMessages {
 }
 
 impl CountedMessages {
-    /// Without any envelopes of a run with these events.
+    /// Starts without envelopes, for a run with these events.
     pub(crate) fn new(events: RowEvents) -> Self {
         Self { events, attempts: FxHashMap::default() }
     }
@@ -257,8 +258,8 @@ pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
     !matches!(outcome, OperationOutcome::Rejected { .. } | OperationOutcome::NotSent { .. })
 }
 
-/// Whether a message counts as spent after a change. `used` says whether it counted before the change.
-fn is_used_after(used: bool, change: &RowChange, chain: Chain) -> bool {
+/// Whether a message counts as spent after a change. `counts` says whether it counted before the change.
+fn counts_after_change(counts: bool, change: &RowChange, chain: Chain) -> bool {
     match change {
         // The gateway queued the message and then rejected it. A rejection on an earlier channel does not reject the
         // message.
@@ -270,7 +271,7 @@ fn is_used_after(used: bool, change: &RowChange, chain: Chain) -> bool {
         RowChange::NotFound { .. }
         | RowChange::Unresolved { .. }
         | RowChange::SendAgain { .. }
-        | RowChange::Retry { .. } => used,
+        | RowChange::Retry { .. } => counts,
     }
 }
 
@@ -283,8 +284,8 @@ fn row_spending(costs: &[Amount], row: usize) -> Spending {
 ///
 /// Test messages, lookups, code calls and service messages do not count.
 pub(crate) fn counts_for_caps(run: &Run) -> bool {
-    let of_assistants = run.campaign == SharedRun::ASSISTANT_MESSAGES;
-    run.live && (!run.shared || of_assistants) && run.suppression.purpose.is_marketing() && !run.kind.is_single()
+    let is_from_assistants = run.campaign == SharedRun::ASSISTANT_MESSAGES;
+    run.live && (!run.shared || is_from_assistants) && run.suppression.purpose.is_marketing() && !run.kind.is_single()
 }
 
 /// Whether caps allow another message now to a number that was sent messages at these times.
@@ -329,21 +330,23 @@ pub(crate) fn find_rows_outside_countries(bounds: Option<&Bounds>, rows: &[SentR
     rows.iter().filter(is_abroad).map(|sent| sent.row).collect()
 }
 
-/// How many of `rows` messages may still leave today, and the bound that the remaining messages exceed. `left` counts
-/// the messages that left on each day. `None` if all messages may leave today.
+/// How many of `rows` messages may still be sent today, and the bound that the remaining messages exceed. `None` if all
+/// messages may be sent today.
+///
+/// `sent_by_day` counts the messages that were sent on each day.
 pub(crate) fn find_exceeded_daily_limit(
     per_day: &DailyLimits,
-    left: &BTreeMap<Date, u64>,
+    sent_by_day: &BTreeMap<Date, u64>,
     now: Timestamp,
-    leaves: Timestamp,
+    departs_at: Timestamp,
     rows: usize,
 ) -> Option<(usize, Bound)> {
     let today = per_day.local_date(now);
-    let before = left.iter().filter(|(day, count)| **day < today && **count > 0).count();
+    let before = sent_by_day.iter().filter(|(day, count)| **day < today && **count > 0).count();
     let limit = per_day.limit(before);
-    let fits = limit.saturating_sub(left.get(&today).copied().unwrap_or_default());
+    let fits = limit.saturating_sub(sent_by_day.get(&today).copied().unwrap_or_default());
     // A message that would be sent tomorrow does not fit into today's limit.
-    let fits = if per_day.local_date(leaves) > today { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
+    let fits = if per_day.local_date(departs_at) > today { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
     if rows <= fits {
         return None;
     }
@@ -369,9 +372,9 @@ mod tests {
     fn daily_limit_grows_with_each_day_that_has_sent_messages() {
         let per_day = DailyLimits::new(vec![10, 30, 50], TimeZone::UTC).unwrap();
         let now: Timestamp = "2026-11-23T18:00:00Z".parse().unwrap();
-        let fits = |left: &[(i8, u64)]| {
-            let left = left.iter().map(|(day, count)| (jiff::civil::date(2026, 11, *day), *count)).collect();
-            find_exceeded_daily_limit(&per_day, &left, now, now, 100).map(|(fits, bound)| {
+        let fits = |sent: &[(i8, u64)]| {
+            let sent = sent.iter().map(|(day, count)| (jiff::civil::date(2026, 11, *day), *count)).collect();
+            find_exceeded_daily_limit(&per_day, &sent, now, now, 100).map(|(fits, bound)| {
                 let Bound::Day { limit, wait, .. } = bound else { panic!("{bound:?}") };
                 assert_eq!(wait, Duration::from_hours(6));
                 (fits, limit)
@@ -386,12 +389,12 @@ mod tests {
     }
 
     #[test]
-    fn message_after_midnight_does_not_count_toward_today() {
+    fn message_after_midnight_does_not_count_towards_today() {
         let per_day = DailyLimits::new(vec![10], TimeZone::get("Europe/Kyiv").unwrap()).unwrap();
         let now: Timestamp = "2026-11-23T21:59:50Z".parse().unwrap();
         let fits = |seconds| {
-            let leaves = now + Duration::from_secs(seconds);
-            find_exceeded_daily_limit(&per_day, &BTreeMap::new(), now, leaves, 1).map(|(fits, _)| fits)
+            let departs_at = now + Duration::from_secs(seconds);
+            find_exceeded_daily_limit(&per_day, &BTreeMap::new(), now, departs_at, 1).map(|(fits, _)| fits)
         };
         assert_eq!([0, 9, 10, 600].map(fits), [None, None, Some(0), Some(0)]);
     }
@@ -406,7 +409,7 @@ mod tests {
             let attempt = Attempt { envelope: *envelope, state: *state, chain: OperationKind::Sms.into() };
             (attempt, *state == RowState::Accepted)
         };
-        let kept = |(order, status): &(Option<u32>, Status)| StoredReceipt {
+        let stored = |(order, status): &(Option<u32>, Status)| StoredReceipt {
             order: *order,
             at: Timestamp::from_second(9).unwrap(),
             receipt: Receipt::new(ReceiptSource::Webhook, status.clone()),
@@ -429,7 +432,7 @@ mod tests {
             (vec![(2, rejected), (3, rejected)], vec![(Some(1), Status::Delivered)], &[1]),
         ] {
             let attempts: Vec<_> = attempts.iter().map(attempt).collect();
-            let receipts: Vec<_> = receipts.iter().map(kept).collect();
+            let receipts: Vec<_> = receipts.iter().map(stored).collect();
             assert_eq!(events.find_proven_attempts(row, &attempts, &receipts), proven, "{attempts:?} {receipts:?}");
         }
     }

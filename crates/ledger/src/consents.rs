@@ -1,6 +1,7 @@
 //! Evidence of consent: what a run knew about the consent of each recipient when it began.
 //!
-//! It belongs to the rows of the run and never changes, except that it is erased with a forgotten number or a purged run.
+//! Evidence belongs to the rows of a run. It never changes, but is erased when a number is forgotten or a run is
+//! purged.
 
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
@@ -28,12 +29,12 @@ pub struct ConsentEvidence {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsentBlock {
     texts: Vec<String>,
-    /// The rows in ascending order, each with the places of answer, time, source and wording among the texts.
+    /// The rows in ascending order, each with the indexes of answer, time, source and wording among the texts.
     rows: Vec<(Row, [u32; 4])>,
 }
 
 impl ConsentBlock {
-    /// The most rows of a block.
+    /// The maximum number of rows in a block.
     pub const MAX_ROWS: usize = 1_024;
 
     /// The first and the last row. `None` if the block has no rows.

@@ -89,7 +89,7 @@ impl fmt::Debug for Copies {
     }
 }
 
-/// Copies of a run that is missing in the ledger.
+/// Copies of a run that is missing from the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrayCopies {
     /// The name of the run.

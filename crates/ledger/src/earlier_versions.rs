@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use super::{NewReceipt, NewRowEvent, OptOut, OptOutScope, RowChange, SentRow};
 use campaign_core::domain::{Chain, Channel, OperationKind, ReceiptSource, ReportedChannel, Status, VariantAllocation};
 
-/// The channels of each variant of a run, and the allotment of recipients to variants.
+/// The channels of each variant of a run, and the allocation of recipients to variants.
 ///
 /// Recovers pipeline channels that earlier versions did not record, from `frozen.json` in their format. Runs once, when
 /// a migration adds the column `chains`.
 pub(super) struct EarlierChains {
     chains: Vec<Chain>,
-    allotment: VariantAllocation,
+    allocation: VariantAllocation,
 }
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ impl EarlierChains {
                 variants.iter().map(|variant| variant.content.as_ref().map_or(common, EarlierContent::chain)).collect()
             }
         };
-        Some(Self { chains, allotment: VariantAllocation::new(&name, &shares) })
+        Some(Self { chains, allocation: VariantAllocation::new(&name, &shares) })
     }
 
     /// The channels of a row's pipeline. The channels are unknown if they depend on a number that was forgotten.
@@ -73,7 +73,7 @@ impl EarlierChains {
         let mut pipelines = self.chains.iter().filter(|chain| chain.is_known());
         match (pipelines.next(), sent.to.phone()) {
             (Some(first), _) if pipelines.all(|chain| chain == first) => *first,
-            (_, Some(phone)) => self.chains.get(self.allotment.assign_variant(phone)).copied().unwrap_or_default(),
+            (_, Some(phone)) => self.chains.get(self.allocation.assign_variant(phone)).copied().unwrap_or_default(),
             (_, None) => Chain::UNKNOWN,
         }
     }
@@ -86,7 +86,7 @@ impl EarlierChains {
 
 /// Removes the channel from an event, because the previous version cannot read channels in events.
 ///
-/// The previous version takes every failure for a failure of the whole message. Therefore a failure on one channel
+/// The previous version treats every failure as a failure of the whole message. Therefore a failure on one channel
 /// becomes UNKNOWN, which is never final.
 pub(super) fn rewrite_event(event: &mut NewRowEvent) {
     if let RowChange::Found { status, channel, .. } = &mut event.change
@@ -144,11 +144,11 @@ mod chain_tests {
 
     #[test]
     fn row_has_the_channels_of_its_variant() {
-        let person = |n: u64| Addressee::from(Phone::new(380_501_234_000 + n).unwrap());
-        assert_eq!(chain(&frozen(SMS, &[]), person(1)), "viber sms");
+        let addressee = |n: u64| Addressee::from(Phone::new(380_501_234_000 + n).unwrap());
+        assert_eq!(chain(&frozen(SMS, &[]), addressee(1)), "viber sms");
         let two = frozen(SMS, &[SMS, VOICE]);
-        let given: std::collections::BTreeSet<String> = (0..40).map(|n| chain(&two, person(n))).collect();
-        assert_eq!(given.into_iter().collect::<Vec<_>>(), ["viber sms", "viber voice"]);
+        let channels: std::collections::BTreeSet<String> = (0..40).map(|n| chain(&two, addressee(n))).collect();
+        assert_eq!(channels.into_iter().collect::<Vec<_>>(), ["viber sms", "viber voice"]);
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn event_for_the_previous_version_makes_no_failure_final() {
+    fn rewritten_event_makes_no_failure_final() {
         for (status, channel, expected) in
             [("EXPIRED", "viber", "UNKNOWN"), ("EXPIRED", "", "EXPIRED"), ("DELIVERED", "viber", "DELIVERED")]
         {
@@ -183,7 +183,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn receipt_for_the_previous_version_makes_no_failure_final() {
+    fn rewritten_receipt_makes_no_failure_final() {
         for (channel, status, expected) in [
             ("MAX", Status::Expired, (None, Status::Unknown)),
             ("MAX", Status::Read, (None, Status::Read)),

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::{LedgerError, SentRow};
 use campaign_core::domain::{Amount, Chain, OperationOutcome, ParseAmountError};
 
-/// More rows than any envelope has. A damaged record must not fill the memory.
+/// More rows than any envelope has. A damaged record must not exhaust the memory.
 const LARGEST_ENVELOPE: usize = 1_000_000;
 
 /// Encodes a list.

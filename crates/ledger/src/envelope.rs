@@ -83,10 +83,10 @@ pub enum Permit {
     TooLate(Timestamp),
 }
 
-/// Whether the writer still has the lease.
+/// Whether the writer still holds the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// The writer still has the lease, and the write is recorded.
+    /// The writer still holds the lease, and the write is recorded.
     Held,
     /// Another process claimed the rows, and nothing was recorded.
     Lost,
@@ -142,7 +142,8 @@ pub struct EnvelopeRecord {
 pub enum EnvelopeFilter {
     /// The envelopes with these numbers.
     Numbers(RangeInclusive<u32>),
-    /// The undamaged envelopes with this row. An error if there are none, but a damaged one might have it.
+    /// The undamaged envelopes with this row. Loading fails if there are none and a damaged envelope might contain the
+    /// row.
     Row(Row),
 }
 
@@ -215,18 +216,18 @@ pub(crate) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool
 }
 
 /// The time at which an envelope leaves if it takes its slot at `now`.
-pub(crate) fn departure_time(intent: &Intent, pace: AccountRateLimit, now: i64) -> Timestamp {
+pub(crate) fn departure_time(intent: &Intent, limit: AccountRateLimit, now: i64) -> Timestamp {
     let account = &intent.account;
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-    let waits = takes_slot(account, pace.not_before, now);
-    let wait = if waits { pace.reserve(now, count, account.rate).wait.time } else { std::time::Duration::ZERO };
+    let waits = takes_slot(account, limit.not_before, now);
+    let wait = if waits { limit.reserve(now, count, account.rate).wait.time } else { std::time::Duration::ZERO };
     let at = now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
     Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
 }
 
 /// Refuses an envelope that would leave at or after its deadline. `None` if the envelope may leave.
-pub(crate) fn check_deadline(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
-    (leaves >= intent.leave_by?).then_some(Permit::TooLate(leaves))
+pub(crate) fn check_deadline(intent: &Intent, departs_at: Timestamp) -> Option<Permit> {
+    (departs_at >= intent.leave_by?).then_some(Permit::TooLate(departs_at))
 }
 
 /// The outcomes of an open intent after another process claimed the run.

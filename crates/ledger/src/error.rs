@@ -11,7 +11,7 @@ use super::high_water_mark::COPIED_TO_DATABASE;
 /// An error of the ledger. It stops the run, and the same handle writes nothing more.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The storage failed: full, unreadable, read-only, corrupt.
+    /// The storage failed, for example because it is full, unreadable, read-only or corrupt.
     #[error("an operation on the ledger `{path}` failed: {reason}")]
     Storage {
         /// The ledger's file.
@@ -19,7 +19,7 @@ pub enum LedgerError {
         /// The storage's message.
         reason: String,
     },
-    /// The database is not connected.
+    /// The database cannot be reached.
     #[error("cannot connect to the ledger `{path}`: {reason}")]
     Unreachable {
         /// The address of the database.
@@ -45,7 +45,7 @@ pub enum LedgerError {
         /// The storage's message.
         reason: String,
     },
-    /// The ledger is older than its high-water mark, or another one.
+    /// The ledger is older than its high-water mark, or is a different ledger.
     #[error(
         "the ledger `{path}` might not contain all messages that were sent: {reason} (high-water mark: `{mark}`); nothing was \
          sent"

@@ -92,7 +92,7 @@ pub enum RowChange {
 
 /// The stored form of a change.
 ///
-/// Stored by position: only append. A ledger contains the index of a variant and not its name, so an inserted variant
+/// Stored by position: only append. A ledger contains the index of a variant and not its name. An inserted variant
 /// would change the meaning of stored events, and the checksum would not detect it.
 #[derive(Clone, Serialize, Deserialize)]
 enum StoredChange {
@@ -165,7 +165,7 @@ impl From<RowChange> for StoredChange {
     }
 }
 
-/// The rows that a person's order or decision plans again. If they were skipped after an attempt, that skip ends: its
+/// The rows that a person's order or decision plans again. If they were skipped after an attempt, that skip ends. Its
 /// reason might no longer apply, and each message is checked again before it is sent.
 ///
 /// A rule of the campaign does not end a skip. Otherwise, it would plan the row again after every run.
@@ -179,7 +179,7 @@ pub(crate) fn list_included_rows(events: &[NewRowEvent]) -> RoaringBitmap {
 
 /// The author of a decision.
 ///
-/// Stored by position: only append. A ledger contains the index of a variant and not its name, so an inserted variant
+/// Stored by position: only append. A ledger contains the index of a variant and not its name. An inserted variant
 /// would change the meaning of stored events, and the checksum would not detect it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Author {
@@ -265,10 +265,10 @@ pub struct RetriedRow {
     pub envelope: u32,
 }
 
-/// A change of rows by the holder of the lease.
+/// A change to rows by the holder of the lease.
 #[derive(Clone, Debug)]
 pub enum RowUpdate {
-    /// Later knowledge and decisions. An event that plans a row again opens the run.
+    /// Facts and decisions. An event that plans a row again opens the run.
     Events(Vec<NewRowEvent>),
     /// A retry order: reserves identifiers and plans its rows as new messages.
     Retry(RetryOrder),
@@ -452,15 +452,15 @@ impl RowEvents {
     /// An event or receipt that does not apply changes nothing. For a skipped row, an order to send a message in doubt
     /// again is void, and the message stays in doubt.
     fn judge_message<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [StoredReceipt]) -> Judgement<'e> {
-        let is_out = self.excluded.contains(row.get());
-        let is_void = |event: &&RowEvent| is_out && matches!(event.change, RowChange::SendAgain { .. });
+        let is_excluded = self.excluded.contains(row.get());
+        let is_void = |event: &&RowEvent| is_excluded && matches!(event.change, RowChange::SendAgain { .. });
         let order = self.find_known_order(row, attempt.envelope);
-        let about = self.for_row(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
-        let mut events = about.peekable();
+        let relevant = self.for_row(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
+        let mut events = relevant.peekable();
         let mut receipts = receipts.iter().filter(|receipt| receipt.order == order).peekable();
         let state = match attempt.state {
             // The attempt was proven not sent, but an earlier attempt of the same message is in doubt.
-            RowState::Planned if is_out && self.repeats_doubt(row) => RowState::InDoubt,
+            RowState::Planned if is_excluded && self.repeats_doubt(row) => RowState::InDoubt,
             state => state,
         };
         let mut message = MessageState::new(state, attempt.chain, self.endpoint);
@@ -585,13 +585,13 @@ mod tests {
         RowChange::Found { status: status.into(), msg_id: None, channel: None }
     }
 
-    fn by() -> Author {
+    fn author() -> Author {
         Author::Person("olena".into())
     }
 
     #[test]
     fn proof_overrides_decisions_and_decisions_override_doubt() {
-        let sent = || RowChange::AssumedSent { by: by(), why: None };
+        let sent = || RowChange::AssumedSent { by: author(), why: None };
         let unresolved = || RowChange::Unresolved { asked: 20 };
         for (changes, state) in [
             (vec![], RowState::InDoubt),
@@ -601,9 +601,9 @@ mod tests {
             (vec![sent(), found("DELIVERED")], RowState::Accepted),
             (vec![found("REJECTED")], RowState::Failed),
             (vec![found("DELIVERED"), sent()], RowState::Accepted),
-            (vec![found("DELIVERED"), RowChange::SendAgain { by: by(), why: None }], RowState::Accepted),
-            (vec![RowChange::SendAgain { by: by(), why: None }], RowState::Planned),
-            (vec![RowChange::NotSent { by: by(), why: None }], RowState::NotSent),
+            (vec![found("DELIVERED"), RowChange::SendAgain { by: author(), why: None }], RowState::Accepted),
+            (vec![RowChange::SendAgain { by: author(), why: None }], RowState::Planned),
+            (vec![RowChange::NotSent { by: author(), why: None }], RowState::NotSent),
         ] {
             let events = events(changes.iter().cloned().map(|change| (3, change)).collect());
             assert_eq!(events.judge_row(row(), &[attempt(3, RowState::InDoubt)], &[]).state, state, "{changes:?}");
@@ -612,7 +612,7 @@ mod tests {
 
     #[test]
     fn events_of_earlier_attempts_do_not_change_the_state() {
-        let events = events(vec![(3, RowChange::SendAgain { by: by(), why: None }), (3, found("DELIVERED"))]);
+        let events = events(vec![(3, RowChange::SendAgain { by: author(), why: None }), (3, found("DELIVERED"))]);
         let judged = events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]);
         assert_eq!((judged.state, judged.event), (RowState::Rejected, None));
         assert!(events.find_duplicate(row(), 5, Chain::UNKNOWN).is_some(), "the first attempt was sent after all");
@@ -621,8 +621,8 @@ mod tests {
 
     #[test]
     fn send_again_decision_keeps_the_earlier_message_in_doubt() {
-        let again = || RowChange::SendAgain { by: by(), why: None };
-        let not_sent = || RowChange::NotSent { by: by(), why: None };
+        let again = || RowChange::SendAgain { by: author(), why: None };
+        let not_sent = || RowChange::NotSent { by: author(), why: None };
         let doubt = |envelope| attempt(envelope, RowState::InDoubt);
         for (changes, attempts, expected) in [
             (vec![], vec![doubt(3)], true),
@@ -639,13 +639,13 @@ mod tests {
         }
         assert!(events(vec![(3, again())]).repeats_doubt(row()));
         assert!(!events(vec![(3, not_sent())]).repeats_doubt(row()));
-        let anew = events(vec![(3, again()), (5, RowChange::Retry { by: by(), order: 1 })]);
-        assert!(!anew.repeats_doubt(row()), "a new message is not in doubt");
+        let retried = events(vec![(3, again()), (5, RowChange::Retry { by: author(), order: 1 })]);
+        assert!(!retried.repeats_doubt(row()), "a new message is not in doubt");
     }
 
     #[test]
     fn retry_is_a_new_message_with_its_own_identifiers() {
-        let retry = |order| RowChange::Retry { by: by(), order };
+        let retry = |order| RowChange::Retry { by: author(), order };
         let events = events(vec![(3, retry(1)), (5, retry(2)), (3, found("DELIVERED"))]);
         assert_eq!(events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]).state, RowState::Planned);
         assert_eq!(
@@ -661,15 +661,15 @@ mod tests {
 
     #[test]
     fn skipped_retry_keeps_the_state_of_the_sent_message() {
-        let retry = RowChange::Retry { by: by(), order: 1 };
+        let retry = RowChange::Retry { by: author(), order: 1 };
         let out = ExcludedRows::from_skipped(&[row()], "opted out");
-        let kept = |status| StoredReceipt {
+        let stored = |status| StoredReceipt {
             order: None,
             at: Timestamp::UNIX_EPOCH,
             receipt: Receipt::new(ReceiptSource::Webhook, status),
         };
         let (first, new) = (attempt(3, RowState::Accepted), attempt(5, RowState::Planned));
-        let failed = [kept(Status::Expired)];
+        let failed = [stored(Status::Expired)];
         let mut event = RowEvent { row: row(), envelope: 3, at: Timestamp::from_second(9).unwrap(), change: retry };
         let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[StoredReceipt]| {
             let events = RowEvents::new(vec![event.clone()], Endpoint::Sync).with_excluded_rows(&out);
@@ -686,23 +686,23 @@ mod tests {
 
     #[test]
     fn earlier_delivery_counts_if_the_last_message_failed() {
-        let events = events(vec![(3, RowChange::Retry { by: by(), order: 1 })]);
-        let kept = |order, status| StoredReceipt {
+        let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
+        let stored = |order, status| StoredReceipt {
             order,
             at: Timestamp::from_second(9).unwrap(),
             receipt: Receipt::new(ReceiptSource::Webhook, status),
         };
-        let late = kept(None, Status::Delivered);
+        let late = stored(None, Status::Delivered);
         for (last, receipts, state) in [
             (RowState::Planned, vec![late.clone()], RowState::Delivered),
             (RowState::Rejected, vec![late.clone()], RowState::Delivered),
-            (RowState::Accepted, vec![late.clone(), kept(Some(1), Status::Expired)], RowState::Delivered),
-            (RowState::Accepted, vec![kept(Some(1), Status::Read), late.clone()], RowState::Read),
+            (RowState::Accepted, vec![late.clone(), stored(Some(1), Status::Expired)], RowState::Delivered),
+            (RowState::Accepted, vec![stored(Some(1), Status::Read), late.clone()], RowState::Read),
             (RowState::Accepted, vec![late.clone()], RowState::Accepted),
             (RowState::InDoubt, vec![late.clone()], RowState::InDoubt),
-            (RowState::Accepted, vec![kept(None, Status::Read), kept(Some(1), Status::Delivered)], RowState::Read),
-            (RowState::Accepted, vec![kept(Some(1), Status::Delivered), kept(None, Status::Read)], RowState::Read),
-            (RowState::Accepted, vec![late.clone(), kept(Some(1), Status::Delivered)], RowState::Delivered),
+            (RowState::Accepted, vec![stored(None, Status::Read), stored(Some(1), Status::Delivered)], RowState::Read),
+            (RowState::Accepted, vec![stored(Some(1), Status::Delivered), stored(None, Status::Read)], RowState::Read),
+            (RowState::Accepted, vec![late.clone(), stored(Some(1), Status::Delivered)], RowState::Delivered),
         ] {
             let judged = events.judge_row(row(), &[attempt(3, RowState::Accepted), attempt(5, last)], &receipts);
             assert_eq!(judged.state, state, "{last} {receipts:?}");
@@ -711,13 +711,13 @@ mod tests {
 
     #[test]
     fn delivery_of_two_messages_of_a_row_is_a_duplicate() {
-        let events = events(vec![(3, RowChange::Retry { by: by(), order: 1 })]);
-        let kept = |order, status| StoredReceipt {
+        let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
+        let stored = |order, status| StoredReceipt {
             order,
             at: Timestamp::from_second(9).unwrap(),
             receipt: Receipt::new(ReceiptSource::Webhook, status),
         };
-        let (first, second) = (|status| kept(None, status), |status| kept(Some(1), status));
+        let (first, second) = (|status| stored(None, status), |status| stored(Some(1), status));
         for (last, receipts, expected) in [
             (RowState::Accepted, vec![], false),
             (RowState::Accepted, vec![first(Status::Undeliverable)], false),

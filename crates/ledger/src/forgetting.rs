@@ -40,8 +40,9 @@ pub struct PurgeOrder {
 
 /// The part of the ledger that forgets numbers and purges runs.
 pub trait Forgetting: Send + Sync {
-    /// Forgets a number in one commit: erases it and the recipient's texts from its rows, skips planned rows, and puts
-    /// its hash on the suppression list. The rows stay marked until they are removed from the copies of their runs.
+    /// Forgets a number in one commit. Erases the number and the recipient's texts from its rows, skips planned rows,
+    /// and puts the hash on the suppression list. The rows stay marked until they are removed from the copies of their
+    /// runs.
     fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()>;
 
     /// The rows to be removed from the copies and results of their runs.
@@ -66,7 +67,8 @@ const FORGOTTEN: &str = "a forgotten number";
 #[derive(Clone, Copy)]
 pub(crate) struct NumberErasure {
     pub(crate) phone: Phone,
-    pub(crate) stays: ForgottenNumber,
+    /// The hash that replaces the number.
+    pub(crate) hash: ForgottenNumber,
 }
 
 impl NumberErasure {
@@ -133,7 +135,7 @@ impl NumberErasure {
 
     /// The addressee that replaces the forgotten number.
     pub(crate) fn addressee(self) -> Addressee {
-        Addressee::Forgotten(self.stays)
+        Addressee::Forgotten(self.hash)
     }
 
     /// The text with the number replaced by a placeholder.
@@ -237,8 +239,8 @@ impl NumberSet {
 
     /// Whether the set contains a number, forgotten or not.
     pub fn contains(&self, phone: Phone) -> bool {
-        let stays = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
-        self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(stays(key)))
+        let hash = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
+        self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(hash(key)))
     }
 
     /// The numbers that are not forgotten, in ascending order.
@@ -276,11 +278,11 @@ mod tests {
     #[test]
     fn forgotten_number_is_found_only_with_its_key() {
         let (key, other) = (NumberKey::new([7; 32]), NumberKey::new([8; 32]));
-        let stays = Addressee::Forgotten(key.hash_number(phone(1)));
-        let members = [stays.to_u64(), phone(2).to_u64()].into_iter().collect::<RoaringTreemap>();
+        let hashed = Addressee::Forgotten(key.hash_number(phone(1)));
+        let members = [hashed.to_u64(), phone(2).to_u64()].into_iter().collect::<RoaringTreemap>();
         let set = NumberSet::new(members.clone(), Some(key.clone()));
         assert_eq!([1, 2, 3].map(|last| set.contains(phone(last))), [true, true, false]);
-        assert!(set.members.contains(stays.to_u64()));
+        assert!(set.members.contains(hashed.to_u64()));
         assert!(!NumberSet::new(members, Some(other)).contains(phone(1)));
         let mut plain = NumberSet::new([phone(3).to_u64()].into_iter().collect(), Some(key));
         assert_eq!(plain.key, None, "without forgotten numbers, there is no key");

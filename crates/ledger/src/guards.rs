@@ -13,7 +13,7 @@ use sha2::Sha256;
 use super::{Attempt, EnvelopeRecord, LedgerFuture, RowEvents, RunActivity, StoredReceipt};
 use campaign_core::domain::{Addressee, Row};
 
-/// How long an equal message to the same number counts as a repeat.
+/// How long an identical message to the same number counts as a repeat.
 pub const REPEAT_WINDOW: Duration = Duration::from_secs(60);
 /// The same in microseconds.
 const WINDOW: i64 = 60_000_000;
@@ -65,10 +65,10 @@ pub enum RepeatCheck {
     Unavailable,
 }
 
-/// A request to the guard against repeated messages. A message is identified by any bytes.
+/// A request to the guard against repeated messages. A message is identified by arbitrary bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepeatRequest {
-    /// Only look whether the same message was sent recently.
+    /// Only check whether the same message was sent recently.
     Look(Vec<u8>),
     /// Reserve the place of a message in one transaction, and delete expired entries.
     Reserve {
@@ -146,7 +146,7 @@ pub trait RepeatGuard: Send + Sync {
 /// The numbers with a message of a run, gathered from its envelopes in order and then from its receipts.
 pub(crate) struct Guard {
     events: RowEvents,
-    /// The attempts of rows with events or without a message so far. Events count over all attempts.
+    /// The attempts of rows with events or without a message so far. All attempts of such a row are judged together.
     attempts: FxHashMap<Row, (Addressee, Vec<Attempt>)>,
     numbers: RoaringTreemap,
     rows: RoaringBitmap,
@@ -222,12 +222,12 @@ mod tests {
 
     #[test]
     fn release_changes_an_entry_only_if_no_later_message_took_it() {
-        let again = |known| match check_repeat([7; 32], known, true, 9) {
+        let reserve = |known| match check_repeat([7; 32], known, true, 9) {
             RepeatCheck::Taken(place) => place,
             refused => panic!("{refused:?}"),
         };
         assert!(matches!(check_repeat([7; 32], Some(5 + WINDOW), false, 9), RepeatCheck::Repeated(_)));
-        let (first, second) = (again(None), again(Some(5 + WINDOW)));
+        let (first, second) = (reserve(None), reserve(Some(5 + WINDOW)));
         assert!(matches!(first.plan_release(Some(first.until), 10), PlaceRelease::Delete));
         assert!(
             matches!(second.plan_release(Some(second.until), 10), PlaceRelease::Restore(until) if until == 5 + WINDOW)

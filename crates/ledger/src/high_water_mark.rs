@@ -1,8 +1,8 @@
 //! The high-water mark: a file that detects a deleted, truncated or restored ledger.
 //!
-//! Such a ledger no longer knows every recipient who was sent a message. The mark records the latest commit before the
-//! commit is acknowledged, and is not fsynced. After a process is killed, it matches the ledger; after a power loss, it
-//! can be behind; it is never ahead of the ledger's file on disk.
+//! Such a ledger no longer knows every recipient who was sent a message. Each commit is recorded in the mark before it
+//! is acknowledged. The mark is not fsynced: it matches the ledger after a process is killed, but can lag behind after
+//! a power loss. It is never ahead of the ledger's file on disk.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -28,7 +28,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause between attempts to lock.
 const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Why a ledger file is not used any more after `ledger copy`.
+/// Why a ledger file is no longer used after `ledger copy`.
 pub(crate) const COPIED_TO_DATABASE: &str = "it was copied to a database, which replaced it";
 
 /// The identity of a ledger and its number of commits.
@@ -169,7 +169,7 @@ fn read_slots(mut file: &File) -> io::Result<[Option<HighWaterMark>; 2]> {
 impl MarkFile {
     /// Opens the mark of a ledger for writing. Creates the mark if it is missing.
     ///
-    /// The caller has the ledger's write lock, so no other process creates a mark at the same time.
+    /// The caller holds the ledger's write lock, so no other process creates a mark at the same time.
     ///
     /// # Errors
     /// If the mark cannot be created, opened or read.
@@ -269,13 +269,13 @@ fn create_mark_file(path: &Path, mark: HighWaterMark) -> io::Result<()> {
 
 /// Removes files that earlier versions created for each process in the folder of the mark.
 fn remove_leftovers(path: &Path) {
-    let of_process = |name: &str| {
+    let parse_process_name = |name: &str| {
         let process = name.strip_prefix(path.file_name()?.to_str()?)?.strip_prefix('-')?;
         process.bytes().all(|byte| byte.is_ascii_digit()).then_some(())
     };
     let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(|name| of_process(name).is_some()) {
+        if entry.file_name().to_str().is_some_and(|name| parse_process_name(name).is_some()) {
             // Files that cannot be removed are harmless.
             let _ = std::fs::remove_file(entry.path());
         }
@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn older_or_different_ledger_does_not_match_the_mark() {
-        for (generation, fine) in [(100, true), (101, true), (99, false), (0, false)] {
-            assert_eq!(mark(generation).find_mismatch(&marks(&[98, 100])).is_none(), fine, "{generation}");
+        for (generation, matches) in [(100, true), (101, true), (99, false), (0, false)] {
+            assert_eq!(mark(generation).find_mismatch(&marks(&[98, 100])).is_none(), matches, "{generation}");
         }
         assert!(HighWaterMark { id: 8, generation: 200 }.find_mismatch(&marks(&[100])).is_some());
         let copied = MarkReading::Marks(vec![mark(100).after_move()]);

@@ -34,7 +34,7 @@ mod sqlite;
 mod stop_kind;
 mod suppression;
 
-/// Decisions of the ledger that every adapter applies inside its transactions.
+/// Rules of the ledger that every adapter applies inside its transactions.
 mod rules {
     pub(super) use super::approvals::oldest_kept_plan_time;
     pub(super) use super::bounds::{
@@ -128,8 +128,8 @@ pub trait Ledger:
     + ShardStore
     + LedgerMaintenance
 {
-    /// Creates a run with the next number of its campaign, reserves identifiers for its rows, and records it for the
-    /// occurrence that it starts for, in one transaction.
+    /// Creates a run with the next number of its campaign and reserves identifiers for its rows. The same transaction
+    /// records the run as the outcome of its occurrence.
     ///
     /// The run is not open until [`Ledger::open_run`] is called, because its frozen copies are not in place yet.
     ///
@@ -156,14 +156,14 @@ pub trait Ledger:
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
 
     /// Locks a campaign of an account. The lock must be acquired before the guard is read. `None` if another process
-    /// has the lock.
+    /// holds the lock.
     fn acquire_campaign_lock<'a>(
         &'a self,
         campaign: &'a str,
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>>;
 
-    /// The lock of a campaign of an account, if a process has it.
+    /// The lock on a campaign of an account, if a process holds it.
     fn find_campaign_lock<'a>(
         &'a self,
         campaign: &'a str,
@@ -192,7 +192,7 @@ pub trait Ledger:
     /// intents of an ended process at the same place in doubt.
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
 
-    /// All reasons for which [`Ledger::draw_block`] would refuse this draw now. Draws nothing.
+    /// All reasons why [`Ledger::draw_block`] would refuse this draw now. Draws nothing.
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
@@ -221,7 +221,7 @@ pub trait Ledger:
     /// Records the outcome of an envelope, even if another process owns the run, because an answer is evidence.
     fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
 
-    /// Whether a stop of a run is requested.
+    /// Whether a stop was requested for a run.
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
 
     /// Takes slots from the account's rate limit, if they become free in time, or slows the account down.
@@ -248,7 +248,7 @@ pub trait Ledger:
     /// The events of a run, in the order in which they were recorded.
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>>;
 
-    /// The rows of a run about which the gateway was asked, with how often it was asked and its last answer.
+    /// The rows of a run about which the gateway was asked, each with the number of inquiries and the last answer.
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>>;
 
     /// Remembers a host for a profile, and returns the host that the profile has now.

@@ -17,7 +17,7 @@ pub trait LedgerMaintenance: Send + Sync {
     /// The rate limits of all accounts, by account name.
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>>;
 
-    /// What threatens the record of sent messages: a backup, or replicas.
+    /// What could make the record of sent messages incomplete: a backup, or replicas.
     fn load_risks(&self) -> LedgerFuture<'_, LedgerRisks> {
         Box::pin(async { Ok(LedgerRisks::default()) })
     }
@@ -66,7 +66,7 @@ pub struct LedgerRisks {
 /// The origin of a ledger that is a backup or was restored from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
-    /// When the backup was made. Later events are missing in the ledger.
+    /// When the backup was made. Later events are missing from the ledger.
     pub made_at: Timestamp,
     /// When it was restored. `None` for a backup, which cannot be used for sending.
     pub restored_at: Option<Timestamp>,

@@ -45,19 +45,19 @@ impl MessageState {
     }
 
     /// Adds a receipt. Returns whether the receipt changed the state.
-    pub(super) fn add_receipt(&mut self, kept: &StoredReceipt) -> bool {
-        let arrival = self.effective_delivery_state(&kept.receipt);
-        let at_intake = self.is_rejected_at_intake(&kept.receipt.status);
+    pub(super) fn add_receipt(&mut self, stored: &StoredReceipt) -> bool {
+        let delivery = self.effective_delivery_state(&stored.receipt);
+        let at_intake = self.is_rejected_at_intake(&stored.receipt.status);
         // A report with another status disproves the rejection: the message was tried after all.
-        self.refused_at_intake &= kept.receipt.status == Status::Rejected;
+        self.refused_at_intake &= stored.receipt.status == Status::Rejected;
         self.has_receipts = true;
-        let next = match arrival {
+        let next = match delivery {
             DeliveryState::Pending => RowState::Accepted,
             DeliveryState::Delivered => RowState::Delivered,
             DeliveryState::Read => RowState::Read,
             DeliveryState::Failed => RowState::Failed,
         };
-        let fits = match (self.state, arrival) {
+        let applies = match (self.state, delivery) {
             // The failure of the old message is the reason for the retry, so it does not change the state again.
             (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed) if self.before_retry.is_some() => false,
             // Proof that a message was sent overrides every conclusion.
@@ -65,17 +65,17 @@ impl MessageState {
             (RowState::Queued, DeliveryState::Pending) => false,
             _ => self.state.can_become(next),
         };
-        if fits {
+        if applies {
             (self.state, self.before_retry, self.refused_at_intake) = (next, None, at_intake);
         }
-        fits
+        applies
     }
 
     /// The delivery state that a receipt reports for the whole message.
     fn effective_delivery_state(&self, receipt: &Receipt) -> DeliveryState {
         match receipt.status.delivery_state() {
             DeliveryState::Failed if !self.is_final_failure(receipt) => DeliveryState::Pending,
-            arrival => arrival,
+            delivery => delivery,
         }
     }
 
@@ -196,8 +196,8 @@ mod tests {
             (receipts, shuffled) in receipts().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
             kind in kinds(),
         ) {
-            let best = receipts.iter().map(|kept| kept.receipt.status.delivery_state());
-            let expected = best.fold(None, |best, arrival| match (best, arrival) {
+            let best = receipts.iter().map(|stored| stored.receipt.status.delivery_state());
+            let expected = best.fold(None, |best, delivery| match (best, delivery) {
                 (_, DeliveryState::Read) | (Some(RowState::Read), _) => Some(RowState::Read),
                 (_, DeliveryState::Delivered) => Some(RowState::Delivered),
                 (best, DeliveryState::Pending | DeliveryState::Failed) => best,
@@ -213,9 +213,9 @@ mod tests {
 
         #[test]
         fn failure_is_final_only_if_it_ends_the_chain(receipts in receipts(), kind in kinds()) {
-            let ends = |kept: &StoredReceipt| {
+            let ends = |stored: &StoredReceipt| {
                 let chain = Chain::from(kind);
-                kept.receipt.status.is_failure() && chain.is_exhausted_by(kept.receipt.channel.as_ref())
+                stored.receipt.status.is_failure() && chain.is_exhausted_by(stored.receipt.channel.as_ref())
             };
             let failed = after(RowState::Accepted, kind, &receipts) == RowState::Failed;
             prop_assert!(!failed || receipts.iter().any(ends));
@@ -287,12 +287,12 @@ mod tests {
                 let rejected = [receipt(channel, Status::Rejected, 1)];
                 let state = state_after_on_endpoint(Endpoint::Async, doubtful, VIBER_SMS, &rejected);
                 assert_eq!(state, RowState::Failed, "{doubtful} {channel}");
-                let mut asked = MessageState::new(doubtful, VIBER_SMS.into(), Endpoint::Async);
+                let mut message = MessageState::new(doubtful, VIBER_SMS.into(), Endpoint::Async);
                 let channel = ReportedChannel::parse(channel);
-                assert!(asked.add_change(&RowChange::Found { status: "REJECTED".into(), msg_id: None, channel }));
+                assert!(message.add_change(&RowChange::Found { status: "REJECTED".into(), msg_id: None, channel }));
                 // The answer is stored as a receipt too.
-                asked.add_receipt(&rejected[0]);
-                assert_eq!((asked.state, asked.refused_at_intake), (RowState::Failed, true), "{doubtful}");
+                message.add_receipt(&rejected[0]);
+                assert_eq!((message.state, message.refused_at_intake), (RowState::Failed, true), "{doubtful}");
             }
             let rejected = [receipt("viber", Status::Rejected, 1)];
             assert_eq!(after(doubtful, VIBER_SMS, &rejected), RowState::Accepted, "SMS can still be tried: {doubtful}");
@@ -325,9 +325,9 @@ mod tests {
     fn last_inquiry_makes_a_failure_final() {
         let viber = receipt("viber", Status::Expired, 1);
         let asked = |status| {
-            let mut kept = receipt("viber", status, 1);
-            kept.receipt.source = ReceiptSource::AskedLast;
-            kept
+            let mut stored = receipt("viber", status, 1);
+            stored.receipt.source = ReceiptSource::AskedLast;
+            stored
         };
         assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber.clone(), asked(Status::Expired)]), RowState::Failed);
         assert_eq!(after(RowState::Queued, VIBER_SMS, &[viber.clone(), asked(Status::Accepted)]), RowState::Queued);

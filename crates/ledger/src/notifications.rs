@@ -44,7 +44,7 @@ pub enum NotificationOutcome {
     GivenUp,
 }
 
-/// A change of the queue.
+/// A change to the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotificationUpdate {
     /// These notifications are queued.
@@ -60,11 +60,11 @@ pub enum NotificationUpdate {
 
 /// The notification queue of a ledger.
 ///
-/// Notifications with the same event and target form a group. A group is taken together, and at the earliest `apart`
+/// Notifications with the same event and target form a group. A group is taken together, and at the earliest `interval`
 /// after the last one was sent.
 pub trait NotificationQueue: Send + Sync {
-    /// Takes all due groups and reserves them for the duration `held`. If none is due, nothing is written.
-    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>>;
+    /// Takes all due groups and reserves them for the duration `reserved_for`. If none is due, nothing is written.
+    fn take_notifications(&self, interval: Duration, reserved_for: Duration) -> LedgerFuture<'_, Vec<Notification>>;
 
     /// Queues notifications, or records the outcome of taken ones.
     fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()>;

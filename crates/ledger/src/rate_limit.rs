@@ -29,7 +29,7 @@ pub struct AccountRateLimit {
     pub not_before: i64,
     /// When this state was written, by the same clock.
     pub written_at: i64,
-    /// The last allowed operations per second. `None` without a limit.
+    /// The last allowed number of operations per second. `None` without a limit.
     pub rate: Option<f64>,
     /// The total number of operations.
     pub taken: i64,
@@ -90,29 +90,29 @@ impl AccountRateLimit {
     /// Reserves `count` slots at `rate` per second (`None`: unlimited) at `now`.
     pub fn reserve(self, now: i64, count: u32, rate: Option<f64>) -> Reservation {
         let set_back = now < self.written_at;
-        let mut pace = self.rebase_to(now);
-        let spacing = rate.map(|rate| slot_length(count, rate * pace.share_at(now)));
-        let leave = pace.next_free.max(pace.not_before).max(now);
+        let mut limit = self.rebase_to(now);
+        let spacing = rate.map(|rate| slot_length(count, rate * limit.share_at(now)));
+        let departure = limit.next_free.max(limit.not_before).max(now);
         let reason = match () {
             () if set_back => WaitReason::ClockSetBack,
-            () if pace.not_before >= pace.next_free => WaitReason::GatewayRequested,
+            () if limit.not_before >= limit.next_free => WaitReason::GatewayRequested,
             () => WaitReason::RateLimitUsed,
         };
-        pace.next_free = spacing.map_or(pace.next_free, |spacing| leave + spacing);
-        (pace.rate, pace.taken) = (rate, pace.taken.saturating_add(count.into()));
-        let time = Duration::from_micros(u64::try_from(leave - now).unwrap_or(0));
-        Reservation { rate_limit: pace, wait: if time.is_zero() { SlotWait::NONE } else { SlotWait { time, reason } } }
+        limit.next_free = spacing.map_or(limit.next_free, |spacing| departure + spacing);
+        (limit.rate, limit.taken) = (rate, limit.taken.saturating_add(count.into()));
+        let time = Duration::from_micros(u64::try_from(departure - now).unwrap_or(0));
+        Reservation { rate_limit: limit, wait: if time.is_zero() { SlotWait::NONE } else { SlotWait { time, reason } } }
     }
 
     /// The state after the gateway asked to slow down and possibly to wait `wait` microseconds.
     #[must_use]
     pub fn slow_down(self, now: i64, wait: Option<i64>) -> Self {
-        let pace = self.rebase_to(now);
+        let limit = self.rebase_to(now);
         Self {
-            share: halve_share(pace.share_at(now)),
+            share: halve_share(limit.share_at(now)),
             slowed_at: now,
-            not_before: pace.not_before.max(now + wait.unwrap_or(SECOND)),
-            ..pace
+            not_before: limit.not_before.max(now + wait.unwrap_or(SECOND)),
+            ..limit
         }
     }
 
@@ -163,7 +163,7 @@ pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
 const INQUIRY_SHARE: f64 = 0.1;
 /// How long an account counts as sending after its last message, in microseconds.
 const SENDING_PERIOD: i64 = 30 * SECOND;
-/// The same at a low rate, as a number of messages at that rate.
+/// The same period at a low rate, as a number of messages at that rate.
 const SENDING_MESSAGES: u32 = 2;
 /// The suffix in the name of an account's inquiries.
 const INQUIRIES_SUFFIX: &str = " (questions)";
@@ -190,7 +190,7 @@ pub enum SlotPermit {
     Granted {
         /// The wait for the account's rate limit.
         wait: SlotWait,
-        /// The wait of the next inquiry for a slot.
+        /// How long the next inquiry waits for a slot.
         next: Duration,
     },
     /// No slot was taken. One may become free after this time.
@@ -248,8 +248,8 @@ impl InquiryRateLimit {
             rate: Some(rate),
             taken: inquiries.taken.saturating_add(1),
         };
-        let turn = SlotPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
-        (Self { account: reservation.rate_limit, inquiries }, turn)
+        let permit = SlotPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
+        (Self { account: reservation.rate_limit, inquiries }, permit)
     }
 
     /// The time of the account's last message, as far as inquiries can tell.
@@ -311,18 +311,19 @@ mod tests {
             steps in prop::collection::vec((0_i64..2_000_000, 1_u32..100), 1..200),
         ) {
             let largest = steps.iter().map(|&(_, count)| count).max().unwrap_or(0);
-            let mut pace = AccountRateLimit::default();
+            let mut limit = AccountRateLimit::default();
             let mut now = 1_000_000_000;
-            let mut left: Vec<(i64, u32)> = Vec::new();
+            let mut departures: Vec<(i64, u32)> = Vec::new();
             for (pause, count) in steps {
                 now += pause;
                 let count = count.min(rate.max(1.0) as u32);
-                let reservation = pace.reserve(now, count, Some(rate));
-                pace = reservation.rate_limit;
-                left.push((now + micros(reservation.wait), count));
+                let reservation = limit.reserve(now, count, Some(rate));
+                limit = reservation.rate_limit;
+                departures.push((now + micros(reservation.wait), count));
             }
-            for &(start, _) in &left {
-                let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
+            for &(start, _) in &departures {
+                let within: u32 =
+                    departures.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
                 prop_assert!(f64::from(within) <= rate + f64::from(largest) + 1.0, "{within} at {rate}/s");
             }
         }
@@ -334,19 +335,19 @@ mod tests {
 
     /// An event among several processes.
     #[derive(Clone, Debug)]
-    enum Happening {
-        Passes(i64),
+    enum Event {
+        TimePasses(i64),
         ClockSet(i64),
-        Books(usize),
-        Asked(i64),
+        Booking(usize),
+        SlowDown(i64),
     }
 
-    fn happening() -> impl Strategy<Value = Happening> {
+    fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
-            3 => (0..400_000_i64).prop_map(Happening::Passes),
-            1 => (-7_200..7_200_i64).prop_map(|seconds| Happening::ClockSet(seconds * SECOND)),
-            8 => (0..3_usize).prop_map(Happening::Books),
-            1 => (1..=600_i64).prop_map(|seconds| Happening::Asked(seconds * SECOND)),
+            3 => (0..400_000_i64).prop_map(Event::TimePasses),
+            1 => (-7_200..7_200_i64).prop_map(|seconds| Event::ClockSet(seconds * SECOND)),
+            8 => (0..3_usize).prop_map(Event::Booking),
+            1 => (1..=600_i64).prop_map(|seconds| Event::SlowDown(seconds * SECOND)),
         ]
     }
 
@@ -356,30 +357,30 @@ mod tests {
         fn clock_changes_never_extend_a_wait_beyond_the_booked_time(
             rate in 1.0_f64..5_000.0,
             count in 1_u32..100,
-            happenings in prop::collection::vec(happening(), 1..200),
+            events in prop::collection::vec(event(), 1..200),
         ) {
             let count = count.min(rate as u32).max(1);
-            let (mut pace, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
+            let (mut limit, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
             let (mut free, mut asked_until, mut asked) = ([0_i64; 3], 0, false);
-            let (mut left, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
-            for happening in happenings {
-                match happening {
-                    Happening::Passes(time) => real += time,
-                    Happening::ClockSet(by) => {
+            let (mut departures, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
+            for event in events {
+                match event {
+                    Event::TimePasses(time) => real += time,
+                    Event::ClockSet(by) => {
                         shift += by;
                         forward += u32::from(by > 0);
                         back += i64::from(by < 0);
                     }
-                    Happening::Asked(wait) => {
+                    Event::SlowDown(wait) => {
                         (asked_until, asked) = (asked_until.max(real + wait), true);
-                        pace = pace.slow_down(real + shift, Some(wait));
+                        limit = limit.slow_down(real + shift, Some(wait));
                     }
-                    Happening::Books(process) => {
+                    Event::Booking(process) => {
                         if free[process] > real {
                             continue;
                         }
-                        let share = pace.rebase_to(real + shift).share_at(real + shift);
-                        let reservation = pace.reserve(real + shift, count, Some(rate));
+                        let share = limit.rebase_to(real + shift).share_at(real + shift);
+                        let reservation = limit.reserve(real + shift, count, Some(rate));
                         let wait = micros(reservation.wait);
                         let each = slot_length(count, rate * if asked { MIN_SHARE } else { share });
                         // Each time the clock is set back, the rest of a wait is unknown.
@@ -387,14 +388,15 @@ mod tests {
                         prop_assert!(wait <= most, "waits {wait} of {most}");
                         // A requested wait is respected, unless the clock is set forward.
                         prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
-                        pace = reservation.rate_limit;
+                        limit = reservation.rate_limit;
                         free[process] = real + wait;
-                        left.push((real + wait, count));
+                        departures.push((real + wait, count));
                     }
                 }
             }
-            for &(start, _) in &left {
-                let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
+            for &(start, _) in &departures {
+                let within: u32 =
+                    departures.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
                 // Setting the clock forward drops the booked slots, one envelope for each other process.
                 let spare = f64::from(count * (3 + 2 * forward)) + 1.0;
                 prop_assert!(f64::from(within) <= rate + spare, "{within} at {rate}/s");
@@ -409,9 +411,9 @@ mod tests {
             let booked = AccountRateLimit::default().reserve(then, 20, Some(10.0)).rate_limit;
             let wait = booked.reserve(then - back, 1, Some(10.0)).wait;
             assert_eq!(wait, SlotWait { time: Duration::from_secs(2), reason: WaitReason::ClockSetBack });
-            let asked = AccountRateLimit::default().slow_down(then, Some(600 * SECOND));
-            assert_eq!(asked.reserve(then - back, 1, None).wait.time, Duration::from_secs(600));
-            let later = asked.reserve(then + 599 * SECOND, 1, Some(10.0)).rate_limit;
+            let slowed = AccountRateLimit::default().slow_down(then, Some(600 * SECOND));
+            assert_eq!(slowed.reserve(then - back, 1, None).wait.time, Duration::from_secs(600));
+            let later = slowed.reserve(then + 599 * SECOND, 1, Some(10.0)).rate_limit;
             assert_eq!(later.reserve(then + 599 * SECOND - back, 1, None).wait.time.as_secs(), 1);
         }
     }
@@ -421,8 +423,8 @@ mod tests {
         let then = 1_800_000_000 * SECOND;
         let booked = AccountRateLimit::default().reserve(then, 50, Some(10.0)).rate_limit;
         assert_eq!(booked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::RateLimitUsed);
-        let asked = booked.slow_down(then, Some(60 * SECOND));
-        assert_eq!(asked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::GatewayRequested);
+        let slowed = booked.slow_down(then, Some(60 * SECOND));
+        assert_eq!(slowed.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::GatewayRequested);
     }
 
     #[test]
@@ -431,7 +433,7 @@ mod tests {
         let slowed = AccountRateLimit::default().slow_down(now, Some(5 * SECOND));
         assert_eq!(slowed.reserve(now, 1, Some(10.0)).wait.time, Duration::from_secs(5));
         let later = now + 60 * SECOND;
-        let spacing = |pace: AccountRateLimit| pace.reserve(later, 6, Some(10.0)).rate_limit.next_free - later;
+        let spacing = |limit: AccountRateLimit| limit.reserve(later, 6, Some(10.0)).rate_limit.next_free - later;
         assert_eq!(spacing(slowed), SECOND);
         assert_eq!(spacing(AccountRateLimit::default()), 600_000);
     }
@@ -454,16 +456,16 @@ mod inquiry_tests {
     /// An account in use: messages leave at the full rate, and inquiries are tried every 10 ms.
     #[derive(Default)]
     struct Account {
-        pace: InquiryRateLimit,
+        limit: InquiryRateLimit,
         messages: u32,
         inquiries: u32,
     }
 
     impl Account {
         fn try_inquiry(&mut self, now: i64, rate: f64) {
-            let (pace, turn) = self.pace.reserve_inquiry(now, Some(rate), LONGEST);
-            self.pace = pace;
-            self.inquiries += u32::from(matches!(turn, SlotPermit::Granted { .. }));
+            let (limit, permit) = self.limit.reserve_inquiry(now, Some(rate), LONGEST);
+            self.limit = limit;
+            self.inquiries += u32::from(matches!(permit, SlotPermit::Granted { .. }));
         }
 
         /// Lets this many seconds pass, with or without messages.
@@ -471,8 +473,8 @@ mod inquiry_tests {
             let mut leaves = from;
             for now in (from..from + seconds * SECOND).step_by(10_000) {
                 if sends && leaves <= now {
-                    let reservation = self.pace.account.reserve(now, 1, Some(rate));
-                    self.pace.account = reservation.rate_limit;
+                    let reservation = self.limit.account.reserve(now, 1, Some(rate));
+                    self.limit.account = reservation.rate_limit;
                     leaves = now + i64::try_from(reservation.wait.time.as_micros()).unwrap();
                     self.messages += 1;
                 }
@@ -517,8 +519,8 @@ mod inquiry_tests {
     #[test]
     fn inquiry_above_the_rate_reserves_nothing() {
         let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST).0;
-        let (after, turn) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
-        assert_eq!((after, turn), (granted, SlotPermit::Later(Duration::from_millis(750))));
+        let (after, permit) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
+        assert_eq!((after, permit), (granted, SlotPermit::Later(Duration::from_millis(750))));
         // A wait that the gateway requested applies to inquiries too, at any rate.
         for rate in [None, Some(10.0)] {
             let asked = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
@@ -535,13 +537,13 @@ mod inquiry_tests {
         let mut account = Account::default();
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
-            let (_, turn) = account.pace.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
-            assert!(matches!(turn, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{turn:?}");
+            let (_, permit) = account.limit.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
+            assert!(matches!(permit, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{permit:?}");
         }
     }
 
     #[test]
-    fn inquiry_account_names_are_recognised() {
+    fn inquiry_account_names_are_recognized() {
         assert!(is_inquiry_account(&inquiry_account_name("main")) && !is_inquiry_account("main"));
     }
 }

@@ -109,8 +109,8 @@ const MAX_RECEIPTS: usize = 64;
 pub(super) fn add_receipt(kept: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
     let same: Vec<&StoredReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
     let known = same.iter().any(|known| known.receipt == new.receipt);
-    let noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
-    if known || noise {
+    let is_noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
+    if known || is_noise {
         return ReceiptOutcome::Known;
     }
     kept.push(new);
@@ -206,9 +206,9 @@ mod tests {
         last.receipt.source = ReceiptSource::AskedLast;
         assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
         assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
-        let words = (0..99)
+        let channels = (0..99)
             .filter(|n| add_receipt(&mut kept, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
-        assert_eq!(words.count(), 1, "unknown channel names count as one channel");
+        assert_eq!(channels.count(), 1, "unknown channel names count as one channel");
         assert_eq!(
             add_receipt(&mut kept, receipt(Status::Expired, 301)),
             ReceiptOutcome::Stored,

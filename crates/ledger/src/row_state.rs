@@ -19,9 +19,9 @@ use campaign_core::domain::{Chain, OperationOutcome, Row};
 /// The activity of a run, as far as the states of its rows depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunActivity {
-    /// A process sends it. Open intents are being sent.
+    /// A process is sending it. Open intents are being sent.
     Sending,
-    /// No process sends it. Open intents are in doubt.
+    /// No process is sending it. Open intents are in doubt.
     #[default]
     Idle,
     /// The run is finished. Its unsent rows count as not sent.
@@ -314,12 +314,12 @@ impl RowStates {
         if self.states.len() <= index {
             self.states.resize(index + 1, None);
         }
-        let place = self.chains.iter().position(|known| *known == chain).unwrap_or_else(|| {
+        let index = self.chains.iter().position(|known| *known == chain).unwrap_or_else(|| {
             self.chains.push(chain);
             self.chains.len() - 1
         });
         // A campaign has one chain for each of its few variants. Chains beyond the limit count as unknown.
-        let chain = u8::try_from(place).unwrap_or(u8::MAX);
+        let chain = u8::try_from(index).unwrap_or(u8::MAX);
         self.states[index] = Some(RecordedState { state, chain });
     }
 
@@ -407,16 +407,16 @@ impl BilledParts {
 
     /// The sum of these and the other billed parts.
     #[must_use]
-    pub fn plus(self, others: Self) -> Self {
-        Self { billed: self.billed + others.billed, messages: self.messages + others.messages }
+    pub fn plus(self, other: Self) -> Self {
+        Self { billed: self.billed + other.billed, messages: self.messages + other.messages }
     }
 
     /// Whether more parts may be billed than were reported, because some messages were or may have been sent and have
     /// unknown parts.
     pub fn is_lower_bound(self, counts: &StateCounts) -> bool {
-        let out: u64 =
+        let sent_count: u64 =
             RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum();
-        self.messages < out
+        self.messages < sent_count
     }
 }
 
@@ -453,14 +453,14 @@ impl ExcludedRows {
     /// The excluded rows for which `is_kept` returns true.
     #[must_use]
     pub fn filter(&self, is_kept: impl Fn(Row, &str) -> bool) -> Self {
-        let mut kept = Self::default();
+        let mut filtered = Self::default();
         for (state, reason, rows) in self.sets() {
             let rows: RoaringBitmap = rows.iter().filter(|row| is_kept(Row::new(*row), reason)).collect();
             if !rows.is_empty() {
-                kept.insert_set(state, reason.to_owned(), rows);
+                filtered.insert_set(state, reason.to_owned(), rows);
             }
         }
-        kept
+        filtered
     }
 
     /// Removes these rows. Returns whether any of them was excluded.
@@ -496,7 +496,7 @@ impl ExcludedRows {
 
     /// The number of rows in this state.
     pub fn count_rows(&self, state: RowState) -> u64 {
-        self.sets.iter().filter(|(of, ..)| *of == state).map(|(_, _, rows)| rows.len()).sum()
+        self.sets.iter().filter(|(set_state, ..)| *set_state == state).map(|(_, _, rows)| rows.len()).sum()
     }
 
     /// The rows in ascending order, with state and reason.
@@ -575,7 +575,7 @@ mod tests {
         outcomes().map(|only| vec![only]).into_iter().chain(twice).collect()
     }
 
-    /// The states of a row while its run is sent, idle, finished and cancelled.
+    /// The states of a row while its run is sending, idle, finished or cancelled.
     fn states(attempts: &[Option<OperationOutcome>], events: &RowEvents) -> [RowState; 4] {
         ACTIVITIES.map(|activity| {
             let attempt = |(envelope, outcome): (u32, &Option<OperationOutcome>)| {
@@ -612,8 +612,8 @@ mod tests {
         }
         let excluded = [None, Some(RowState::Skipped), Some(RowState::Invalid)];
         let reported = excluded.map(|excluded| ACTIVITIES.map(|activity| activity.unattempted_state(excluded)));
-        let waits = [RowState::Planned, RowState::Planned, RowState::NotSent, RowState::Skipped];
-        assert_eq!(reported, [waits, [RowState::Skipped; 4], [RowState::Invalid; 4]]);
+        let unsent = [RowState::Planned, RowState::Planned, RowState::NotSent, RowState::Skipped];
+        assert_eq!(reported, [unsent, [RowState::Skipped; 4], [RowState::Invalid; 4]]);
     }
 
     #[test]
@@ -634,10 +634,10 @@ mod tests {
 
     #[test]
     fn planned_rows_become_not_sent_or_skipped_when_a_run_ends() {
-        check_all_cases(|attempts, events, [_, idle, over, cancelled]| {
+        check_all_cases(|attempts, events, [_, idle, finished, cancelled]| {
             let planned = idle == RowState::Planned;
             let expected = if planned { [RowState::NotSent, RowState::Skipped] } else { [idle; 2] };
-            assert_eq!([over, cancelled], expected, "{attempts:?} {events:?}");
+            assert_eq!([finished, cancelled], expected, "{attempts:?} {events:?}");
         });
     }
 
@@ -662,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn row_state_with_a_message_implies_the_guard() {
+    fn state_with_a_message_implies_a_guard() {
         check_all_cases(|attempts, events, reported| {
             let folded = RowEvents::new(events.to_vec(), Endpoint::Sync);
             let all: Vec<Attempt> = (1..)
@@ -686,8 +686,8 @@ mod tests {
 
     #[test]
     fn open_intent_of_a_claimed_row_is_not_in_doubt() {
-        let in_hand = RoaringBitmap::from([3]);
-        let activities = RowActivities { run: RunActivity::Finished, claimed: in_hand, newest_envelope: Some(7) };
+        let claimed = RoaringBitmap::from([3]);
+        let activities = RowActivities { run: RunActivity::Finished, claimed, newest_envelope: Some(7) };
         let accepted = outcomes()[1].clone();
         for (row, envelope, outcome, expected) in [
             (2, 6, None, RowState::InDoubt),
@@ -770,7 +770,7 @@ mod excluded_rows_tests {
 
     #[test]
     fn excluded_rows_are_listed_in_order_with_their_reasons() {
-        let mut left = ExcludedRows::default();
+        let mut excluded = ExcludedRows::default();
         let rows = [
             (7, RowState::Invalid, "empty"),
             (2, RowState::Skipped, "twice"),
@@ -778,9 +778,9 @@ mod excluded_rows_tests {
             (9, RowState::Skipped, "sent"),
         ];
         for (row, state, reason) in rows {
-            left.insert(Row::new(row), state, reason);
+            excluded.insert(Row::new(row), state, reason);
         }
-        let order: Vec<_> = left.iter_by_row().map(|(row, state, reason)| (row.get(), state, reason)).collect();
+        let order: Vec<_> = excluded.iter_by_row().map(|(row, state, reason)| (row.get(), state, reason)).collect();
         assert_eq!(
             order,
             [
@@ -790,6 +790,6 @@ mod excluded_rows_tests {
                 (9, RowState::Skipped, "sent")
             ]
         );
-        assert_eq!((left.count_rows(RowState::Invalid), left.count_rows(RowState::Skipped)), (2, 2));
+        assert_eq!((excluded.count_rows(RowState::Invalid), excluded.count_rows(RowState::Skipped)), (2, 2));
     }
 }

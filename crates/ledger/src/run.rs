@@ -250,8 +250,8 @@ impl Run {
         Allowance::of_account(&self.account, self.suppression.loopback, rate)
     }
 
-    /// Whether recipients of the other run can have messages of this run: both are rehearsals, both use loopback, or
-    /// both are live, and they share a profile or an account.
+    /// Whether recipients of the other run can have messages of this run. Both must be rehearsals, use loopback or be
+    /// live, and share a profile or an account.
     pub fn can_share_recipients(&self, other: &Run) -> bool {
         (self.live, self.suppression.loopback) == (other.live, other.suppression.loopback)
             && other.uses_gateway(&self.gateway, &self.account)
@@ -304,7 +304,7 @@ pub enum StopRequest {
     Withdraw,
 }
 
-/// A change of the records of runs that needs no lease.
+/// A change to the records of runs that needs no lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunUpdate {
     /// The campaign file is at this path now.
@@ -329,7 +329,7 @@ pub enum RunUpdate {
     Figures(Vec<u8>),
     /// The gateway accepted a message of the run.
     Proven,
-    /// How often rows were asked about. Replaces earlier entries of the same rows.
+    /// How often the gateway was asked about rows. Replaces earlier entries of the same rows.
     Inquiries(Vec<AskedRow>),
     /// Evidence of the consent of its recipients. The run is not open yet.
     Consents(Arc<[ConsentBlock]>),
@@ -337,7 +337,7 @@ pub enum RunUpdate {
     RowsErased,
 }
 
-/// A campaign lock that a process has.
+/// A campaign lock that a process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CampaignLockInfo {
     /// When the campaign was locked, if the ledger knows.
@@ -347,7 +347,8 @@ pub struct CampaignLockInfo {
 /// Which host the ledger remembers for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostChange {
-    /// This host, unless the profile has one. Loopback is remembered with the first run, so this needs no commit for it.
+    /// This host, unless the profile has one. Loopback is recorded with the first run, so remembering it here needs no
+    /// commit.
     IfUnknown,
     /// This host, instead of any other.
     Replace,
@@ -456,7 +457,7 @@ impl Run {
         self.is_leased(lease) && self.sharding.is_none()
     }
 
-    /// Whether workers may send drawn rows. In a sharded run, workers may not send any more after the owner ended the
+    /// Whether workers may send drawn rows. In a sharded run, workers may no longer send after the owner has ended the
     /// run.
     pub(crate) fn may_send_drawn_rows(&self) -> bool {
         self.shared || self.ended_at.is_none()
@@ -533,9 +534,9 @@ impl Run {
     /// Marks the run as purged and keeps its counts. Returns `false` if the run is open, owned by a process, already
     /// purged, or changed since `counted` was read.
     pub(crate) fn mark_purged(&mut self, at: Timestamp, counted: &Run, counts: (StateCounts, u64)) -> bool {
-        let stands = |run: &Self| (run.progress, run.receipts, run.ended_at, run.blocks.len(), run.purged_at);
+        let snapshot = |run: &Self| (run.progress, run.receipts, run.ended_at, run.blocks.len(), run.purged_at);
         let is_over = self.epoch.is_none() && self.progress != RunProgress::Open && self.purged_at.is_none();
-        if !is_over || stands(self) != stands(counted) {
+        if !is_over || snapshot(self) != snapshot(counted) {
             return false;
         }
         (self.purged_at, self.counts, self.receipts_counted) = (Some(at), Some(counts), self.receipts);

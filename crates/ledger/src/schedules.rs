@@ -40,7 +40,7 @@ pub struct OccurrenceKey {
     pub zone: String,
 }
 
-/// An occurrence at its moment.
+/// An occurrence with its moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledOccurrence {
     /// Its identity.
@@ -69,10 +69,10 @@ pub struct OccurrenceRecord {
     pub outcome: OccurrenceOutcome,
 }
 
-/// A change of the records of schedules.
+/// A change to the records of schedules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleUpdate {
-    /// Activates a schedule, in place of one with the same name.
+    /// Activates a schedule, and replaces one with the same name.
     Activate(ActiveSchedule),
     /// Pauses, resumes or removes the active schedule with this name. A removed schedule keeps its occurrences, which
     /// never fire again.
@@ -126,7 +126,7 @@ pub enum OccurrenceFilter<'a> {
         schedule: &'a str,
         /// The moment.
         until: Timestamp,
-        /// The most occurrences.
+        /// The maximum number of occurrences.
         most: u32,
     },
     /// The occurrence with this identity.

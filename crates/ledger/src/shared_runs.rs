@@ -208,6 +208,7 @@ pub(crate) fn next_rows(run: &Run, last: Option<Row>, rows: u32) -> Option<RowSp
     (first <= last).then_some(RowSpan { first, last })
 }
 
+/// An hour in microseconds.
 pub(crate) const HOUR: i64 = 3_600_000_000;
 
 /// When the next block may be drawn within the hourly limit. `None` if it may be drawn now.
@@ -267,7 +268,7 @@ pub enum ShardDraw {
     Unavailable,
     /// No shard: all rows are drawn and finished.
     Exhausted,
-    /// No shard any more: the run ended, a stop was requested, the run was sharded again, or another process has the
+    /// No more shards: the run ended, a stop was requested, the run was sharded again, or another process holds the
     /// place.
     Ended,
 }
@@ -311,7 +312,8 @@ impl ShardHolder {
 
 /// Sharded runs: several workers send one run, each its own shards.
 ///
-/// [`RowUpdate::Sharded`](super::RowUpdate::Sharded) shards a run. After the first sharding, the owner of the whole run can no longer send with its lease.
+/// [`RowUpdate::Sharded`](super::RowUpdate::Sharded) shards a run. After the first sharding, the owner of the whole run
+/// can no longer send with its lease.
 pub trait ShardStore: Send + Sync {
     /// Registers a worker for a run. `None` if the run is not sharded.
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>>;
@@ -351,20 +353,20 @@ pub(crate) enum DrawReadiness {
     Now,
     /// Not now: a process has claimed the whole run.
     Later,
-    /// Not any more.
+    /// Never again.
     NoMore,
 }
 
-/// Whether a worker that joined this sharding may draw shards now, later or no more.
+/// Whether a worker that joined this sharding may draw shards now, later or never.
 pub(crate) fn check_draw(run: &Run, known: i64) -> DrawReadiness {
-    let Some(sharing) = run.sharding.as_ref().filter(|sharing| sharing.id == known) else {
+    let Some(sharding) = run.sharding.as_ref().filter(|sharding| sharding.id == known) else {
         return DrawReadiness::NoMore;
     };
     if run.progress != RunProgress::Open || run.stop_requested || run.ended_at.is_some() {
         return DrawReadiness::NoMore;
     }
     match run.epoch {
-        Some(owner) if owner != sharing.by => DrawReadiness::Later,
+        Some(owner) if owner != sharding.by => DrawReadiness::Later,
         _ => DrawReadiness::Now,
     }
 }

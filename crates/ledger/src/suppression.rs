@@ -131,8 +131,8 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
-/// The place of the time among the parts of an import's source. Commas in the name of the file move it.
-fn time_place(source: &str) -> Option<usize> {
+/// The position of the time among the parts of an import's source. Commas in the file name shift it.
+fn time_index(source: &str) -> Option<usize> {
     source.split(SOURCE_PARTS).position(|part| part.parse::<Timestamp>().is_ok())
 }
 
@@ -144,15 +144,15 @@ fn first_parts(source: &str, count: usize) -> &str {
 
 /// The part of a source that names the import: file, author and time, without the source in the row.
 pub fn import_name(source: &str) -> &str {
-    first_parts(source, time_place(source).map_or(2, |place| place + 1))
+    first_parts(source, time_index(source).map_or(2, |index| index + 1))
 }
 
 /// The name of the imported file in a source.
 fn imported_file(source: &str) -> &str {
-    first_parts(source, time_place(source).map_or(1, |place| place.saturating_sub(1)))
+    first_parts(source, time_index(source).map_or(1, |index| index.saturating_sub(1)))
 }
 
-/// Starts the source of a reply.
+/// The prefix of the source of a reply.
 const REPLY_PREFIX: &str = "reply to ";
 /// Separates the run from the row in the source of an opt-in.
 const ROW_SEPARATOR: &str = ", row ";
@@ -220,7 +220,7 @@ pub struct OptIn {
     pub campaign: Arc<str>,
     /// The purpose of that message.
     pub purpose: Purpose,
-    /// The gateways through which the wish counts: an emulated recipient decides for no real one.
+    /// The gateways to which the wish applies. The wish of an emulated recipient does not count for a real one.
     pub reach: OptOutReach,
     /// The word, as text.
     pub reason: Arc<str>,
@@ -363,7 +363,7 @@ pub struct OptOutRemoval {
     pub why: Option<Arc<str>>,
 }
 
-/// The opt-outs that a removal is about.
+/// The opt-outs that a removal targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemovalTarget {
     /// The opt-outs of a number.
@@ -457,8 +457,8 @@ mod tests {
         ] {
             assert_eq!(import_name(source), import);
             for file in ["a", "a, b.csv", "a, olena", "a, b.csv, olena", "b.csv", "", plain, comma, with_row] {
-                let is_meant = files.contains(&file) || file == source;
-                assert_eq!(opt_out(source).is_from_import(file), is_meant, "{source}: {file}");
+                let is_expected = files.contains(&file) || file == source;
+                assert_eq!(opt_out(source).is_from_import(file), is_expected, "{source}: {file}");
             }
         }
     }

@@ -40,11 +40,11 @@ impl Default for EnvelopeFaults<'_> {
 /// Decides which faults apply to an envelope, and to the port before the next envelope.
 pub(crate) fn decide_envelope_faults<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> EnvelopeFaults<'a> {
     let mut faults = EnvelopeFaults::default();
-    for (chance, fault) in faults_with_draws(scenario) {
+    for (draw, fault) in faults_with_draws(scenario) {
         // The asynchronous answer has no items (contract 4.2), so item faults do not apply.
         let about_items = matches!(fault.effect, FaultEffect::Reordered | FaultEffect::Missing | FaultEffect::Foreign);
         let is_visible = facts.endpoint == Endpoint::Sync || !about_items;
-        if is_visible && fault.when.applies_to_envelope(chance, facts) && faults.add_effect(&fault.effect) {
+        if is_visible && fault.when.applies_to_envelope(draw, facts) && faults.add_effect(&fault.effect) {
             faults.fired.push(effect_name(&fault.effect));
         }
     }
@@ -76,9 +76,9 @@ fn find_message_effect<'a, T>(
     facts: MessageFacts,
     wanted: impl Fn(&'a FaultEffect) -> Option<T>,
 ) -> Option<T> {
-    faults_with_draws(scenario).find_map(|(chance, fault)| {
+    faults_with_draws(scenario).find_map(|(draw, fault)| {
         let effect = wanted(&fault.effect)?;
-        fault.when.applies_to_message(chance, facts).then_some(effect)
+        fault.when.applies_to_message(draw, facts).then_some(effect)
     })
 }
 
@@ -88,13 +88,13 @@ fn find_message_effect<'a, T>(
 /// apply.
 pub(crate) fn decide_port_behaviour(scenario: &Scenario, envelope: u64) -> (PortBehaviour, Option<&'static str>) {
     let facts = EnvelopeFacts { phones: &[], envelope, endpoint: Endpoint::Sync };
-    let found = faults_with_draws(scenario).find_map(|(chance, fault)| {
+    let found = faults_with_draws(scenario).find_map(|(draw, fault)| {
         let behaviour = match fault.effect {
             FaultEffect::Refused(duration) => PortBehaviour::Refuse(duration),
             FaultEffect::Closed => PortBehaviour::Close,
             _ => return None,
         };
-        let applies = fault.when.endpoint.is_none() && fault.when.applies_to_envelope(chance, facts);
+        let applies = fault.when.endpoint.is_none() && fault.when.applies_to_envelope(draw, facts);
         applies.then(|| (behaviour, Some(effect_name(&fault.effect))))
     });
     found.unwrap_or_default()
@@ -337,7 +337,7 @@ mod tests {
             (always(), FaultEffect::Webhook(WebhookFault::Twice)),
         ]);
         let faults = decide_envelope_faults(&scenario, facts(1));
-        assert!(faults.executed, "the page that would not have executed it is not the one that is shown");
+        assert!(faults.executed, "the page of the second fault, which would prevent execution, is not shown");
         assert_eq!(faults.wire.page, Some(ErrorPage { status: 503, retry_after: None }));
         assert_eq!((faults.wire.loss, faults.wire.port), (Some(ResponseLoss::Dropped), PortBehaviour::Refuse(SECOND)));
         assert_eq!(faults.fired, ["http", "dropped", "refused"]);

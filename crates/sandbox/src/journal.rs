@@ -91,7 +91,7 @@ pub(crate) enum JournalLine<'a> {
         kind: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a ClientId>,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "digits")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_phone")]
         phone: Option<Phone>,
         #[serde(skip_serializing_if = "Option::is_none")]
         msg_id: Option<u64>,
@@ -122,7 +122,7 @@ pub(crate) enum JournalLine<'a> {
         url: &'a str,
         status: &'a str,
         attempt: usize,
-        #[serde(serialize_with = "posted")]
+        #[serde(serialize_with = "serialize_outcome")]
         result: &'a WebhookOutcome,
     },
 }
@@ -134,14 +134,14 @@ impl JournalLine<'_> {
     }
 }
 
-fn posted<S: Serializer>(outcome: &WebhookOutcome, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_outcome<S: Serializer>(outcome: &WebhookOutcome, serializer: S) -> Result<S::Ok, S::Error> {
     match outcome {
         WebhookOutcome::Answered(status) => serializer.serialize_u16(*status),
         WebhookOutcome::Failed(reason) | WebhookOutcome::Refused(reason) => serializer.serialize_str(reason),
     }
 }
 
-fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_phone<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, S::Error> {
     phone.as_ref().map(Phone::to_string).serialize(serializer)
 }
 

@@ -38,9 +38,9 @@ pub(crate) struct WebhookPost {
 /// The result of an attempt to send a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WebhookOutcome {
-    /// The receiver answered with this HTTP status; 200 acknowledges it (contract 6.1).
+    /// The receiver answered with this HTTP status; 200 acknowledges the webhook (contract 6.1).
     Answered(u16),
-    /// No answer, for this reason.
+    /// The receiver did not answer, for this reason.
     Failed(String),
     /// The webhook was not sent and will not be, for this reason.
     Refused(String),
@@ -52,8 +52,8 @@ struct StatusNotice {
     /// The index of the message.
     message: u32,
     state: LifecycleState,
-    /// How often it was tried.
-    tries: u32,
+    /// The number of finished attempts.
+    attempts: u32,
 }
 
 /// A waiting webhook, in sending order.
@@ -105,7 +105,7 @@ impl Outbox {
     /// Ends the attempt of a webhook, successful or not, and releases the webhooks that waited for it.
     ///
     /// `None` if the webhook has no open attempt.
-    fn finish_try(&mut self, webhook: u64) -> Option<StatusNotice> {
+    fn finish_attempt(&mut self, webhook: u64) -> Option<StatusNotice> {
         let notice = self.in_flight.remove(&webhook)?;
         let held = self.held.remove(&notice.message).unwrap_or_default();
         self.waiting.extend(held.into_iter().map(Reverse));
@@ -149,8 +149,8 @@ impl GatewayEmulator {
             let Some(WaitingWebhook { number, notice, .. }) = self.outbox.take_next_due(self.now) else { break };
             let message = self.messages.message_at(notice.message);
             // The receiver must not get an older status after a newer one.
-            if notice.tries > 0 && message.state != notice.state {
-                self.outbox.finish_try(number);
+            if notice.attempts > 0 && message.state != notice.state {
+                self.outbox.finish_attempt(number);
                 continue;
             }
             // Only messages with an address have webhooks.
@@ -169,9 +169,9 @@ impl GatewayEmulator {
         now: Timestamp,
         lines: &mut JournalLines,
     ) {
-        let Some(notice) = self.outbox.finish_try(webhook) else { return };
+        let Some(notice) = self.outbox.finish_attempt(webhook) else { return };
         self.now = self.now.max(VirtualTime::from_timestamp(now));
-        let attempt = notice.tries as usize + 1;
+        let attempt = notice.attempts as usize + 1;
         lines.push_line(&JournalLine::Webhook {
             at: self.now,
             msg_id: msg_id_of(notice.message),
@@ -183,11 +183,11 @@ impl GatewayEmulator {
         let wait = match outcome {
             WebhookOutcome::Answered(200) | WebhookOutcome::Refused(_) => None,
             WebhookOutcome::Answered(_) | WebhookOutcome::Failed(_) => {
-                self.scenario.webhooks.retry.get(notice.tries as usize)
+                self.scenario.webhooks.retry.get(notice.attempts as usize)
             }
         };
         if let Some(wait) = wait {
-            let notice = StatusNotice { tries: notice.tries + 1, ..notice };
+            let notice = StatusNotice { attempts: notice.attempts + 1, ..notice };
             let due = self.now.saturating_add(*wait);
             self.outbox.waiting.push(Reverse(WaitingWebhook { due, number: webhook, notice }));
         }
@@ -204,7 +204,7 @@ impl GatewayEmulator {
         if message.hook.is_none() {
             return;
         }
-        let notice = StatusNotice { message: index, state, tries: 0 };
+        let notice = StatusNotice { message: index, state, attempts: 0 };
         match message.condition_facts().and_then(|facts| faults::decide_webhook_fault(&self.scenario, facts)) {
             None => self.outbox.enqueue(state.since, notice),
             Some(WebhookFault::Twice) => {
@@ -246,7 +246,7 @@ impl GatewayEmulator {
             let rule = self.lifecycle(message)?.choose_pattern(stage.channel);
             Some(rule.resolve_behaviour(&self.scenario))
         });
-        let called = behaviour
+        let call = behaviour
             .filter(|_| state.phase.is_success() && stage.is_some_and(|stage| stage.channel == Channel::Voice));
         let payload = WebhookPayload {
             success: state.phase.is_success(),
@@ -256,8 +256,8 @@ impl GatewayEmulator {
             status: state.phase.status_name(&self.scenario),
             error: self.failure_reason(notice),
             updated: WireTime(state.since),
-            reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
-            duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
+            reply: call.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
+            duration: call.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
             request_id: message.request.map(format_request_id),
             replies: self.reply_records(message, state),
         };

@@ -55,20 +55,20 @@ pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run<L: Ledger>
 pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: Ledger>(scene: Scene<L>) {
     let blocks = [scene.draw_block(3).await, scene.draw_block(1).await, scene.draw_block(2).await];
     let run = scene.port().list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap().remove(0);
-    let mut given = std::collections::BTreeSet::new();
+    let mut ids = std::collections::BTreeSet::new();
     for block in &blocks {
         for row in (block.lease.rows.first.get()..=block.lease.rows.last.get()).map(Row::new) {
             let id = run.message_id(row, None).expect("an identifier");
             assert_eq!(block.run.message_id(row, None), Some(id), "the caller knows the identifier");
-            assert!(given.insert(id), "given twice");
+            assert!(ids.insert(id), "an identifier was used twice");
             assert_eq!(scene.port().find_message(id).await.unwrap(), Some(MessageOrigin { run: run.key, row }));
             let wanted = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
             assert_eq!(scene.port().list_runs(wanted).await.unwrap().len(), 1);
         }
     }
-    assert_eq!((given.len(), run.message_id(Row::new(8), None), run.message_id(Row::HEADER, None)), (6, None, None));
+    assert_eq!((ids.len(), run.message_id(Row::new(8), None), run.message_id(Row::HEADER, None)), (6, None, None));
     // A restored ledger would assign the run's own range again, so no identifier comes from that range.
-    assert!(given.iter().all(|id| run.ids.row_for_id(*id).is_none()));
+    assert!(ids.iter().all(|id| run.ids.row_for_id(*id).is_none()));
 }
 
 pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: Ledger>(scene: Scene<L>) {
@@ -80,13 +80,13 @@ pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: L
         (block.run.key, true, RunProgress::Finished, "gateway.test@1".into())
     );
     assert!(!scene.run.shared);
-    let in_hand = async || scene.port().load_claimed_rows(run.key).await.unwrap().iter().collect::<Vec<_>>();
-    assert_eq!(in_hand().await, [2, 3]);
+    let claimed = async || scene.port().load_claimed_rows(run.key).await.unwrap().iter().collect::<Vec<_>>();
+    assert_eq!(claimed().await, [2, 3]);
     let another = scene.draw_block(1).await;
     drop(block);
-    assert_eq!(in_hand().await, [4]);
+    assert_eq!(claimed().await, [4]);
     drop(another);
-    assert!(in_hand().await.is_empty());
+    assert!(claimed().await.is_empty());
 }
 
 pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: Scene<L>) {
@@ -128,7 +128,7 @@ pub(super) async fn row_outside_the_block_cannot_be_begun<L: Ledger>(scene: Scen
     let (one, two) = (scene.draw_block(2).await, scene.draw_block(2).await);
     assert_eq!(scene.begin_row(one.lease, 4).await, Permit::Lost);
     assert_eq!(scene.begin_row(Lease { rows: two.lease.rows, ..one.lease }, 4).await, Permit::Lost);
-    assert_eq!(scene.begin_row(Lease { epoch: scene.mine.epoch, ..two.lease }, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(Lease { epoch: scene.lease.epoch, ..two.lease }, 4).await, Permit::Lost);
     assert_eq!(scene.begin_row(two.lease, 4).await, granted(1));
 }
 
@@ -138,13 +138,13 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
     scene.begin_row(ended.lease, 3).await;
     let (run, lost) = (ended.run.clone(), ended.lease);
     drop(ended);
-    let hold = scene
+    let lock = scene
         .ledger
         .acquire_campaign_lock(&run.campaign, &run.account)
         .await
         .unwrap()
         .expect("blocks are independent of the claim");
-    let claim = scene.ledger.claim_run(&hold, run.key).await.unwrap();
+    let claim = scene.ledger.claim_run(&lock, run.key).await.unwrap();
     assert_eq!(claim.in_doubt, 1);
     assert_eq!(scene.block_outcome_states(&living).await, [None, Some(RowState::InDoubt)]);
     scene.record_events(claim.lease, vec![event(3, 2, not_sent_after_all())]).await;

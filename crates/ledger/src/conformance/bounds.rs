@@ -1,4 +1,4 @@
-//! Budgets and daily limits of an edition.
+//! Conformance of budgets and daily limits of an edition.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn budget(cost: Option<&str>, recipients: Option<u64>) -> Option<Arc<Bounds>> {
 
 /// An intent for an envelope of two rows with these costs and bounds.
 fn intent_within<L: Ledger>(scene: &Scene<L>, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
-    Intent { costs: costs.map(parse_amount).to_vec(), bounds, ..scene.new_intent(envelope, scene.mine) }
+    Intent { costs: costs.map(parse_amount).to_vec(), bounds, ..scene.new_intent(envelope, scene.lease) }
 }
 
 fn recipients_exceeded(fits: usize, limit: u64) -> Permit {
@@ -33,15 +33,15 @@ fn cost_exceeded(fits: usize, limit: &str, used: &str) -> Permit {
 }
 
 pub(super) async fn over_budget_intent_is_refused_with_the_number_that_fits<L: Ledger>(scene: Scene<L>) {
-    let (few, dear) = (budget(None, Some(3)), budget(Some("5.00"), None));
+    let (by_recipients, by_cost) = (budget(None, Some(3)), budget(Some("5.00"), None));
     let begin = |envelope, costs, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, costs, bounds));
-    assert_eq!(begin(1, ["0.80", "1.60"], few.clone()).await.unwrap(), granted(1));
-    assert_eq!(begin(2, ["0.80", "0.80"], few.clone()).await.unwrap(), recipients_exceeded(1, 3));
-    assert_eq!(begin(2, ["1.00", "1.61"], dear.clone()).await.unwrap(), cost_exceeded(1, "5.00", "3.40"));
-    assert_eq!(begin(2, ["2.61", "0.10"], dear.clone()).await.unwrap(), cost_exceeded(0, "5.00", "2.40"));
+    assert_eq!(begin(1, ["0.80", "1.60"], by_recipients.clone()).await.unwrap(), granted(1));
+    assert_eq!(begin(2, ["0.80", "0.80"], by_recipients.clone()).await.unwrap(), recipients_exceeded(1, 3));
+    assert_eq!(begin(2, ["1.00", "1.61"], by_cost.clone()).await.unwrap(), cost_exceeded(1, "5.00", "3.40"));
+    assert_eq!(begin(2, ["2.61", "0.10"], by_cost.clone()).await.unwrap(), cost_exceeded(0, "5.00", "2.40"));
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
-    assert_eq!(begin(2, ["1.00", "1.60"], dear.clone()).await.unwrap(), granted(2), "exactly the limit");
-    assert_eq!(begin(3, ["0.01", "0"], dear).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
+    assert_eq!(begin(2, ["1.00", "1.60"], by_cost.clone()).await.unwrap(), granted(2), "exactly the limit");
+    assert_eq!(begin(3, ["0.01", "0"], by_cost).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
     assert_eq!(begin(3, ["9", "9"], budget(Some("23"), Some(6))).await.unwrap(), granted(3), "a higher limit");
     assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
 }
@@ -52,7 +52,7 @@ pub(super) async fn row_outside_the_allowed_countries_is_skipped<L: Ledger>(scen
         Some(Arc::new(Bounds { countries, ..Bounds::default() }))
     };
     let begin = |bounds, to: Option<u64>| {
-        let mut intent = Intent { bounds, ..scene.new_intent(1, scene.mine) };
+        let mut intent = Intent { bounds, ..scene.new_intent(1, scene.lease) };
         if let Some(number) = to {
             intent.rows[1].to = Phone::new(number).unwrap().into();
         }
@@ -80,7 +80,7 @@ pub(super) async fn budget_refunds_rejected_rows_but_not_doubt<L: Ledger>(scene:
     assert_eq!(begin(3, budget(Some("5.99"), None)).await.unwrap(), cost_exceeded(1, "5.99", "3"));
     assert_eq!(begin(3, bounds.clone()).await.unwrap(), granted(3));
     assert_eq!(begin(4, bounds.clone()).await.unwrap(), recipients_exceeded(0, 4));
-    scene.record_events(scene.mine, vec![event(4, 2, not_sent_after_all()), event(6, 3, found("REJECTED"))]).await;
+    scene.record_events(scene.lease, vec![event(4, 2, not_sent_after_all()), event(6, 3, found("REJECTED"))]).await;
     assert_eq!(begin(4, bounds.clone()).await.unwrap(), granted(4), "by decisions and later answers");
     assert_eq!(begin(5, bounds).await.unwrap(), recipients_exceeded(0, 4));
 }
@@ -133,8 +133,8 @@ pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
         scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
         granted(1)
     );
-    let mine = scene.claim_again().await;
-    let scene = Scene { mine, ..scene };
+    let lease = scene.claim_again().await;
+    let scene = Scene { lease, ..scene };
     // An open intent may have been sent.
     assert_eq!(
         scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1.5"], bounds.clone())).await.unwrap(),
@@ -157,7 +157,7 @@ pub(super) async fn budget_counts_messages_that_receipts_prove<L: Ledger>(scene:
     let begin = |envelope, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, ["1", "3"], bounds));
     assert_eq!(begin(1, bounds.clone()).await.unwrap(), granted(1));
     scene.settle_envelope(1, [rejected(), in_doubt()]).await;
-    scene.record_events(scene.mine, vec![event(3, 1, not_sent_after_all())]).await;
+    scene.record_events(scene.lease, vec![event(3, 1, not_sent_after_all())]).await;
     assert_eq!(begin(2, bounds.clone()).await.unwrap(), granted(2));
     scene.settle_envelope(2, [accepted(), accepted()]).await;
     scene.store_receipt(4, Status::Delivered).await;
@@ -192,7 +192,7 @@ pub(super) async fn daily_limit_counts_messages_that_receipts_prove<L: Ledger>(s
 
 /// Replaces a scene with a scene for another run in the same ledger.
 pub(super) async fn with_second_run<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
-    drop(scene.hold);
+    drop(scene.lock);
     Scene::with_run(scene.ledger, &new).await
 }
 
@@ -200,7 +200,7 @@ pub(super) async fn with_second_run<L: Ledger>(scene: Scene<L>, new: NewRun) -> 
 fn intent_for_today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) -> Intent {
     let per_day = DailyLimits::new(counts.to_vec(), TimeZone::UTC);
     let bounds = Some(Arc::new(Bounds { per_day, ..Bounds::default() }));
-    Intent { bounds, ..scene.new_intent(envelope, scene.mine) }
+    Intent { bounds, ..scene.new_intent(envelope, scene.lease) }
 }
 
 /// How many rows of a refused intent fit today, and the daily limit.
@@ -221,7 +221,7 @@ pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(sce
     scene.settle_envelope(2, [not_sent(), in_doubt()]).await;
     assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[4, 9])).await.unwrap()), (1, 4));
     assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[5, 9])).await.unwrap(), granted(3));
-    scene.record_events(scene.mine, vec![event(5, 2, not_sent_after_all())]).await;
+    scene.record_events(scene.lease, vec![event(5, 2, not_sent_after_all())]).await;
     assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 4, &[5])).await.unwrap()), (1, 5));
     let scene = with_second_run(scene, NewRun { account: "other".into(), gateway: "other".into(), ..new_run(7) }).await;
     assert_eq!(
@@ -252,7 +252,7 @@ pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(sce
     );
 }
 
-pub(super) async fn message_that_leaves_tomorrow_is_refused_today<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn message_that_would_be_sent_tomorrow_is_refused<L: Ledger>(scene: Scene<L>) {
     // Two messages take two days on this account.
     let account = Allowance::new("account", Some(1.0 / 86_400.0));
     let slow = |envelope| Intent { account: account.clone(), ..intent_for_today(&scene, envelope, &[9]) };

@@ -1,12 +1,12 @@
-//! Frequency caps across campaigns.
+//! Conformance of frequency caps across campaigns.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::bounds::with_second_run;
 use super::scene::{
-    Scene, accepted, by, event, granted, in_doubt, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
-    single_intent,
+    Scene, accepted, author, event, granted, in_doubt, new_run, not_sent, not_sent_after_all, phone, rejected,
+    shared_run, single_intent,
 };
 use crate::{
     BlockRequest, Bounds, CAPPED, CapQuery, Intent, Ledger, NewRun, NumberFilter, OptOutRemoval, Permit, RemovalTarget,
@@ -23,7 +23,7 @@ fn cap(messages: u32, period: Duration) -> FrequencyCap {
 /// Begins an envelope within these caps.
 async fn begin_capped<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[FrequencyCap]) -> Permit {
     let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps: caps.to_vec(), ..Bounds::default() }));
-    scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(envelope, scene.mine) }).await.unwrap()
+    scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(envelope, scene.lease) }).await.unwrap()
 }
 
 /// The rows from 2 to 9 whose numbers are suppressed by caps at planning time.
@@ -69,7 +69,7 @@ pub(super) async fn capped_number_is_skipped_in_every_campaign<L: Ledger>(scene:
     assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1), "without a cap, no number is suppressed");
     assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "it counts");
     // A number cannot exceed the cap by occurring twice in one envelope.
-    let mut intent = scene.new_intent(3, scene.mine);
+    let mut intent = scene.new_intent(3, scene.lease);
     intent.rows.push(SentRow { row: Row::new(9), ..intent.rows[0] });
     intent.bounds = Some(Arc::new(Bounds { caps: vec![once], ..Bounds::default() }));
     assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), capped_permit(&[9]));
@@ -92,24 +92,24 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     scene.settle_envelope(1, [not_sent(), in_doubt()]).await;
     scene.settle_envelope(2, [accepted(), rejected()]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 7, 8]);
-    let mut again = scene.new_intent(3, scene.mine);
+    let mut again = scene.new_intent(3, scene.lease);
     again.rows.truncate(1);
     again.bounds = Some(Arc::new(Bounds { caps: once.to_vec(), ..Bounds::default() }));
     assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(3), "unsent messages are tried again");
-    scene.record_events(scene.mine, vec![event(7, 1, not_sent_after_all())]).await;
+    scene.record_events(scene.lease, vec![event(7, 1, not_sent_after_all())]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 8], "by a person's decision");
     // After a new claim, the open message is in doubt and counts.
-    let scene = Scene { mine: scene.claim_again().await, ..scene };
+    let scene = Scene { lease: scene.claim_again().await, ..scene };
     assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
 }
 
-pub(super) async fn cap_ignores_only_the_own_attempt_that_a_row_repeats<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_ignores_only_the_attempt_that_a_row_repeats<L: Ledger>(scene: Scene<L>) {
     let caps = vec![cap(1, DAY)];
     assert_eq!(begin_capped(&scene, 1, &caps).await, granted(1));
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     let repeating = |scene: &Scene<L>, repeated: &[u32]| {
         let bounds = Bounds { caps: caps.clone(), repeated: repeated.iter().copied().collect(), ..Bounds::default() };
-        Intent { bounds: Some(Arc::new(bounds)), ..scene.new_intent(1, scene.mine) }
+        Intent { bounds: Some(Arc::new(bounds)), ..scene.new_intent(1, scene.lease) }
     };
     let permit = scene.ledger.begin_envelope(repeating(&scene, &[2])).await.unwrap();
     assert_eq!(permit, capped_permit(&[3]), "row 3 repeats nothing");
@@ -125,7 +125,7 @@ pub(super) async fn cap_counts_messages_that_receipts_prove<L: Ledger>(scene: Sc
     begin_capped(&scene, 2, &[]).await;
     scene.settle_envelope(1, [rejected(), in_doubt()]).await;
     scene.settle_envelope(2, [not_sent(), rejected()]).await;
-    scene.record_events(scene.mine, vec![event(3, 1, not_sent_after_all())]).await;
+    scene.record_events(scene.lease, vec![event(3, 1, not_sent_after_all())]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [0; 0]);
     // Before the index exists, and after.
     scene.store_receipt(2, Status::Delivered).await;
@@ -159,7 +159,7 @@ pub(super) async fn cap_counts_a_message_sent_again_once<L: Ledger>(scene: Scene
     let (once, twice) = ([cap(1, DAY)], [cap(2, DAY)]);
     begin_capped(&scene, 1, &once).await;
     scene.settle_envelope(1, [not_sent(), rejected()]).await;
-    let again = scene.new_intent(1, scene.mine);
+    let again = scene.new_intent(1, scene.lease);
     assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(2));
     scene.settle_envelope(2, [accepted(), not_sent()]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
@@ -169,11 +169,11 @@ pub(super) async fn cap_counts_a_message_sent_again_once<L: Ledger>(scene: Scene
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 3]);
     assert_eq!(list_capped_rows(&scene, &twice, false).await, [0; 0]);
     // The receipt is about the retry, not about the rejected message.
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(4), envelope: 3 }], by: by(), random: 9 };
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(4), envelope: 3 }], by: author(), random: 9 };
     begin_capped(&scene, 2, &[]).await;
     scene.settle_envelope(3, [rejected(), accepted()]).await;
-    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
-    let mut again = scene.new_intent(2, scene.mine);
+    scene.ledger.update_rows(scene.lease, RowUpdate::Retry(order)).await.unwrap();
+    let mut again = scene.new_intent(2, scene.lease);
     again.rows.truncate(1);
     assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(4));
     assert_eq!(list_capped_rows(&scene, &twice, false).await, [0; 0]);

@@ -6,8 +6,8 @@ use super::scene::*;
 use crate::{CampaignLock, Copies, CopiesPurpose, Ledger, LedgerError, Run, RunId, StrayCopies};
 
 /// Freezes copies for a run of the locked campaign.
-async fn freeze_copies<L: Ledger>(scene: &Scene<L>, hold: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
-    let mut copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(hold)).await.unwrap();
+async fn freeze_copies<L: Ledger>(scene: &Scene<L>, lock: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
+    let mut copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(lock)).await.unwrap();
     let mut writer = copies.list_writer().unwrap();
     // In pieces, as when a list is read.
     list.as_bytes().chunks(3).for_each(|piece| writer.write_all(piece).unwrap());
@@ -23,7 +23,7 @@ fn read_copies(copies: &Copies) -> [String; 2] {
 }
 
 pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>) {
-    freeze_copies(&scene, &scene.hold, &scene.run, ["before", "phone\n380501234567\n"]).await;
+    freeze_copies(&scene, &scene.lock, &scene.run, ["before", "phone\n380501234567\n"]).await;
     let before = scene.ledger.load_copies(&scene.run).await.unwrap();
     for inputs in ["once", "twice"] {
         let mut others = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
@@ -47,8 +47,8 @@ fn unknown_run<L>(scene: &Scene<L>) -> Run {
 
 pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: Scene<L>) {
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
-    freeze_copies(&scene, &scene.hold, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
-    freeze_copies(&scene, &scene.hold, &next, ["", ""]).await;
+    freeze_copies(&scene, &scene.lock, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
+    freeze_copies(&scene, &scene.lock, &next, ["", ""]).await;
     let copies = scene.ledger.load_copies(&scene.run).await.unwrap();
     let mut begun = [0; 4];
     let mut first = copies.open_list().unwrap();
@@ -72,7 +72,7 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
     theirs.list_writer().unwrap().write_all(b"theirs").unwrap();
     // A start that is refused, and a start whose process is killed.
     for killed in [false, true] {
-        let mut left = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.hold)).await.unwrap();
+        let mut left = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.unwrap();
         left.list_writer().unwrap().write_all(b"a much longer list").unwrap();
         if killed {
             std::mem::forget(left);
@@ -82,7 +82,7 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
         scene.ledger.load_copies(&scene.run).await.is_err()
             && scene.ledger.list_stray_copies().await.unwrap().is_empty()
     );
-    freeze_copies(&scene, &scene.hold, &scene.run, ["mine", "phone\n"]).await;
+    freeze_copies(&scene, &scene.lock, &scene.run, ["mine", "phone\n"]).await;
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["mine", "phone\n"]);
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     theirs.freeze(b"other".to_vec(), &next).await.unwrap();
@@ -90,10 +90,10 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
 }
 
 pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Scene<L>) {
-    freeze_copies(&scene, &scene.hold, &scene.run, ["known", "phone\n"]).await;
+    freeze_copies(&scene, &scene.lock, &scene.run, ["known", "phone\n"]).await;
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
     let lost = unknown_run(&scene);
-    freeze_copies(&scene, &scene.hold, &lost, ["lost", "phone\n"]).await;
+    freeze_copies(&scene, &scene.lock, &lost, ["lost", "phone\n"]).await;
     let strays = scene.ledger.list_stray_copies().await.unwrap();
     let [StrayCopies { run, place, inputs }] = strays.as_slice() else { panic!("{strays:?}") };
     assert_eq!((run.as_str(), inputs.as_deref()), ("sale@99", Some(&b"lost"[..])));
@@ -104,10 +104,10 @@ pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Sc
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["known", "phone\n"]);
 }
 
-pub(super) async fn run_has_its_own_copies_despite_strays_of_its_name<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_has_its_own_copies_despite_strays_with_its_name<L: Ledger>(scene: Scene<L>) {
     // After the loss of a ledger, run names are assigned again.
     for inputs in ["before", "now"] {
-        freeze_copies(&scene, &scene.hold, &scene.run, [inputs, "phone\n"]).await;
+        freeze_copies(&scene, &scene.lock, &scene.run, [inputs, "phone\n"]).await;
     }
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["now", "phone\n"]);
 }

@@ -14,28 +14,28 @@ use crate::{
 use campaign_core::domain::{Chain, OperationKind};
 
 pub(super) async fn intent_needs_the_lease_and_no_stop_request<L: Ledger>(scene: Scene<L>) {
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost);
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
-    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::StopRequested);
+    assert_eq!(scene.begin_envelope(2, scene.lease).await, Permit::StopRequested);
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1);
 }
 
 pub(super) async fn claim_puts_open_envelopes_in_doubt_and_ends_the_lease<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(2, [accepted(), rejected()]).await;
-    let claim = scene.ledger.claim_run(&scene.hold, scene.run.key).await.unwrap();
+    let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, 1);
-    assert_ne!(claim.lease.epoch, scene.mine.epoch);
+    assert_ne!(claim.lease.epoch, scene.lease.epoch);
     assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt, RowState::InDoubt]);
     assert_eq!(scene.outcome_states(2).await, [RowState::Accepted, RowState::Rejected]);
-    assert_eq!(scene.begin_envelope(3, scene.mine).await, Permit::Lost);
+    assert_eq!(scene.begin_envelope(3, scene.lease).await, Permit::Lost);
     assert_eq!(scene.begin_envelope(3, claim.lease).await, granted(3));
 }
 
 pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.claim_again().await;
     scene.settle_envelope(1, [accepted(), not_sent()]).await;
     assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt]);
@@ -44,19 +44,19 @@ pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent<L: Ledg
 }
 
 pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>(scene: Scene<L>) {
-    let mut intent = scene.new_intent(1, scene.mine);
+    let mut intent = scene.new_intent(1, scene.lease);
     intent.account = Allowance::new("account", Some(0.5));
     assert_eq!(scene.ledger.begin_envelope(intent.clone()).await.unwrap(), granted(1));
-    intent.rows = scene.new_intent(2, scene.mine).rows;
+    intent.rows = scene.new_intent(2, scene.lease).rows;
     let Permit::Granted { wait: SlotWait { time: wait, .. }, .. } = scene.ledger.begin_envelope(intent).await.unwrap()
     else {
         panic!("refused")
     };
     assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
     let reported = scene.ledger.list_rate_limits().await.unwrap();
-    let (name, pace) = &reported[0];
+    let (name, limit) = &reported[0];
     assert_eq!(
-        (reported.len(), name.as_str(), pace.rate, pace.taken),
+        (reported.len(), name.as_str(), limit.rate, limit.taken),
         (1, "account", Some(0.5), 4),
         "two envelopes of two"
     );
@@ -92,12 +92,12 @@ pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scen
 
 pub(super) async fn envelope_reader_returns_each_envelope_once_in_order<L: Ledger>(scene: Scene<L>) {
     let numbers: Vec<u32> = (1..=600).collect();
-    futures_util::future::join_all(numbers.iter().map(|number| scene.begin_envelope(*number, scene.mine))).await;
-    let (mut walk, mut met) = (EnvelopeReader::new(&scene.ledger, scene.run.key), Vec::new());
-    while let Some(envelope) = walk.next_envelope().await.unwrap() {
-        met.push(envelope.envelope);
+    futures_util::future::join_all(numbers.iter().map(|number| scene.begin_envelope(*number, scene.lease))).await;
+    let (mut reader, mut numbers_read) = (EnvelopeReader::new(&scene.ledger, scene.run.key), Vec::new());
+    while let Some(envelope) = reader.next_envelope().await.unwrap() {
+        numbers_read.push(envelope.envelope);
     }
-    assert_eq!(met, numbers);
+    assert_eq!(numbers_read, numbers);
 }
 
 pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(scene: Scene<L>) {
@@ -113,7 +113,7 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
         };
         scene.ledger.settle_envelope(settlement).await.unwrap();
     };
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     assert_eq!(evidence().await, None);
     for (body, kept) in [(Some("oops"), "oops"), (None, "oops"), (Some("later"), "later")] {
         settle(body).await;
@@ -125,7 +125,7 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
 }
 
 pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     let next = scene.claim_again().await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     assert_eq!(scene.reload_run().await.counts, None, "a run with an owner has no counts");
@@ -138,7 +138,7 @@ pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: S
 
 pub(super) async fn envelope_numbers_are_unique_across_senders<L: Ledger>(scene: Scene<L>) {
     let mut numbers = Vec::new();
-    let mut lease = scene.mine;
+    let mut lease = scene.lease;
     for envelope in 1..=9 {
         if envelope % 3 == 0 {
             lease = scene.claim_again().await;
@@ -157,29 +157,29 @@ pub(super) async fn envelope_numbers_are_unique_across_senders<L: Ledger>(scene:
 pub(super) async fn envelope_keeps_its_operation_kind<L: Ledger>(scene: Scene<L>) {
     let kinds = [OperationKind::ViberSms, OperationKind::Sms, OperationKind::Hlr];
     for (envelope, kind) in (1..).zip(kinds) {
-        scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(envelope, scene.mine) }).await.unwrap();
+        scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(envelope, scene.lease) }).await.unwrap();
     }
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
-    assert_eq!(kept.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
+    assert_eq!(envelopes.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
 }
 
 pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scene<L>) {
     let (one, other) = ("viber sms".parse().unwrap(), "sms viber".parse().unwrap());
     let chains: [&[Chain]; 3] = [&[one, one], &[one, other], &[Chain::UNKNOWN, one]];
     for (envelope, chains) in (1..).zip(chains) {
-        let mut intent = Intent { kind: OperationKind::Pipeline, ..scene.new_intent(envelope, scene.mine) };
+        let mut intent = Intent { kind: OperationKind::Pipeline, ..scene.new_intent(envelope, scene.lease) };
         intent.rows.iter_mut().zip(chains).for_each(|(sent, chain)| sent.chain = *chain);
         scene.ledger.begin_envelope(intent).await.unwrap();
     }
     let kind = OperationKind::ViberSms;
-    scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(4, scene.mine) }).await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
-    let kept: Vec<Vec<Chain>> =
-        kept.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
-    assert_eq!(kept[3], [one, one], "the operation type names the channels");
+    scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(4, scene.lease) }).await.unwrap();
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
+    let loaded: Vec<Vec<Chain>> =
+        envelopes.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
+    assert_eq!(loaded[3], [one, one], "the operation type names the channels");
     // Tables of the previous version have no column for channels.
-    if kept[0] != [Chain::UNKNOWN; 2] {
-        assert_eq!(kept[..3], chains);
+    if loaded[0] != [Chain::UNKNOWN; 2] {
+        assert_eq!(loaded[..3], chains);
     }
 }
 
@@ -187,7 +187,7 @@ pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot<L: Ledger>(s
     let by = |envelope, seconds: i64, rate| {
         let leave_by = Some(Timestamp::now() + SignedDuration::from_secs(seconds));
         let account = Allowance::new("account", rate);
-        scene.ledger.begin_envelope(Intent { account, leave_by, ..scene.new_intent(envelope, scene.mine) })
+        scene.ledger.begin_envelope(Intent { account, leave_by, ..scene.new_intent(envelope, scene.lease) })
     };
     assert!(matches!(by(1, 0, None).await.unwrap(), Permit::TooLate(_)), "the deadline has passed");
     assert!(
@@ -210,8 +210,8 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     const ENVELOPES: u32 = 32;
     let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
     // An intent with a forged lease is refused, even among valid ones.
-    let some_without = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged_lease())]);
-    let permits = join_all(some_without).await;
+    let intents = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.lease), begin(ENVELOPES + n, scene.forged_lease())]);
+    let permits = join_all(intents).await;
     let mut numbers = Vec::new();
     for pair in permits.chunks(2) {
         match pair {
@@ -229,9 +229,9 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         assert_eq!((record.kind, &record.settled), (OperationKind::ViberSms, &None));
     }
     // Envelopes of the previous owner are in doubt, and late answers are evidence.
-    let claim = scene.ledger.claim_run(&scene.hold, scene.run.key).await.unwrap();
+    let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, ENVELOPES as usize);
-    let lost = join_all((81..=90).map(|n| begin(n, scene.mine))).await;
+    let lost = join_all((81..=90).map(|n| begin(n, scene.lease))).await;
     assert!(lost.into_iter().all(|permit| permit.unwrap() == Permit::Lost));
     let later = join_all((ENVELOPES + 1..=2 * ENVELOPES).map(|n| begin(n, claim.lease))).await;
     assert!(later.into_iter().map(Result::unwrap).eq((ENVELOPES + 1..=2 * ENVELOPES).map(granted)));

@@ -49,8 +49,8 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
 }
 
 pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
+    scene.begin_envelope(2, scene.lease).await;
     let reported = |row: u32| format!("no route to {}", phone(row));
     let outcomes = vec![
         OperationOutcome::Accepted {
@@ -75,8 +75,8 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
     assert!(matches!(gone.to, Addressee::Forgotten(_)) && gone.digest == [0; 8], "{gone:?}");
     assert_eq!((kept.to, kept.digest), (phone(3).into(), [3; 8]));
     let (_, outcomes) = envelopes[0].settled.clone().unwrap();
-    let taken = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
-    assert_eq!(outcomes, [taken, OperationOutcome::Rejected { error: reported(3) }]);
+    let sent = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
+    assert_eq!(outcomes, [sent, OperationOutcome::Rejected { error: reported(3) }]);
     let evidence = envelopes[0].evidence.clone().unwrap();
     assert!(!evidence.contains(&phone(2).to_string()) && evidence.contains(&phone(3).to_string()), "{evidence}");
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..4).await.unwrap();
@@ -94,13 +94,13 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
 }
 
 pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     forget_row(&scene, 2).await;
     forget_row(&scene, 3).await;
     assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
-    let held = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
-    assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
+    let suppressed = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
+    assert!([2, 3].iter().all(|row| suppressed.contains(phone(*row))) && !suppressed.contains(phone(4)));
     let listed = scene.port().find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert!(matches!(listed[0].who, Addressee::Forgotten(_)), "{listed:?}");
@@ -133,7 +133,7 @@ pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash<L: Ledger>(sc
     assert!(listed[0].who.phone().is_none() && !format!("{:?}", listed[0]).contains(&digits(2)), "{listed:?}");
     assert_eq!(listed[0].at, reported.at);
     // An envelope that was rendered before is refused, too.
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
 }
 
 /// The number of a row, without its plus sign.
@@ -150,7 +150,7 @@ pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene
     let (occasion, target) = (NotificationEvent::Stopped, "a".to_owned());
     let notifications = vec![NewNotification { occasion, target, notice: text.clone() }];
     let end = RunEnd { stop_reason: Some(text.clone()), notifications, ..run_end() };
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
     let page = scene.ledger.list_opt_outs(OptOutFilter::EndedOfNumber(phone(2))).await.unwrap();
     let why = page.entries.into_iter().next().unwrap().end.unwrap().why;
@@ -205,15 +205,16 @@ fn final_counts() -> StateCounts {
     counts
 }
 
-/// Ends and purges the scene's run with these cancelled numbers, after two envelopes for rows 2 to 5 with one rejection (row 3).
+/// Sends rows 2 to 5 in two envelopes, with row 3 rejected, then ends and purges the scene's run with these cancelled
+/// numbers.
 async fn purge_run<L: Ledger>(scene: &Scene<L>, cancelled: RoaringTreemap) -> Run {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(2, [accepted(), accepted()]).await;
-    scene.record_events(scene.mine, vec![event(4, 2, found("delivered"))]).await;
+    scene.record_events(scene.lease, vec![event(4, 2, found("delivered"))]).await;
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
-    scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
+    scene.ledger.end_run(scene.lease, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
     let counted = scene.reload_run().await;
     let order = PurgeOrder { cancelled, ..purge_order(counted.clone(), final_counts(), 7) };
     assert_eq!(scene.ledger.purge_run(order).await.unwrap(), Ownership::Held);
@@ -248,12 +249,12 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
     purge_run(&scene, RoaringTreemap::new()).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
-    let held = scene
+    let capped = scene
         .ledger
         .load_numbers(NumberFilter::Capped(CapQuery { caps: &[month], loopback: false, only: None }))
         .await
         .unwrap();
-    assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
+    assert_eq!([2, 3, 4, 5].map(|row| capped.contains(phone(row))), [true, false, true, true]);
     // Numbers that are forgotten later stay guarded too.
     forget_row(&scene, 4).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5]);
@@ -261,24 +262,24 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
     let scene = with_second_run(scene, new_run(7)).await;
     let budget = Budget { recipients: Some(4), ..Budget::default() };
     let bounds = Some(Arc::new(Bounds { budget, ..Bounds::default() }));
-    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(3, scene.mine) }).await.unwrap();
+    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(3, scene.lease) }).await.unwrap();
     assert!(matches!(permit, Permit::BoundExceeded { fits: 1, .. }), "{permit:?}");
     let bounds = Some(Arc::new(Bounds { caps: vec![month], ..Bounds::default() }));
-    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(1, scene.mine) }).await.unwrap();
+    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(1, scene.lease) }).await.unwrap();
     assert_eq!(permit, Permit::Capped(vec![Row::new(2)]));
 }
 
 pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledger>(scene: Scene<L>) {
     let numbers = [phone(8), phone(9)].map(|phone| phone.to_u64()).into_iter().collect();
     purge_run(&scene, numbers).await;
-    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
-    assert_eq!([4, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
+    let cancelled_numbers = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
+    assert_eq!([4, 8, 9].map(|row| cancelled_numbers.contains(phone(row))), [false, true, true]);
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "they have no message");
     assert_eq!(scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await.unwrap().len(), 3);
 }
 
 pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let refused = async |counted: Run| {
         assert_eq!(scene.ledger.purge_run(purge_order(counted, final_counts(), 7)).await.unwrap(), Ownership::Lost);
@@ -286,7 +287,7 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
     };
     refused(scene.reload_run().await).await;
     let paused = RunEnd { progress: RunProgress::Open, ..run_end() };
-    scene.ledger.end_run(scene.mine, paused).await.unwrap();
+    scene.ledger.end_run(scene.lease, paused).await.unwrap();
     refused(scene.reload_run().await).await;
     let again = scene.claim_again().await;
     scene.ledger.end_run(again, run_end()).await.unwrap();
@@ -305,8 +306,8 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
 
 pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene: Scene<L>) {
     purge_run(&scene, RoaringTreemap::new()).await;
-    let taken = scene.ledger.claim_run(&scene.hold, scene.run.key).await;
-    assert!(matches!(taken, Err(LedgerError::Purged { .. })), "{taken:?}");
+    let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await;
+    assert!(matches!(claim, Err(LedgerError::Purged { .. })), "{claim:?}");
     let drawn = || async {
         let drawn = scene.ledger.draw_block(&shared_run(), BlockRequest::for_message(None, None)).await.unwrap();
         drawn.into_block().expect("a row").run
@@ -368,7 +369,7 @@ pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene:
 }
 
 pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let key = scene.run.key;
     forget_row(&scene, 3).await;
@@ -378,17 +379,17 @@ pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Led
     let order = ForgetOrder { cancelled_in: vec![key], ..forget_order(8, vec![(key, RoaringBitmap::from([8]))]) };
     scene.ledger.forget_number(order.clone()).await.unwrap();
     scene.ledger.forget_number(order).await.unwrap();
-    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
-    assert_eq!((kept.len(), kept.contains(phone(8)), kept.contains(phone(3))), (1, true, false));
+    let hashes = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
+    assert_eq!((hashes.len(), hashes.contains(phone(8)), hashes.contains(phone(3))), (1, true, false));
     assert_eq!(scene.guarded_rows().await, [2], "a cancelled number has no message");
     // The purge keeps the hash, although the list no longer contains the number.
-    scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
+    scene.ledger.end_run(scene.lease, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
     let mut counts = StateCounts::default();
     counts.add(RowState::Accepted, 1);
     counts.add(RowState::Rejected, 1);
     let cancelled = [phone(9).to_u64()].into_iter().collect();
     let order = PurgeOrder { cancelled, ..purge_order(scene.reload_run().await, counts, 1) };
     assert_eq!(scene.ledger.purge_run(order).await.unwrap(), Ownership::Held);
-    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
-    assert_eq!([3, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
+    let hashes = scene.ledger.load_numbers(NumberFilter::Cancelled(key)).await.unwrap();
+    assert_eq!([3, 8, 9].map(|row| hashes.contains(phone(row))), [false, true, true]);
 }

@@ -9,7 +9,7 @@ use campaign_core::domain::{Chain, Row};
 
 pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>(scene: Scene<L>) {
     for envelope in 1..=3 {
-        scene.begin_envelope(envelope, scene.mine).await;
+        scene.begin_envelope(envelope, scene.lease).await;
     }
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     scene.settle_envelope(2, [in_doubt(), not_sent()]).await;
@@ -21,24 +21,24 @@ pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>
 }
 
 pub(super) async fn guard_follows_events_and_decisions<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3]);
-    scene.record_events(scene.mine, vec![event(2, 1, not_sent_after_all())]).await;
+    scene.record_events(scene.lease, vec![event(2, 1, not_sent_after_all())]).await;
     assert_eq!(scene.guarded_rows().await, [3]);
-    scene.record_events(scene.mine, vec![event(2, 1, found("DELIVERED"))]).await;
+    scene.record_events(scene.lease, vec![event(2, 1, found("DELIVERED"))]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "proof wins over a decision");
-    scene.record_events(scene.mine, vec![event(3, 1, send_again())]).await;
+    scene.record_events(scene.lease, vec![event(3, 1, send_again())]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "an order to send again does not remove doubt");
     let rows = scene.port().load_sent_rows(scene.run.key).await.unwrap();
     assert_eq!(rows.iter().collect::<Vec<_>>(), [2, 3]);
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(2, [rejected(), not_sent()]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "rejected rows have no message");
 }
 
 pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.claim_again().await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "open intents of the previous owner");
     // The answer reaches the previous owner.
@@ -46,7 +46,7 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
     assert_eq!(scene.guarded_rows().await, [2]);
     let other = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     scene.ledger.open_run(other.key, None, None).await.unwrap();
-    let lease = scene.ledger.claim_run(&scene.hold, other.key).await.unwrap().lease;
+    let lease = scene.ledger.claim_run(&scene.lock, other.key).await.unwrap().lease;
     let intent = scene.new_intent(2, lease);
     scene.ledger.begin_envelope(intent).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [2], "other runs do not count");
@@ -54,13 +54,13 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
     assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row))) && both.len() == 3, "{both:?}");
 }
 
-pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random: 1 };
-    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: author(), random: 1 };
+    scene.ledger.update_rows(scene.lease, RowUpdate::Retry(order)).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [3]);
-    let mut intent = scene.new_intent(2, scene.mine);
+    let mut intent = scene.new_intent(2, scene.lease);
     intent.rows = vec![SentRow { row: Row::new(2), to: phone(2).into(), digest: [0; 8], chain: Chain::UNKNOWN }];
     scene.ledger.begin_envelope(intent).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [2, 3]);

@@ -5,7 +5,7 @@
 mod blocks;
 mod bounds;
 mod caps;
-#[expect(dead_code, reason = "the stories also end it, and put it back")]
+#[expect(dead_code, reason = "only the stories stop and restore the cluster")]
 #[path = "../../../../tests/support/cluster.rs"]
 pub(crate) mod cluster;
 mod copies;
@@ -58,7 +58,7 @@ macro_rules! promises {
         promises!(@ memory_keeps, memory; $($($file $promise)+)+);
         promises!(@ sqlite_keeps, sqlite; $($($file $promise)+)+);
         promises!(@ postgres_keeps, postgres; $($($file $promise)+)+);
-        promises!(@ postgres_of_the_version_before_keeps, postgres_with_previous_tables; $($($file $promise)+)+);
+        promises!(@ postgres_with_previous_tables_keeps, postgres_with_previous_tables; $($($file $promise)+)+);
     };
     (@ $name:ident, $adapter:ident; $($file:ident $promise:ident)+) => {
         mod $name {
@@ -85,7 +85,7 @@ promises! {
         run_reads_back_as_written,
         runs_are_filtered_and_listed_oldest_first,
         replacement_run_ends_the_replaced_run,
-        run_belongs_to_the_file_it_was_moved_to,
+        run_follows_its_campaign_file_to_a_new_path,
         claim_clears_the_previous_end_of_a_run,
         message_identifier_leads_to_its_run_and_row,
         profile_keeps_its_first_host_until_another_is_trusted,
@@ -96,7 +96,7 @@ promises! {
         missing_copies_are_reported_with_their_location,
         abandoned_start_leaves_only_the_copies_of_others,
         stray_copies_are_listed_until_set_aside,
-        run_has_its_own_copies_despite_strays_of_its_name,
+        run_has_its_own_copies_despite_strays_with_its_name,
         copies_can_be_replaced_repeatedly;
     envelopes:
         intent_needs_the_lease_and_no_stop_request,
@@ -125,12 +125,12 @@ promises! {
         hourly_limit_bounds_drawn_rows,
         opted_out_number_gets_no_single_marketing_message;
     shards:
-        shards_are_drawn_in_order_and_no_row_twice,
-        one_worker_draws_until_the_gateway_accepted_a_message,
+        shards_are_drawn_in_order_without_repeating_rows,
+        one_worker_draws_until_the_gateway_accepts_a_message,
         shards_of_a_lost_worker_are_taken_over_in_doubt,
         worker_at_a_free_place_takes_over_its_shards,
         envelope_must_lie_within_one_shard_of_its_worker,
-        worker_of_an_earlier_sharding_keeps_shards_and_draws_none,
+        worker_of_an_earlier_sharding_keeps_shards_but_draws_none,
         unclaimed_rows_are_drawn_again_after_resharding,
         halted_run_has_a_reason_and_no_more_shards,
         shard_holders_are_listed_while_they_are_alive;
@@ -139,15 +139,15 @@ promises! {
         opt_out_is_recorded_even_if_its_receipt_is_not_stored,
         last_answers_and_unknown_channel_names_are_kept,
         receipt_needs_no_lease_and_outdates_the_counts,
-        run_figures_are_the_last_ones_stored,
+        latest_figures_of_a_run_are_loaded,
         receipt_before_the_answer_overrides_doubt,
         answer_after_the_end_is_counted_with_the_receipts,
         number_with_a_delivery_receipt_is_guarded,
         events_need_the_lease_and_keep_their_order,
         run_with_rows_to_send_again_is_open,
         retry_order_has_unique_identifiers,
-        decision_of_a_person_ends_the_skip_of_its_rows,
-        asked_rows_are_kept_by_row;
+        manual_decision_ends_the_skip_of_its_rows,
+        inquiries_are_kept_by_row;
     notifications:
         taken_notification_returns_until_it_was_sent,
         related_notifications_are_taken_together_and_spaced,
@@ -158,7 +158,7 @@ promises! {
         skipped_occurrence_never_fires,
         occurrence_with_an_unopened_run_may_fire_again,
         only_an_occurrence_with_an_unopened_run_is_abandoned,
-        latest_occurrences_are_listed_until_a_moment;
+        latest_occurrences_are_listed_up_to_a_moment;
     plans:
         plan_is_found_by_digest_prefix_for_thirty_days,
         approval_is_used_once_by_concurrent_callers,
@@ -172,12 +172,12 @@ promises! {
         budget_counts_messages_that_receipts_prove,
         daily_limit_counts_messages_that_receipts_prove,
         daily_limit_bounds_the_messages_of_an_edition,
-        message_that_leaves_tomorrow_is_refused_today,
+        message_that_would_be_sent_tomorrow_is_refused,
         row_outside_the_allowed_countries_is_skipped;
     caps:
         capped_number_is_skipped_in_every_campaign,
         cap_counts_doubt_but_not_unsent_messages,
-        cap_ignores_only_the_own_attempt_that_a_row_repeats,
+        cap_ignores_only_the_attempt_that_a_row_repeats,
         cap_counts_messages_that_receipts_prove,
         cap_counts_a_message_sent_again_once,
         cap_counts_live_campaigns_and_loopback_separately,
@@ -187,26 +187,26 @@ promises! {
         guard_covers_every_number_that_may_have_a_message,
         guard_follows_events_and_decisions,
         guard_covers_late_answers_and_all_named_runs,
-        send_again_order_keeps_the_guard_until_sent,
+        retry_guards_its_row_from_the_intent_until_a_rejection,
         repeat_place_blocks_a_message_until_it_is_released,
         repeat_place_goes_to_one_of_many_callers;
     suppression:
         opt_out_is_listed_once_with_reason_source_and_time,
         number_added_twice_is_listed_once,
         removed_opt_out_may_return_and_changes_raise_the_version,
-        own_opt_out_replaces_an_imported_one,
+        opt_out_by_a_recipient_replaces_an_imported_one,
         only_unchanged_entries_are_removed,
         numbers_are_suppressed_by_campaign_and_gateway,
         opt_out_before_the_intent_skips_the_row,
         rows_are_skipped_with_a_reason_by_the_lease_holder,
-        run_is_suppressed_only_by_its_policy,
+        policy_of_a_run_decides_which_opt_outs_apply,
         scope_of_an_opt_out_decides_which_purpose_it_covers,
-        reply_opts_out_of_all_messages_once_all_processes_know,
+        reply_opts_out_of_all_messages_if_the_tables_allow_it,
         reply_ends_earlier_opt_outs_from_the_message_it_answers,
         late_opt_in_keeps_the_latest_opt_out,
-        removed_opt_out_takes_its_repetitions_along,
+        removing_an_opt_out_removes_its_repetitions,
         reply_repeated_after_an_opt_in_is_not_recorded,
-        repeated_receipt_is_no_new_wish,
+        repeated_receipt_is_not_a_new_wish,
         run_with_the_current_list_version_is_not_checked_again,
         opt_out_between_attempts_skips_the_row_and_keeps_doubt;
     forgetting:

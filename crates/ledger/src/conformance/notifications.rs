@@ -1,4 +1,4 @@
-//! The notification queue.
+//! Conformance of the notification queue.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scen
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
     attempt(ledger, keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await;
     attempt(ledger, keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await;
-    // The notifications are held for no time at all, as if the process had been killed.
+    // The notifications are reserved for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
     assert_eq!(texts_and_attempts(&again), [("one", 2)]);
     let again = ledger.take_notifications(LONG, LONG).await.unwrap();
@@ -76,7 +76,7 @@ pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scen
     scene.ledger.end_run(scene.forged_lease(), end.clone()).await.unwrap();
     let none = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
     assert!(none.is_empty(), "a lost lease queues no notifications");
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     let taken = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
     assert_eq!(texts_and_attempts(&taken), [("the end", 1)]);
 }

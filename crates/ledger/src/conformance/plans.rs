@@ -54,10 +54,10 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene
     assert!(!ledger.use_approval("unknown", None).await.unwrap());
     assert!(ledger.list_approvals(ApprovalFilter::Run(scene.run.key)).await.unwrap().is_empty());
     assert!(ledger.store_record(PlanRecord::Approval(approval("t2", "ab01"))).await.unwrap());
-    let kept = ledger.list_approvals(ApprovalFilter::Digest("ab01")).await.unwrap();
-    assert_eq!(kept.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["t1", "t2"]);
-    assert_eq!(kept.iter().map(|kept| kept.is_valid(days_ago(0))).collect::<Vec<_>>(), [false, true]);
-    assert_eq!(kept[1].approval.up_to, 12);
+    let approvals = ledger.list_approvals(ApprovalFilter::Digest("ab01")).await.unwrap();
+    assert_eq!(approvals.iter().map(|stored| &stored.approval.token).collect::<Vec<_>>(), ["t1", "t2"]);
+    assert_eq!(approvals.iter().map(|stored| stored.is_valid(days_ago(0))).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(approvals[1].approval.up_to, 12);
     assert!(
         ledger.list_approvals(ApprovalFilter::Digest("ab")).await.unwrap().is_empty(),
         "prefixes of a digest do not match"

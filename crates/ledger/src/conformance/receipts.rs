@@ -52,17 +52,17 @@ pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates<L: Ledg
         opt_out: None,
         opt_in: None,
     };
-    let receptions = scene.ledger.store_receipts(reported.iter().map(new).collect()).await.unwrap();
-    let kept = [true, true, true, true, false, true];
-    assert_eq!(receptions, kept.map(|kept| if kept { ReceiptOutcome::Stored } else { ReceiptOutcome::Known }));
+    let outcomes = scene.ledger.store_receipts(reported.iter().map(new).collect()).await.unwrap();
+    let stored = [true, true, true, true, false, true];
+    assert_eq!(outcomes, stored.map(|stored| if stored { ReceiptOutcome::Stored } else { ReceiptOutcome::Known }));
     let again = scene.ledger.store_receipts(reported.iter().map(new).collect()).await.unwrap();
     assert_eq!(again, [ReceiptOutcome::Known; 6]);
     let read = async |rows| {
         let read = scene.ledger.load_receipts(scene.run.key, rows).await.unwrap();
-        let of = |(row, kept): (Row, Vec<crate::StoredReceipt>)| {
-            kept.into_iter().map(|kept| (row.get(), kept.order, kept.receipt)).collect::<Vec<_>>()
+        let flatten = |(row, stored): (Row, Vec<crate::StoredReceipt>)| {
+            stored.into_iter().map(|stored| (row.get(), stored.order, stored.receipt)).collect::<Vec<_>>()
         };
-        read.into_iter().flat_map(of).collect::<Vec<_>>()
+        read.into_iter().flat_map(flatten).collect::<Vec<_>>()
     };
     let expected = [&reported[1], &reported[3], &reported[5], &reported[2], &reported[0]].map(Clone::clone);
     assert_eq!(read(0..300_000).await, expected);
@@ -114,12 +114,12 @@ pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Led
 }
 
 pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     let mut counts = StateCounts::default();
     counts.add(RowState::Accepted, 2);
     let end = RunEnd { progress: RunProgress::Finished, counts: counts.clone(), ..run_end() };
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     assert_eq!(scene.reload_run().await.current_counts().unwrap().0, counts);
     assert_eq!(scene.store_receipt(2, Status::Delivered).await, ReceiptOutcome::Stored);
     let run = scene.reload_run().await;
@@ -147,19 +147,19 @@ pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts<L: Ledger>(sc
     assert_eq!(scene.reload_run().await.counts, None, "the owner counts");
 }
 
-pub(super) async fn run_figures_are_the_last_ones_stored<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn latest_figures_of_a_run_are_loaded<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.load_figures(scene.run.key).await.unwrap(), None);
     for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
         scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Figures(figures.clone())).await.unwrap();
-        let kept = scene.ledger.load_figures(scene.run.key).await.unwrap();
+        let loaded = scene.ledger.load_figures(scene.run.key).await.unwrap();
         // Tables of the previous version have no column for figures.
-        assert!(kept.is_none_or(|kept| kept == figures));
+        assert!(loaded.is_none_or(|loaded| loaded == figures));
     }
 }
 
 pub(super) async fn receipt_before_the_answer_overrides_doubt<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.store_receipt(2, Status::Routing).await;
     scene.store_receipt(3, Status::Delivered).await;
     scene.claim_again().await;
@@ -173,10 +173,10 @@ pub(super) async fn receipt_before_the_answer_overrides_doubt<L: Ledger>(scene: 
 }
 
 pub(super) async fn answer_after_the_end_is_counted_with_the_receipts<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.store_receipt(2, Status::Delivered).await;
-    let mine = scene.claim_again().await;
-    scene.ledger.end_run(mine, RunEnd { progress: RunProgress::Finished, ..run_end() }).await.unwrap();
+    let lease = scene.claim_again().await;
+    scene.ledger.end_run(lease, RunEnd { progress: RunProgress::Finished, ..run_end() }).await.unwrap();
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     let run = scene.reload_run().await;
     let (counts, _) = run.current_counts().expect("the run is recounted");
@@ -184,9 +184,9 @@ pub(super) async fn answer_after_the_end_is_counted_with_the_receipts<L: Ledger>
 }
 
 pub(super) async fn number_with_a_delivery_receipt_is_guarded<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [not_sent(), not_sent()]).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(2, [rejected(), rejected()]).await;
     assert!(scene.guarded_rows().await.is_empty());
     scene.store_receipt(3, Status::Delivered).await;
@@ -195,43 +195,43 @@ pub(super) async fn number_with_a_delivery_receipt_is_guarded<L: Ledger>(scene: 
 }
 
 pub(super) async fn events_need_the_lease_and_keep_their_order<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     assert_eq!(scene.record_events(scene.forged_lease(), vec![event(2, 1, send_again())]).await, Ownership::Lost);
     let found = RowChange::Found { status: "READ".into(), msg_id: Some(GatewayMessageId::Number(5)), channel: None };
     let changes = [(2, RowChange::NotFound { asked: 3 }), (3, found), (2, send_again())];
     let events = changes.iter().cloned().map(|(row, change)| event(row, 1, change)).collect();
-    assert_eq!(scene.record_events(scene.mine, events).await, Ownership::Held);
+    assert_eq!(scene.record_events(scene.lease, events).await, Ownership::Held);
     let reported: Vec<_> = scene.load_events().await.into_iter().map(|event| (event.row.get(), event.change)).collect();
     assert_eq!(reported, changes);
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Accepted), None, None]);
 }
 
 pub(super) async fn run_with_rows_to_send_again_is_open<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), rejected()]).await;
-    let mut mine = scene.mine;
+    let mut lease = scene.lease;
     for (change, open) in [(RowChange::Unresolved { asked: 20 }, false), (send_again(), true)] {
         let end = RunEnd { progress: RunProgress::Finished, ..run_end() };
-        scene.ledger.end_run(mine, end).await.unwrap();
-        mine = scene.claim_again().await;
-        scene.record_events(mine, vec![event(2, 1, change)]).await;
+        scene.ledger.end_run(lease, end).await.unwrap();
+        lease = scene.claim_again().await;
+        scene.record_events(lease, vec![event(2, 1, change)]).await;
         let progress = scene.port().list_runs(RunFilter::all()).await.unwrap()[0].progress;
         assert_eq!(progress == RunProgress::Open, open);
     }
 }
 
 pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
     // The random number of the run itself, so its range is already taken.
-    let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random };
+    let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: author(), random };
     assert_eq!(
         scene.ledger.update_rows(scene.forged_lease(), RowUpdate::Retry(order(1))).await.unwrap(),
         Ownership::Lost
     );
     for _ in 0..2 {
-        assert_eq!(scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order(1))).await.unwrap(), Ownership::Held);
+        assert_eq!(scene.ledger.update_rows(scene.lease, RowUpdate::Retry(order(1))).await.unwrap(), Ownership::Held);
     }
     let run = scene.port().list_runs(RunFilter::all()).await.unwrap().remove(0);
     let [first, second] = run.orders.as_slice() else { panic!("two orders") };
@@ -241,28 +241,28 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Accepted), None, None]);
 }
 
-pub(super) async fn decision_of_a_person_ends_the_skip_of_its_rows<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+pub(super) async fn manual_decision_ends_the_skip_of_its_rows<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [rejected(), in_doubt()]).await;
     let skipped = RowUpdate::Skipped { rows: [2, 3, 5].map(Row::new).to_vec(), reason: EXPIRED };
-    scene.ledger.update_rows(scene.mine, skipped).await.unwrap();
+    scene.ledger.update_rows(scene.lease, skipped).await.unwrap();
     let out = async || {
         let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
         [2, 3, 5].map(|row| excluded.find_reason(Row::new(row)).is_some())
     };
     let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
-    scene.record_events(scene.mine, vec![event(3, 1, RowChange::SendAgain { by, why: None })]).await;
+    scene.record_events(scene.lease, vec![event(3, 1, RowChange::SendAgain { by, why: None })]).await;
     assert_eq!(out().await, [true; 3], "a rule of the campaign ends no skip");
-    scene.record_events(scene.mine, vec![event(3, 1, send_again())]).await;
+    scene.record_events(scene.lease, vec![event(3, 1, send_again())]).await;
     assert_eq!(out().await, [true, false, true]);
     let rows = vec![RetriedRow { row: Row::new(2), envelope: 1 }];
-    let order = RetryOrder { rows, by: self::by(), random: 7 };
-    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
+    let order = RetryOrder { rows, by: author(), random: 7 };
+    scene.ledger.update_rows(scene.lease, RowUpdate::Retry(order)).await.unwrap();
     assert_eq!(out().await, [false, false, true]);
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Planned), None, None]);
 }
 
-pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn inquiries_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
     let at = Timestamp::from_second(1_000).unwrap();
     let inquiry = |row, asked, negative_at| AskedRow {
         row: Row::new(row),
@@ -278,7 +278,7 @@ pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
         async |inquiries| scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Inquiries(inquiries)).await.unwrap();
     ask(vec![inquiry(2, 1, None), inquiry(3, 1, Some(at))]).await;
     ask(vec![inquiry(2, 2, Some(at))]).await;
-    let kept = scene.ledger.load_asked_rows(scene.run.key).await.unwrap();
-    assert_eq!(kept, [inquiry(2, 2, Some(at)), inquiry(3, 1, Some(at))]);
+    let inquiries = scene.ledger.load_asked_rows(scene.run.key).await.unwrap();
+    assert_eq!(inquiries, [inquiry(2, 2, Some(at)), inquiry(3, 1, Some(at))]);
     assert_eq!(scene.ledger.load_asked_rows(RunId(99)).await.unwrap(), []);
 }

@@ -14,11 +14,11 @@ use campaign_core::domain::{Endpoint, IdRange, LOOPBACK, MessageId, OperationKin
 
 pub(super) async fn stop_request_outlives_a_claim_until_withdrawn<L: Ledger>(scene: Scene<L>) {
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
-    let mine = scene.claim_again().await;
+    let lease = scene.claim_again().await;
     assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
-    assert_eq!(scene.begin_envelope(1, mine).await, Permit::StopRequested);
+    assert_eq!(scene.begin_envelope(1, lease).await, Permit::StopRequested);
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Withdraw)).await.unwrap();
-    assert_eq!(scene.begin_envelope(1, mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(1, lease).await, granted(1));
 }
 
 pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Ledger>(scene: Scene<L>) {
@@ -44,7 +44,7 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
         RunProgress::Open,
         "only the lease holder ends a run"
     );
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     let run = &scene.port().list_runs(RunFilter::all()).await.unwrap()[0];
     assert_eq!(
         (run.progress, run.stop, run.epoch, &run.counts),
@@ -54,7 +54,7 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.load_excluded_rows(run.key).await.unwrap().iter_by_row().count(), 1);
 }
 
-pub(super) async fn run_belongs_to_the_file_it_was_moved_to<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_follows_its_campaign_file_to_a_new_path<L: Ledger>(scene: Scene<L>) {
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     scene.ledger.open_run(next.key, None, None).await.unwrap();
     scene
@@ -86,7 +86,7 @@ pub(super) async fn profile_keeps_loopback_from_its_first_run<L: Ledger>(scene: 
 }
 
 pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) {
-    let kept = |account: &str, rule: &str| StoredApprovalRule {
+    let rule_record = |account: &str, rule: &str| StoredApprovalRule {
         account: account.to_owned(),
         gateway: "main".to_owned(),
         hosts: vec!["a.example".to_owned(), "b.example".to_owned()],
@@ -94,7 +94,7 @@ pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) 
         by: "Olha".to_owned(),
         at: Timestamp::UNIX_EPOCH,
     };
-    let rules = [kept("a", "1"), kept("b", "2"), kept("a", "3")];
+    let rules = [rule_record("a", "1"), rule_record("b", "2"), rule_record("a", "3")];
     for rule in &rules {
         scene.ledger.store_record(PlanRecord::Rule(rule.clone())).await.unwrap();
     }
@@ -109,23 +109,23 @@ pub(super) async fn replacement_run_ends_the_replaced_run<L: Ledger>(scene: Scen
     scene.ledger.open_run(next.key, Some(scene.run.key), None).await.unwrap();
     let before = scene.reload_run().await;
     assert_eq!((before.progress, before.epoch, before.ended_at.is_some()), (RunProgress::Replaced, None, true));
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::Lost);
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::Lost);
     scene.ledger.update_runs(vec![next.key], RunUpdate::Retired).await.unwrap();
     let runs = scene.port().list_runs(RunFilter::all()).await.unwrap();
     assert!(runs.iter().all(|run| run.progress == RunProgress::Replaced) && runs.len() == 2);
 }
 
 pub(super) async fn claim_clears_the_previous_end_of_a_run<L: Ledger>(scene: Scene<L>) {
-    let seen = RunEnd { lag: Some(Duration::from_secs(7)), ..run_end() };
-    scene.ledger.end_run(scene.mine, seen).await.unwrap();
-    let mine = scene.claim_again().await;
+    let end = RunEnd { lag: Some(Duration::from_secs(7)), ..run_end() };
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
+    let lease = scene.claim_again().await;
     let run = scene.reload_run().await;
     assert_eq!((run.stop, run.stop_reason, run.counts, run.ended_at), (None, None, None, None));
     assert_eq!(
         (run.epoch, run.lag, run.results.as_deref()),
-        (Some(mine.epoch), Some(Duration::from_secs(7)), Some("results.csv"))
+        (Some(lease.epoch), Some(Duration::from_secs(7)), Some("results.csv"))
     );
-    scene.ledger.end_run(mine, run_end()).await.unwrap();
+    scene.ledger.end_run(lease, run_end()).await.unwrap();
     assert_eq!(scene.reload_run().await.lag, Some(Duration::from_secs(7)), "an observed delay is kept");
 }
 
@@ -134,8 +134,8 @@ pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene
     let find = async |id: Option<MessageId>| scene.port().find_message(id.unwrap()).await.unwrap();
     assert_eq!(find(other.ids.id_for_row(Row::new(2))).await, None, "an unopened run is not found");
     scene.ledger.open_run(other.key, None, None).await.unwrap();
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
-    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: author(), random: 5 };
+    scene.ledger.update_rows(scene.lease, RowUpdate::Retry(order)).await.unwrap();
     let run = scene.reload_run().await;
     for (id, run, row) in [
         (run.ids.id_for_row(Row::new(2)), run.key, 2),
@@ -154,27 +154,27 @@ pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped<L: Ledger>(s
     let is_held = async || scene.ledger.find_campaign_lock("other", "main/1").await.unwrap().is_some();
     let take = async |account| scene.ledger.acquire_campaign_lock("other", account).await.unwrap();
     assert!(!is_held().await);
-    let hold = take("main/1").await;
-    assert!(hold.is_some() && is_held().await && take("main/1").await.is_none());
+    let lock = take("main/1").await;
+    assert!(lock.is_some() && is_held().await && take("main/1").await.is_none());
     assert!(take("sandbox").await.is_some(), "another account has a separate lock");
-    drop(hold);
+    drop(lock);
     assert!(!is_held().await && take("main/1").await.is_some());
 }
 
 pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(scene: Scene<L>) {
     for (campaign, account) in [("other", "account"), ("sale", "other")] {
-        let hold =
+        let lock =
             scene.ledger.acquire_campaign_lock(campaign, account).await.unwrap().expect("the campaign is not locked");
-        let refused = scene.ledger.claim_run(&hold, scene.run.key).await;
+        let refused = scene.ledger.claim_run(&lock, scene.run.key).await;
         assert!(matches!(refused, Err(LedgerError::CampaignNotLocked { .. })), "{refused:?}");
     }
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1), "nothing was taken");
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1), "nothing was taken");
 }
 
 pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: Scene<L>) {
     let (ledger, first) = (scene.port(), scene.run.key);
     let sent = RunEnd { progress: RunProgress::Finished, results: Some("here.csv".into()), ..run_end() };
-    ledger.end_run(scene.mine, sent).await.unwrap();
+    ledger.end_run(scene.lease, sent).await.unwrap();
     let mut others = Vec::new();
     for new in [NewRun { live: false, ..new_run(2) }, NewRun { campaign: "other".into(), ..new_run(3) }] {
         let run = ledger.create_run(&new, None).await.unwrap().expect("a run");
@@ -198,9 +198,9 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: 
         let runs = ledger.list_runs(wanted.clone()).await.unwrap();
         assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), expected, "{wanted:?}");
     }
-    let mine = scene.claim_again().await;
-    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
-    ledger.update_rows(mine, RowUpdate::Retry(order)).await.unwrap();
+    let lease = scene.claim_again().await;
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: author(), random: 5 };
+    ledger.update_rows(lease, RowUpdate::Retry(order)).await.unwrap();
     let ordered = Some(scene.reload_run().await.orders[0]);
     let runs = ledger.list_runs(RunFilter { ids: ordered, ..all() }).await.unwrap();
     assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), [first], "by the identifiers of an order");

@@ -17,9 +17,9 @@ use campaign_core::domain::{
 pub(crate) struct Scene<L> {
     pub(crate) ledger: L,
     pub(crate) run: Run,
-    pub(crate) hold: CampaignLock,
+    pub(crate) lock: CampaignLock,
     /// The lease on the run, until it is claimed again.
-    pub(crate) mine: Lease,
+    pub(crate) lease: Lease,
 }
 
 /// A ledger as its callers use it.
@@ -42,13 +42,13 @@ impl<L: Ledger> Scene<L> {
     pub(crate) async fn with_run(ledger: L, new: &NewRun) -> Self {
         let run = ledger.create_run(new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
-        let hold = ledger
+        let lock = ledger
             .acquire_campaign_lock(&run.campaign, &run.account)
             .await
             .unwrap()
             .expect("the campaign is not locked");
-        let mine = ledger.claim_run(&hold, run.key).await.unwrap().lease;
-        Self { ledger, run, hold, mine }
+        let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
+        Self { ledger, run, lock, lease }
     }
 
     /// The ledger as its callers use it.
@@ -58,12 +58,12 @@ impl<L: Ledger> Scene<L> {
 
     /// Claims the run again, which ends the earlier lease.
     pub(crate) async fn claim_again(&self) -> Lease {
-        self.ledger.claim_run(&self.hold, self.run.key).await.unwrap().lease
+        self.ledger.claim_run(&self.lock, self.run.key).await.unwrap().lease
     }
 
     /// A lease that the ledger never granted.
     pub(crate) fn forged_lease(&self) -> Lease {
-        Lease { epoch: Epoch(self.mine.epoch.0.wrapping_add(1)), ..self.mine }
+        Lease { epoch: Epoch(self.lease.epoch.0.wrapping_add(1)), ..self.lease }
     }
 
     /// Begins an envelope of two rows. Envelope 1 has rows 2 and 3, envelope 2 has rows 4 and 5, and so on.
@@ -238,7 +238,7 @@ pub(crate) fn in_doubt() -> OperationOutcome {
     OperationOutcome::InDoubt { reason: "silence".into() }
 }
 
-pub(crate) fn by() -> Author {
+pub(crate) fn author() -> Author {
     Author::Person("olena".into())
 }
 
@@ -247,11 +247,11 @@ pub(crate) fn event(row: u32, envelope: u32, change: RowChange) -> NewRowEvent {
 }
 
 pub(crate) fn send_again() -> RowChange {
-    RowChange::SendAgain { by: by(), why: Some("the operator confirmed".into()) }
+    RowChange::SendAgain { by: author(), why: Some("the operator confirmed".into()) }
 }
 
 pub(crate) fn not_sent_after_all() -> RowChange {
-    RowChange::NotSent { by: by(), why: None }
+    RowChange::NotSent { by: author(), why: None }
 }
 
 pub(crate) fn found(status: &str) -> RowChange {

@@ -114,7 +114,10 @@ pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
     ledger.update_runs(vec![run.key], RunUpdate::Retired).await.unwrap();
     change(ledger, "sale", ScheduleOrder::Remove).await;
     activate(ledger, active_schedule("sale")).await;
-    assert!(fire(ledger, &new_run(4), &first, moment(1)).await.is_none(), "neither replaced nor activated again");
+    assert!(
+        fire(ledger, &new_run(4), &first, moment(1)).await.is_none(),
+        "not even after replacement and reactivation"
+    );
     assert_eq!(ledger.list_runs(RunFilter::all()).await.unwrap().len(), 2, "no run was left behind");
     for other in [key("sale", 2), key("daily", 1), OccurrenceKey { zone: "UTC".to_owned(), ..first }] {
         assert!(fire(ledger, &new_run(5), &other, moment(1)).await.is_some(), "{other:?} is another occurrence");
@@ -162,7 +165,7 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
     assert_eq!(find_outcome(ledger, &third).await, None);
 }
 
-pub(super) async fn latest_occurrences_are_listed_until_a_moment<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn latest_occurrences_are_listed_up_to_a_moment<L: Ledger>(scene: Scene<L>) {
     let ledger = scene.port();
     for day in [3, 1, 2, 9] {
         skip(ledger, &key("sale", day), moment(day), "reported").await;

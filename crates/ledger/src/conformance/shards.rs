@@ -20,9 +20,9 @@ fn new_rows(first: u32, last: u32) -> ShardDraw {
 impl<L: Ledger> Scene<L> {
     /// Shards the run. `proven` says whether the gateway has already accepted a message.
     async fn shard_run(&self, lease: Lease, proven: bool) {
-        let shared =
+        let ownership =
             self.ledger.update_rows(lease, RowUpdate::Sharded { terms: "terms".into(), proven }).await.unwrap();
-        assert_eq!(shared, Ownership::Held);
+        assert_eq!(ownership, Ownership::Held);
     }
 
     async fn register_worker(&self, by: &str) -> ShardWorker {
@@ -45,9 +45,9 @@ impl<L: Ledger> Scene<L> {
     }
 }
 
-pub(super) async fn shards_are_drawn_in_order_and_no_row_twice<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shards_are_drawn_in_order_without_repeating_rows<L: Ledger>(scene: Scene<L>) {
     assert!(scene.ledger.register_worker(&scene.run, "one".into()).await.unwrap().is_none(), "the run is not sharded");
-    scene.shard_run(scene.mine, true).await;
+    scene.shard_run(scene.lease, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 4).await, new_rows(2, 5));
     assert_eq!(scene.draw_shard(&two, 4).await, new_rows(6, 9));
@@ -70,8 +70,8 @@ pub(super) async fn shards_are_drawn_in_order_and_no_row_twice<L: Ledger>(scene:
     assert_eq!((found.run, found.row), (scene.run.key, Row::new(7)));
 }
 
-pub(super) async fn one_worker_draws_until_the_gateway_accepted_a_message<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, false).await;
+pub(super) async fn one_worker_draws_until_the_gateway_accepts_a_message<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.lease, false).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
     assert_eq!(scene.draw_shard(&two, 2).await, ShardDraw::Unavailable);
@@ -85,7 +85,7 @@ pub(super) async fn one_worker_draws_until_the_gateway_accepted_a_message<L: Led
 }
 
 pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, true).await;
+    scene.shard_run(scene.lease, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
     assert_eq!(scene.draw_shard(&two, 2).await, new_rows(4, 5));
@@ -107,7 +107,7 @@ pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt<L: Ledger>(s
 }
 
 pub(super) async fn worker_at_a_free_place_takes_over_its_shards<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, true).await;
+    scene.shard_run(scene.lease, true).await;
     let one = scene.register_worker("one").await;
     assert_eq!(scene.draw_shard(&one, 3).await, new_rows(2, 4));
     assert_eq!(scene.begin_rows(one.lease, &[2, 3]).await, granted(1));
@@ -118,8 +118,8 @@ pub(super) async fn worker_at_a_free_place_takes_over_its_shards<L: Ledger>(scen
 }
 
 pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, true).await;
-    assert_eq!(scene.begin_rows(scene.mine, &[2]).await, Permit::Lost, "not with the lease on the whole run");
+    scene.shard_run(scene.lease, true).await;
+    assert_eq!(scene.begin_rows(scene.lease, &[2]).await, Permit::Lost, "not with the lease on the whole run");
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     for (worker, expected) in [(&one, new_rows(2, 3)), (&two, new_rows(4, 5)), (&one, new_rows(6, 7))] {
         assert_eq!(scene.draw_shard(worker, 2).await, expected);
@@ -141,15 +141,15 @@ pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(
         }
         other => panic!("{other:?}"),
     }
-    let learnt = vec![event(6, 1, not_sent_after_all())];
-    assert_eq!(scene.record_events(two.lease, learnt.clone()).await, Ownership::Lost);
-    assert_eq!(scene.record_events(one.lease, learnt).await, Ownership::Held, "the worker with the row sees it");
+    let events = vec![event(6, 1, not_sent_after_all())];
+    assert_eq!(scene.record_events(two.lease, events.clone()).await, Ownership::Lost);
+    assert_eq!(scene.record_events(one.lease, events).await, Ownership::Held, "the worker with the row sees it");
     scene.ledger.update_rows(one.lease, RowUpdate::ShardsFinished).await.unwrap();
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost, "its shards are complete");
 }
 
-pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_and_draws_none<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, true).await;
+pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_but_draws_none<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.lease, true).await;
     let one = scene.register_worker("one").await;
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
     let next = scene.claim_again().await;
@@ -167,7 +167,7 @@ pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_and_draws_none<L:
 }
 
 pub(super) async fn unclaimed_rows_are_drawn_again_after_resharding<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, true).await;
+    scene.shard_run(scene.lease, true).await;
     let one = scene.register_worker("one").await;
     assert_eq!(scene.draw_shard(&one, 9).await, new_rows(2, 10));
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, granted(1));
@@ -180,7 +180,7 @@ pub(super) async fn unclaimed_rows_are_drawn_again_after_resharding<L: Ledger>(s
 }
 
 pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, true).await;
+    scene.shard_run(scene.lease, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
     for (kind, reason) in [(StopKind::Breaker, "three in doubt"), (StopKind::Credit, "too late")] {
@@ -200,13 +200,13 @@ pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene:
     assert_eq!(scene.draw_shard(&two, 2).await, ShardDraw::Ended);
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::StopRequested);
     // A worker that did not learn of the stop in time sends nothing after the end of the run.
-    scene.ledger.end_run(scene.mine, RunEnd { progress: RunProgress::Open, ..run_end() }).await.unwrap();
+    scene.ledger.end_run(scene.lease, RunEnd { progress: RunProgress::Open, ..run_end() }).await.unwrap();
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost);
     assert_eq!(scene.draw_shard(&one, 2).await, ShardDraw::Ended);
 }
 
 pub(super) async fn shard_holders_are_listed_while_they_are_alive<L: Ledger>(scene: Scene<L>) {
-    scene.shard_run(scene.mine, true).await;
+    scene.shard_run(scene.lease, true).await;
     // Machine names can contain anything.
     let hostile = "хост'; DELETE FROM blocks; -- \\ \"";
     let (one, two) = (scene.register_worker(hostile).await, scene.register_worker("host two").await);

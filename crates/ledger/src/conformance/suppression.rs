@@ -65,8 +65,8 @@ async fn rows_suppressed_under<L: Ledger>(
 
 /// A scene whose run has this policy.
 async fn with_policy<L: Ledger>(scene: Scene<L>, policy: SuppressionPolicy) -> Scene<L> {
-    let Scene { ledger, hold, .. } = scene;
-    drop(hold);
+    let Scene { ledger, lock, .. } = scene;
+    drop(lock);
     Scene::with_run(ledger, &NewRun { suppression: policy, campaign: "other".into(), ..new_run(7) }).await
 }
 
@@ -98,23 +98,23 @@ pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>
 
 pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: Ledger>(scene: Scene<L>) {
     let version = async || suppressed_rows(&scene, "sale", false).await.1;
-    let mut seen = vec![version().await];
+    let mut versions = vec![version().await];
     scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(2, "sale")].into(), AdditionMode::Add).await.unwrap();
-    seen.push(version().await);
+    versions.push(version().await);
     scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
-    assert_eq!(version().await, seen[1], "nothing changed");
+    assert_eq!(version().await, versions[1], "nothing changed");
     let removed = scene.ledger.remove_opt_outs(removal(2, Some(OptOutScope::Marketing))).await.unwrap();
     assert_eq!(removed, [opt_out(2)]);
-    seen.push(version().await);
+    versions.push(version().await);
     assert_eq!(list_entries(&scene).await, [for_campaign(2, "sale")]);
     assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), [for_campaign(2, "sale")]);
-    seen.push(version().await);
+    versions.push(version().await);
     assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), []);
-    assert_eq!(version().await, seen[3], "nothing changed");
+    assert_eq!(version().await, versions[3], "nothing changed");
     scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
-    seen.push(version().await);
+    versions.push(version().await);
     assert_eq!(list_entries(&scene).await, [opt_out(2)]);
-    assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
+    assert!(versions.is_sorted_by(|before, after| before < after), "{versions:?}");
 }
 
 pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(scene: Scene<L>) {
@@ -134,21 +134,21 @@ pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(sc
 }
 
 pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.ledger.add_opt_outs(vec![opt_out(3), opt_out(4)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost, "a lost lease skips no rows");
     assert_eq!(scene.excluded_rows().await, [9]);
-    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]));
+    assert_eq!(scene.begin_envelope(2, scene.lease).await, Permit::OptedOut(vec![Row::new(4)]));
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
     assert_eq!(scene.excluded_rows().await, [4, 9]);
     let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
     assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
-    let mut rest = scene.new_intent(2, scene.mine);
+    let mut rest = scene.new_intent(2, scene.lease);
     rest.rows.retain(|sent| sent.row != Row::new(4));
     assert_eq!(scene.ledger.begin_envelope(rest).await.unwrap(), granted(2));
-    assert_eq!(scene.begin_envelope(3, scene.mine).await, granted(3), "the list changed, but not for this envelope");
+    assert_eq!(scene.begin_envelope(3, scene.lease).await, granted(3), "the list changed, but not for this envelope");
     scene.ledger.add_opt_outs(vec![opt_out(13)].into(), AdditionMode::Add).await.unwrap();
-    let at_once = join_all((4..=9).map(|n| scene.ledger.begin_envelope(scene.new_intent(n, scene.mine)))).await;
+    let at_once = join_all((4..=9).map(|n| scene.ledger.begin_envelope(scene.new_intent(n, scene.lease)))).await;
     let expected = [granted(4), granted(5), Permit::OptedOut(vec![Row::new(13)]), granted(6), granted(7), granted(8)];
     assert_eq!(at_once.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
 }
@@ -165,11 +165,15 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
     );
     assert_eq!(scene.excluded_rows().await, [9]);
     assert_eq!(
-        scene.ledger.update_rows(scene.mine, RowUpdate::Skipped { rows: rows(&[4]), reason: OPTED_OUT }).await.unwrap(),
+        scene
+            .ledger
+            .update_rows(scene.lease, RowUpdate::Skipped { rows: rows(&[4]), reason: OPTED_OUT })
+            .await
+            .unwrap(),
         Ownership::Held
     );
     assert_eq!(
-        scene.ledger.update_rows(scene.mine, RowUpdate::Skipped { rows: rows(&[2]), reason: EXPIRED }).await.unwrap(),
+        scene.ledger.update_rows(scene.lease, RowUpdate::Skipped { rows: rows(&[2]), reason: EXPIRED }).await.unwrap(),
         Ownership::Held
     );
     assert_eq!(scene.excluded_rows().await, [2, 4, 9]);
@@ -183,7 +187,7 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
     );
 }
 
-pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply<L: Ledger>(scene: Scene<L>) {
     scene
         .ledger
         .add_opt_outs(vec![opt_out(2), on_loopback(3), for_campaign(4, "sale")].into(), AdditionMode::Add)
@@ -192,12 +196,12 @@ pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene
     let remote = SuppressionPolicy::default();
     let out = |rows: &[u32]| Permit::OptedOut(rows.iter().copied().map(Row::new).collect());
     let scene = with_policy(scene, remote).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, out(&[2]));
-    assert_eq!(scene.begin_envelope(2, scene.mine).await, granted(1), "another campaign's opt-out");
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, out(&[2]));
+    assert_eq!(scene.begin_envelope(2, scene.lease).await, granted(1), "another campaign's opt-out");
     let scene = with_policy(scene, SuppressionPolicy { loopback: true, ..remote }).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, out(&[2, 3]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, out(&[2, 3]));
     let scene = with_policy(scene, SuppressionPolicy::SERVICE).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
     let now = scene.reload_run().await;
     assert_eq!(now.suppression, SuppressionPolicy::SERVICE);
 }
@@ -224,16 +228,16 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledge
     let removed = scene.ledger.remove_opt_outs(removal(3, Some(OptOutScope::Marketing))).await.unwrap();
     assert_eq!(removed, [], "the opt-out from all messages stays");
     let scene = with_policy(scene, service).await;
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(3)]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(3)]));
     scene.ledger.add_opt_outs(vec![for_all_messages(4)].into(), AdditionMode::Add).await.unwrap();
-    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
+    assert_eq!(scene.begin_envelope(2, scene.lease).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
     let scene = with_policy(scene, mandatory).await;
     assert_eq!(scene.reload_run().await.suppression, mandatory);
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
 }
 
-pub(super) async fn reply_opts_out_of_all_messages_once_all_processes_know<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+pub(super) async fn reply_opts_out_of_all_messages_if_the_tables_allow_it<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.lease).await;
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
     let opt_out = Some(for_all_messages(2));
     let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
@@ -285,7 +289,7 @@ async fn add<L: Ledger>(scene: &Scene<L>, opt_out: OptOut) -> Additions {
 }
 
 pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     let other = OptOut { at: second(10), ..for_campaign(2, "other") };
     let others = [opt_out_at(3, 10), other, on_loopback(2), opt_out_at(2, 30)];
     let imported = OptOut { source: imported(2, "a.csv").source, at: second(10), ..for_campaign(2, "sale") };
@@ -293,7 +297,7 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     scene.ledger.add_opt_outs(listed.into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
     store_opt_in(&scene, OptIn { purpose: Purpose::Service, ..opt_in(20) }).await;
-    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version, "marketing is no service");
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version, "marketing is not service");
     store_opt_in(&scene, opt_in(20)).await;
     assert_eq!(list_entries(&scene).await, others, "a later opt-out, another campaign and another number stay");
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
@@ -340,7 +344,7 @@ pub(super) async fn late_opt_in_keeps_the_latest_opt_out<L: Ledger>(scene: Scene
     assert_eq!(list_entries(&scene).await, []);
 }
 
-pub(super) async fn removed_opt_out_takes_its_repetitions_along<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn removing_an_opt_out_removes_its_repetitions<L: Ledger>(scene: Scene<L>) {
     add(&scene, opt_out_at(2, 10)).await;
     add(&scene, opt_out_at(2, 30)).await;
     scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
@@ -368,7 +372,7 @@ pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded<L: Ledger>(sc
     assert_eq!(list_entries(&scene).await, [opt_out_at(2, 21)]);
 }
 
-pub(super) async fn repeated_receipt_is_no_new_wish<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn repeated_receipt_is_not_a_new_wish<L: Ledger>(scene: Scene<L>) {
     let now = Timestamp::now().as_second();
     let store = async |at: Option<i64>, text: &str, opt_out, opt_in| {
         let mut new = NewReceipt { opt_out, opt_in, ..new_receipt(&scene) };
@@ -396,27 +400,27 @@ pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Le
     let (_, version) = suppressed_rows(&scene, "other", false).await;
     let scene = with_policy(scene, SuppressionPolicy { version, ..SuppressionPolicy::default() }).await;
     assert_eq!(scene.reload_run().await.suppression.version, version);
-    // The plan skipped them, so an envelope with one of them shows that the list is not read again.
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    // The plan skipped opted-out recipients, so an envelope with one of them shows that the list is not read again.
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
     scene.ledger.add_opt_outs(vec![opt_out(9)].into(), AdditionMode::Add).await.unwrap();
-    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2)]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(2)]));
 }
 
 pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt<L: Ledger>(scene: Scene<L>) {
-    scene.begin_envelope(1, scene.mine).await;
-    scene.begin_envelope(2, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
+    scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(1, [not_sent(), in_doubt()]).await;
     scene.settle_envelope(2, [in_doubt(), accepted()]).await;
     let events = [3, 4].map(|row| event(row, row / 2, send_again()));
-    scene.record_events(scene.mine, events.to_vec()).await;
+    scene.record_events(scene.lease, events.to_vec()).await;
     scene.ledger.add_opt_outs((2..=5).map(opt_out).collect::<Vec<_>>().into(), AdditionMode::Add).await.unwrap();
-    let mut intent = scene.new_intent(1, scene.mine);
-    intent.rows.extend(scene.new_intent(2, scene.mine).rows.drain(..1));
+    let mut intent = scene.new_intent(1, scene.lease);
+    intent.rows.extend(scene.new_intent(2, scene.lease).rows.drain(..1));
     assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), Permit::OptedOut([2, 3, 4].map(Row::new).to_vec()));
     let reported = [RowState::Skipped, RowState::InDoubt, RowState::InDoubt, RowState::Accepted];
     assert_eq!(scene.row_states().await, reported.map(Some));
     // Later proof counts despite an opt-out.
-    scene.record_events(scene.mine, vec![event(4, 2, found("DELIVERED"))]).await;
+    scene.record_events(scene.lease, vec![event(4, 2, found("DELIVERED"))]).await;
     assert_eq!(scene.row_states().await[2], Some(RowState::Accepted));
     let mut expected = StateCounts::default();
     for state in reported.into_iter().take(2).chain([RowState::Accepted; 2]).chain([RowState::Invalid]) {
@@ -431,16 +435,16 @@ fn imported(row: u32, file: &str) -> OptOut {
     OptOut { source: import_source(file, "olena", Timestamp::UNIX_EPOCH).into(), ..opt_out(row) }
 }
 
-pub(super) async fn own_opt_out_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
     let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
     scene.ledger.add_opt_outs(import.clone().into(), AdditionMode::Add).await.unwrap();
     let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
-    let news: Arc<[OptOut]> = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)].into();
+    let new: Arc<[OptOut]> = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)].into();
     let expected = Additions { added: 2, already: 2, known: Vec::new() };
-    let preview = scene.ledger.add_opt_outs(news.clone(), AdditionMode::Preview).await.unwrap();
+    let preview = scene.ledger.add_opt_outs(new.clone(), AdditionMode::Preview).await.unwrap();
     assert_eq!(preview, expected);
     assert_eq!(list_entries(&scene).await, import, "the preview changes nothing");
-    let added = scene.ledger.add_opt_outs(news, AdditionMode::Add).await.unwrap();
+    let added = scene.ledger.add_opt_outs(new, AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already), (2, 2));
     assert_eq!(list_entries(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
     // From here on, the reply is the older opt-out. An import does not replace it.
@@ -449,18 +453,18 @@ pub(super) async fn own_opt_out_replaces_an_imported_one<L: Ledger>(scene: Scene
 }
 
 pub(super) async fn only_unchanged_entries_are_removed<L: Ledger>(scene: Scene<L>) {
-    let of_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
+    let for_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
     scene
         .ledger
         .add_opt_outs(
-            vec![imported(2, "a.csv"), of_sale.clone(), imported(3, "a.csv"), opt_out(4)].into(),
+            vec![imported(2, "a.csv"), for_sale.clone(), imported(3, "a.csv"), opt_out(4)].into(),
             AdditionMode::Add,
         )
         .await
         .unwrap();
     scene.ledger.add_opt_outs(vec![opt_out(3)].into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
-    let entries = vec![imported(2, "a.csv"), of_sale, imported(3, "a.csv"), imported(5, "a.csv")];
+    let entries = vec![imported(2, "a.csv"), for_sale, imported(3, "a.csv"), imported(5, "a.csv")];
     let target = RemovalTarget::Entries(entries.clone());
     let removal = OptOutRemoval { target, by: "ivan".into(), why: Some("a mistake".into()) };
     let mut removed = scene.ledger.remove_opt_outs(removal.clone()).await.unwrap();

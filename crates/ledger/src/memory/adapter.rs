@@ -31,7 +31,7 @@ pub struct MemoryLedger {
     /// The envelope numbers of each read.
     read: Mutex<Vec<RangeInclusive<u32>>>,
     clock: fn() -> Timestamp,
-    /// Whether another process has the write lock.
+    /// Whether another process holds the write lock.
     busy: AtomicBool,
 }
 
@@ -99,9 +99,9 @@ impl MemoryLedger {
 
     pub(super) fn read_contents<'a, T: Send + 'a>(
         &'a self,
-        look: impl FnOnce(&LedgerContents) -> T + Send + 'a,
+        read: impl FnOnce(&LedgerContents) -> T + Send + 'a,
     ) -> LedgerFuture<'a, T> {
-        Box::pin(async move { Ok(look(&self.lock_contents())) })
+        Box::pin(async move { Ok(read(&self.lock_contents())) })
     }
 }
 
@@ -136,8 +136,8 @@ impl LedgerMaintenance for MemoryLedger {
 }
 
 impl NotificationQueue for MemoryLedger {
-    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
-        self.write_contents(move |contents, now| contents.take_notifications(now, apart, held))
+    fn take_notifications(&self, interval: Duration, reserved_for: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        self.write_contents(move |contents, now| contents.take_notifications(now, interval, reserved_for))
     }
 
     fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()> {
@@ -189,8 +189,8 @@ impl Ledger for MemoryLedger {
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>> {
         Box::pin(async move {
-            let kept = self.take_name(run::lock_name(campaign, account));
-            Ok(kept.map(|kept| CampaignLock::new(campaign, account, kept)))
+            let guard = self.take_name(run::lock_name(campaign, account));
+            Ok(guard.map(|guard| CampaignLock::new(campaign, account, guard)))
         })
     }
 
@@ -226,10 +226,10 @@ impl Ledger for MemoryLedger {
         Box::pin(async { Ok(self.copies.set_aside(run)) })
     }
 
-    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
+    fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         self.write_contents(move |contents, now| {
             let known = contents.stored_run(run)?.run.clone();
-            contents.claim_run(now, hold, run, |place| self.is_place_taken(&known, place))
+            contents.claim_run(now, lock, run, |place| self.is_place_taken(&known, place))
         })
     }
 

@@ -31,7 +31,7 @@ use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageI
 #[derive(Clone, Debug, Default)]
 pub struct LedgerContents {
     stored_runs: BTreeMap<RunId, StoredRun>,
-    pub paces: BTreeMap<String, AccountRateLimit>,
+    pub rate_limits: BTreeMap<String, AccountRateLimit>,
     pub(super) hosts: BTreeMap<String, String>,
     pub(super) approval_rules: Vec<StoredApprovalRule>,
     /// When the places of single messages expire, by hash.
@@ -141,8 +141,8 @@ impl LedgerContents {
             RunUpdate::Counts { counts, parts, receipts } => stored.run.set_counts(counts, parts, receipts),
             RunUpdate::Figures(figures) => drop(self.figures.insert(run, figures)),
             RunUpdate::Proven => {
-                if let Some(sharing) = &mut stored.run.sharding {
-                    sharing.proven = true;
+                if let Some(sharding) = &mut stored.run.sharding {
+                    sharding.proven = true;
                 }
             }
             RunUpdate::Inquiries(inquiries) => {
@@ -162,7 +162,7 @@ impl LedgerContents {
             RowUpdate::Skipped { rows, reason } => self.skip_rows(lease, &rows, reason),
             RowUpdate::Sharded { terms, proven } => self.shard_run(lease, terms, proven),
             RowUpdate::ShardsFinished => self.finish_shards(lease),
-            RowUpdate::NotCounted => self.uncount_block(lease),
+            RowUpdate::NotCounted => self.exclude_block_from_count(lease),
         }
     }
 
@@ -171,7 +171,7 @@ impl LedgerContents {
         match wanted {
             NumberFilter::Sent(runs) => self.load_sent_numbers(runs),
             NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
-            NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_of(run),
+            NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_by_run(run),
             NumberFilter::Cancelled(run) => {
                 let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
                 NumberSet::new(kept, self.opt_outs.key())
@@ -188,11 +188,11 @@ impl LedgerContents {
     pub fn claim_run(
         &mut self,
         now: i64,
-        hold: &CampaignLock,
+        lock: &CampaignLock,
         run: RunId,
         is_taken: impl Fn(u32) -> bool,
     ) -> Result<Claim, LedgerError> {
-        check_lock(hold, &self.stored_run(run)?.run)?;
+        check_lock(lock, &self.stored_run(run)?.run)?;
         let epoch = self.next_epoch();
         let others = self.list_blocks(run, is_taken);
         let stored = self.stored_run_mut(run)?;
@@ -208,7 +208,7 @@ impl LedgerContents {
         (place, wanted): (u32, BlockRequest),
     ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
         let (at, BlockRequest { rows, id, .. }) = (timestamp_from_micros(now)?, wanted);
-        let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
+        let given_ids = id.map(|id| IdRange { first: id.get(), len: 1 });
         if let Some(refusal) = self.list_draw_refusals(now, shared, wanted)?.into_iter().next() {
             return Ok(Err(refusal));
         }
@@ -231,7 +231,7 @@ impl LedgerContents {
             }
         };
         let lease = Lease { run, rows, epoch: self.next_epoch() };
-        let ids = of_id.map_or_else(|| self.find_free_ids(now, rand::random(), rows.len()), Ok)?;
+        let ids = given_ids.map_or_else(|| self.find_free_ids(now, rand::random(), rows.len()), Ok)?;
         let stored = self.stored_run_mut(run)?;
         stored.run.blocks.push(BlockIds { rows, first: ids.first });
         stored.drawn_at.push(now);
@@ -240,7 +240,7 @@ impl LedgerContents {
     }
 
     /// Excludes a block from the hourly count.
-    fn uncount_block(&mut self, lease: Lease) -> Result<Ownership, LedgerError> {
+    fn exclude_block_from_count(&mut self, lease: Lease) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
         if !stored.blocks.values().any(|block| *block == lease) {
             return Ok(Ownership::Lost);
@@ -301,9 +301,9 @@ impl LedgerContents {
             opted_out.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, OPTED_OUT));
             return Ok(Permit::OptedOut(opted_out));
         }
-        let pace = self.paces.get(&*intent.account.name).copied().unwrap_or_default();
-        let leaves = departure_time(&intent, pace, now);
-        if let Some(late) = check_deadline(&intent, leaves) {
+        let limit = self.rate_limits.get(&*intent.account.name).copied().unwrap_or_default();
+        let departs_at = departure_time(&intent, limit, now);
+        if let Some(late) = check_deadline(&intent, departs_at) {
             return Ok(late);
         }
         let abroad = find_rows_outside_countries(intent.bounds.as_deref(), &intent.rows);
@@ -318,14 +318,14 @@ impl LedgerContents {
             capped.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, CAPPED));
             return Ok(Permit::Capped(capped));
         }
-        if let Some(over) = self.find_exceeded_bound(now, (&intent, leaves))? {
+        if let Some(over) = self.find_exceeded_bound(now, (&intent, departs_at))? {
             return Ok(over);
         }
         let stored = self.stored_run_mut(intent.lease.run)?;
         let (account, count) = (intent.account.clone(), intent.rows.len());
         let envelope = stored.next_envelope();
         stored.insert_envelope(timestamp_from_micros(now)?, envelope, intent)?;
-        let not_before = self.paces.get(&*account.name).map_or(0, |pace| pace.not_before);
+        let not_before = self.rate_limits.get(&*account.name).map_or(0, |limit| limit.not_before);
         let wait = match takes_slot(&account, not_before, now) {
             true => self.reserve_rate(now, &account, u32::try_from(count).unwrap_or(u32::MAX)),
             false => SlotWait::NONE,
@@ -362,9 +362,9 @@ impl LedgerContents {
         events: Vec<NewRowEvent>,
     ) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
-        let shares =
+        let has_shard =
             |event: &NewRowEvent| stored.has_shard_rows(lease.epoch, RowSpan { first: event.row, last: event.row });
-        if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(shares)) {
+        if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(has_shard)) {
             return Ok(Ownership::Lost);
         }
         stored.record_events(timestamp_from_micros(now)?, events);
@@ -450,8 +450,8 @@ impl LedgerContents {
                 let mut messages = self.prior_messages(run.suppression.loopback, Some(run.key));
                 for sent in &intent.rows {
                     // Messages that were sent before the number was forgotten still count.
-                    let stays = self.opt_outs.forgotten_form(sent.to).and_then(|stays| messages.get(&stays)).cloned();
-                    messages.entry(sent.to).or_default().extend(stays.into_iter().flatten());
+                    let hash = self.opt_outs.forgotten_form(sent.to).and_then(|hash| messages.get(&hash)).cloned();
+                    messages.entry(sent.to).or_default().extend(hash.into_iter().flatten());
                 }
                 Ok(find_capped_rows(bounds, now, &intent.rows, messages))
             }
@@ -474,29 +474,29 @@ impl LedgerContents {
     pub fn capped_numbers(&self, now: i64, caps: &[FrequencyCap], loopback: bool) -> NumberSet {
         let times = |messages: &[PriorMessage]| messages.iter().map(|message| message.at).collect::<Vec<i64>>();
         let messages = self.prior_messages(loopback, None).into_iter();
-        let held = messages.filter(|(_, sent)| !caps_allow(caps, now, &times(sent))).map(|(to, _)| to.to_u64());
-        NumberSet::new(held.collect(), self.opt_outs.key())
+        let capped = messages.filter(|(_, sent)| !caps_allow(caps, now, &times(sent))).map(|(to, _)| to.to_u64());
+        NumberSet::new(capped.collect(), self.opt_outs.key())
     }
 
     /// The permit that refuses an intent which exceeds a bound. `None` if the intent exceeds no bound.
     pub(super) fn find_exceeded_bound(
         &self,
         now: i64,
-        (intent, leaves): (&Intent, Timestamp),
+        (intent, departs_at): (&Intent, Timestamp),
     ) -> Result<Option<Permit>, LedgerError> {
         let Some(bounds) = &intent.bounds else { return Ok(None) };
         let run = &self.stored_run(intent.lease.run)?.run;
-        let (sharing, rows) =
+        let (sharers, rows) =
             (|| self.stored_runs().filter(|stored| share_budget(run, &stored.run)), intent.rows.len());
-        let used = sharing().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
+        let used = sharers().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
         let mut over = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
         if let Some(per_day) = &bounds.per_day {
-            let mut left = BTreeMap::new();
-            let days = sharing().flat_map(|stored| stored.count_by_day(per_day));
-            days.for_each(|(day, count)| *left.entry(day).or_default() += count);
+            let mut sent_by_day = BTreeMap::new();
+            let days = sharers().flat_map(|stored| stored.count_by_day(per_day));
+            days.for_each(|(day, count)| *sent_by_day.entry(day).or_default() += count);
             over = tighter_bound(
                 over,
-                find_exceeded_daily_limit(per_day, &left, timestamp_from_micros(now)?, leaves, rows),
+                find_exceeded_daily_limit(per_day, &sent_by_day, timestamp_from_micros(now)?, departs_at, rows),
             );
         }
         Ok(over.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
@@ -505,9 +505,9 @@ impl LedgerContents {
 
 impl LedgerContents {
     fn slow_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> SlotPermit {
-        let pace = self.paces.entry(account.to_owned()).or_default();
-        *pace = pace.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
-        SlotPermit::Later(pace.requested_wait(now))
+        let limit = self.rate_limits.entry(account.to_owned()).or_default();
+        *limit = limit.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
+        SlotPermit::Later(limit.requested_wait(now))
     }
 
     pub fn use_rate_limit(&mut self, now: i64, account: &Allowance, request: RateRequest) -> SlotPermit {
@@ -521,27 +521,27 @@ impl LedgerContents {
     }
 
     pub fn reserve_rate(&mut self, now: i64, account: &Allowance, count: u32) -> SlotWait {
-        let pace = self.paces.entry(account.name.to_string()).or_default();
-        let reservation = pace.reserve(now, count, account.rate);
-        *pace = reservation.rate_limit;
+        let limit = self.rate_limits.entry(account.name.to_string()).or_default();
+        let reservation = limit.reserve(now, count, account.rate);
+        *limit = reservation.rate_limit;
         reservation.wait
     }
 
     fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest: Duration) -> SlotPermit {
         let inquiries = inquiry_account_name(&account.name);
-        let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
-        let before = InquiryRateLimit { account: pace(&account.name), inquiries: pace(&inquiries) };
-        let (after, turn) = before.reserve_inquiry(now, account.rate, longest);
+        let limit = |name: &str| self.rate_limits.get(name).copied().unwrap_or_default();
+        let before = InquiryRateLimit { account: limit(&account.name), inquiries: limit(&inquiries) };
+        let (after, permit) = before.reserve_inquiry(now, account.rate, longest);
         if after != before {
-            self.paces.insert(account.name.to_string(), after.account);
-            self.paces.insert(inquiries, after.inquiries);
+            self.rate_limits.insert(account.name.to_string(), after.account);
+            self.rate_limits.insert(inquiries, after.inquiries);
         }
-        turn
+        permit
     }
 
     /// The rate limits of all accounts, by account name.
     pub fn list_rate_limits(&self) -> Vec<(String, AccountRateLimit)> {
-        let accounts = self.paces.iter().filter(|(name, _)| !is_inquiry_account(name));
-        accounts.map(|(name, pace)| (name.clone(), *pace)).collect()
+        let accounts = self.rate_limits.iter().filter(|(name, _)| !is_inquiry_account(name));
+        accounts.map(|(name, limit)| (name.clone(), *limit)).collect()
     }
 }

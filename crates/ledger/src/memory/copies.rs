@@ -20,7 +20,7 @@ struct StoredCopies {
 impl CopyStore {
     /// Prepares copies that are not stored yet.
     pub(super) fn prepare(&self) -> Box<dyn NewCopies> {
-        Box::new(NewMemoryCopies { shelf: self.clone(), list: SharedBuffer::default() })
+        Box::new(NewMemoryCopies { store: self.clone(), list: SharedBuffer::default() })
     }
 
     /// The copies of a run.
@@ -48,13 +48,13 @@ impl CopyStore {
         "nowhere".to_owned()
     }
 
-    fn with_stored<T>(&self, look: impl FnOnce(&mut BTreeMap<String, StoredCopies>) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_stored<T>(&self, access: impl FnOnce(&mut BTreeMap<String, StoredCopies>) -> T) -> T {
+        access(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 struct NewMemoryCopies {
-    shelf: CopyStore,
+    store: CopyStore,
     list: SharedBuffer,
 }
 
@@ -66,7 +66,7 @@ impl NewCopies for NewMemoryCopies {
     fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
             let list = self.list.0.lock().unwrap_or_else(PoisonError::into_inner).as_slice().into();
-            self.shelf.with_stored(|stored| stored.insert(run.name(), StoredCopies { inputs, list }));
+            self.store.with_stored(|stored| stored.insert(run.name(), StoredCopies { inputs, list }));
             Ok(())
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! Only tests use it: the simulation, whose processes die while their stored data survives, and the tests of the crates
 //! above. The conformance suite ensures that it behaves like SQLite. It is always compiled, because a feature for tests
-//! would have Cargo build this crate and everything above it twice.
+//! would make Cargo build this crate and everything above it twice.
 
 mod adapter;
 mod contents;

@@ -45,22 +45,26 @@ impl LedgerContents {
 
     pub(super) fn queue_notifications(&mut self, now: i64, new: Vec<NewNotification>) -> Result<(), LedgerError> {
         let at = timestamp_from_micros(now)?;
-        for what in new {
+        for content in new {
             let key = i64::try_from(self.notifications.len()).unwrap_or(i64::MAX);
-            let notification = Notification { key, at, attempts: 0, content: what };
+            let notification = Notification { key, at, attempts: 0, content };
             self.notifications.push(QueuedNotification { notification, next_at: at, taken_until: None, done: None });
         }
         Ok(())
     }
 
     /// The groups of notifications that are due.
-    fn list_due_groups(&self, now: i64, apart: Duration) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
+    fn list_due_groups(
+        &self,
+        now: i64,
+        interval: Duration,
+    ) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
         let now = timestamp_from_micros(now)?;
-        let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(apart);
-        let reported: BTreeSet<_> = self
+        let is_recent = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(interval);
+        let recent: BTreeSet<_> = self
             .notifications
             .iter()
-            .filter(|one| one.done.as_ref().is_some_and(lately))
+            .filter(|one| one.done.as_ref().is_some_and(is_recent))
             .map(QueuedNotification::group_key)
             .collect();
         let due = self
@@ -68,20 +72,20 @@ impl LedgerContents {
             .iter()
             .filter(|one| one.is_free(now) && one.next_at <= now)
             .map(QueuedNotification::group_key);
-        Ok(due.filter(|one| !reported.contains(one)).collect())
+        Ok(due.filter(|one| !recent.contains(one)).collect())
     }
 
     pub fn take_notifications(
         &mut self,
         now: i64,
-        apart: Duration,
-        held: Duration,
+        interval: Duration,
+        reserved_for: Duration,
     ) -> Result<Vec<Notification>, LedgerError> {
-        let (due, now) = (self.list_due_groups(now, apart)?, timestamp_from_micros(now)?);
-        let mine = self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
-        Ok(mine
+        let (due, now) = (self.list_due_groups(now, interval)?, timestamp_from_micros(now)?);
+        let taken = self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
+        Ok(taken
             .map(|one| {
-                one.taken_until = now.checked_add(to_signed(held)).ok();
+                one.taken_until = now.checked_add(to_signed(reserved_for)).ok();
                 one.notification.attempts += 1;
                 one.notification.clone()
             })

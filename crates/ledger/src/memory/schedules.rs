@@ -22,8 +22,8 @@ pub(super) struct ScheduleTable {
     occurrences: BTreeMap<OccurrenceKey, (Timestamp, OccurrenceOutcome)>,
 }
 
-fn to_record((key, (at, fate)): (&OccurrenceKey, &(Timestamp, OccurrenceOutcome))) -> OccurrenceRecord {
-    OccurrenceRecord { key: key.clone(), at: *at, outcome: fate.clone() }
+fn to_record((key, (at, outcome)): (&OccurrenceKey, &(Timestamp, OccurrenceOutcome))) -> OccurrenceRecord {
+    OccurrenceRecord { key: key.clone(), at: *at, outcome: outcome.clone() }
 }
 
 impl LedgerContents {
@@ -87,10 +87,10 @@ impl ScheduleStore for MemoryLedger {
         wanted: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
         self.read_contents(move |contents| {
-            let matches = |(key, (at, fate)): &(&OccurrenceKey, &(Timestamp, OccurrenceOutcome))| match wanted {
+            let matches = |(key, (at, outcome)): &(&OccurrenceKey, &(Timestamp, OccurrenceOutcome))| match wanted {
                 OccurrenceFilter::Latest { schedule, until, .. } => key.schedule == schedule && *at <= until,
                 OccurrenceFilter::Key(wanted) => *key == wanted,
-                OccurrenceFilter::Run(run) => *fate == OccurrenceOutcome::Fired(run),
+                OccurrenceFilter::Run(run) => *outcome == OccurrenceOutcome::Fired(run),
             };
             let known = contents.schedules.occurrences.iter();
             let mut found: Vec<OccurrenceRecord> = known.filter(matches).map(to_record).collect();

@@ -25,34 +25,34 @@ pub(super) struct DrawnShard {
 impl StoredRun {
     /// Whether the holder of a fencing token has a shard with these rows.
     pub(super) fn has_shard_rows(&self, epoch: Epoch, rows: RowSpan) -> bool {
-        self.shares.iter().any(|share| share.epoch == Some(epoch) && owns_rows(share.rows, rows))
+        self.shards.iter().any(|shard| shard.epoch == Some(epoch) && owns_rows(shard.rows, rows))
     }
 
     /// The fencing token of the shard with these rows, if the shard is not complete.
     pub fn find_shard_epoch(&self, rows: RowSpan) -> Option<Epoch> {
-        self.shares.iter().find(|share| owns_rows(share.rows, rows)).and_then(|share| share.epoch)
+        self.shards.iter().find(|shard| owns_rows(shard.rows, rows)).and_then(|shard| shard.epoch)
     }
 
     /// The places of workers with incomplete shards.
     pub fn list_shard_places(&self) -> impl Iterator<Item = u32> {
-        self.shares.iter().filter(|share| share.epoch.is_some()).map(|share| share.place)
+        self.shards.iter().filter(|shard| shard.epoch.is_some()).map(|shard| shard.place)
     }
 
     /// Whether the holder of a fencing token has incomplete shards.
     pub fn has_shards(&self, epoch: Epoch) -> bool {
-        self.shares.iter().any(|share| share.epoch == Some(epoch))
+        self.shards.iter().any(|shard| shard.epoch == Some(epoch))
     }
 
     /// The incomplete shards at matching places.
     pub fn list_shards_at(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = RowSpan> {
-        let had = self.shares.iter().filter(|share| share.epoch.is_some());
-        had.filter(move |share| is_wanted(share.place)).map(|share| share.rows)
+        let incomplete = self.shards.iter().filter(|shard| shard.epoch.is_some());
+        incomplete.filter(move |shard| is_wanted(shard.place)).map(|shard| shard.rows)
     }
 
     /// Marks all shards as complete, except for the given shards of other workers.
     pub(super) fn close_shards(&mut self, others: &[RowSpan]) {
-        let left = self.shares.iter_mut().filter(|share| !others.contains(&share.rows));
-        left.for_each(|share| share.epoch = None);
+        let closed = self.shards.iter_mut().filter(|shard| !others.contains(&shard.rows));
+        closed.for_each(|shard| shard.epoch = None);
     }
 }
 
@@ -64,8 +64,8 @@ impl LedgerContents {
         if !stored.run.is_leased(lease) {
             return Ok(Ownership::Lost);
         }
-        if stored.shares.iter().all(|share| share.epoch.is_none()) {
-            stored.shares.clear();
+        if stored.shards.iter().all(|shard| shard.epoch.is_none()) {
+            stored.shards.clear();
         }
         stored.run.sharding = Some(Sharding { terms, id, by: lease.epoch, proven });
         Ok(Ownership::Held)
@@ -76,20 +76,20 @@ impl LedgerContents {
         &mut self,
         run: &Run,
         (place, by): (u32, String),
-        kept: impl Any + Send + Sync,
+        guard: impl Any + Send + Sync,
     ) -> Option<ShardWorker> {
-        let sharing = run.sharding.as_ref()?.id;
+        let sharding = run.sharding.as_ref()?.id;
         let lease = Lease { run: run.key, rows: run.row_span(), epoch: self.next_epoch() };
-        Some(ShardWorker::new(lease, sharing, place, by, kept))
+        Some(ShardWorker::new(lease, sharding, place, by, guard))
     }
 
-    /// Draws a shard for a worker. `is_there` says whether a place is in use.
+    /// Draws a shard for a worker. `is_occupied` says whether a place is in use.
     pub fn draw_shard(
         &mut self,
         now: i64,
         worker: &ShardWorker,
         (rows, takes_abandoned): (u32, bool),
-        is_there: impl Fn(u32) -> bool,
+        is_occupied: impl Fn(u32) -> bool,
     ) -> Result<ShardDraw, LedgerError> {
         let (at, Lease { run, epoch, .. }) = (timestamp_from_micros(now)?, worker.lease);
         let stored = self.stored_run_mut(run)?;
@@ -98,28 +98,28 @@ impl LedgerContents {
             DrawReadiness::Later => return Ok(ShardDraw::Unavailable),
             DrawReadiness::NoMore => return Ok(ShardDraw::Ended),
         }
-        let is_left = |share: &DrawnShard| {
+        let is_abandoned = |shard: &DrawnShard| {
             takes_abandoned
-                && share.epoch.is_some_and(|had| had != epoch)
-                && (share.place == worker.place || !is_there(share.place))
+                && shard.epoch.is_some_and(|owner| owner != epoch)
+                && (shard.place == worker.place || !is_occupied(shard.place))
         };
-        let mut left = Vec::new();
-        for share in stored.shares.iter_mut().filter(|share| is_left(share)) {
-            (share.place, share.epoch, share.worker) = (worker.place, Some(epoch), worker.name.clone());
-            left.push(share.rows);
+        let mut abandoned = Vec::new();
+        for shard in stored.shards.iter_mut().filter(|shard| is_abandoned(shard)) {
+            (shard.place, shard.epoch, shard.worker) = (worker.place, Some(epoch), worker.name.clone());
+            abandoned.push(shard.rows);
         }
-        if !left.is_empty() {
-            let doubtful = stored.mark_in_doubt(at, |intent| left.iter().any(|rows| owns_rows(*rows, intent)));
-            return Ok(ShardDraw::TakenOver { rows: left, doubtful });
+        if !abandoned.is_empty() {
+            let doubtful = stored.mark_in_doubt(at, |intent| abandoned.iter().any(|rows| owns_rows(*rows, intent)));
+            return Ok(ShardDraw::TakenOver { rows: abandoned, doubtful });
         }
-        let in_other_hands = stored.list_shards_at(|place| place != worker.place).next().is_some();
-        if in_other_hands && !stored.run.sharding.as_ref().is_some_and(|sharing| sharing.proven) {
+        let others_have_shards = stored.list_shards_at(|place| place != worker.place).next().is_some();
+        if others_have_shards && !stored.run.sharding.as_ref().is_some_and(|sharding| sharding.proven) {
             return Ok(ShardDraw::Unavailable);
         }
-        match next_rows(&stored.run, stored.shares.last().map(|share| share.rows.last), rows) {
+        match next_rows(&stored.run, stored.shards.last().map(|shard| shard.rows.last), rows) {
             Some(rows) => {
                 let by = worker.name.clone();
-                stored.shares.push(DrawnShard {
+                stored.shards.push(DrawnShard {
                     place: worker.place,
                     rows,
                     epoch: Some(epoch),
@@ -128,15 +128,15 @@ impl LedgerContents {
                 });
                 Ok(ShardDraw::NewRows(rows))
             }
-            None if in_other_hands => Ok(ShardDraw::Unavailable),
+            None if others_have_shards => Ok(ShardDraw::Unavailable),
             None => Ok(ShardDraw::Exhausted),
         }
     }
 
     /// Marks the shards of a worker as complete.
     pub(super) fn finish_shards(&mut self, Lease { run, epoch, .. }: Lease) -> Result<Ownership, LedgerError> {
-        let mine = self.stored_run_mut(run)?.shares.iter_mut().filter(|share| share.epoch == Some(epoch));
-        let finished = mine.map(|share| share.epoch = None).count();
+        let own = self.stored_run_mut(run)?.shards.iter_mut().filter(|shard| shard.epoch == Some(epoch));
+        let finished = own.map(|shard| shard.epoch = None).count();
         Ok(if finished > 0 { Ownership::Held } else { Ownership::Lost })
     }
 
@@ -150,12 +150,12 @@ impl LedgerContents {
         let single = |(place, block): (&u32, &Lease)| {
             Ok(OwnedBlock { rows: block.rows, place: *place, worker: None, drawn_at: None })
         };
-        let shard = |share: &DrawnShard| {
-            let (worker, drawn_at) = (Some(share.worker.clone()), Some(timestamp_from_micros(share.drawn_at)?));
-            Ok(OwnedBlock { rows: share.rows, place: share.place, worker, drawn_at })
+        let shard = |shard: &DrawnShard| {
+            let (worker, drawn_at) = (Some(shard.worker.clone()), Some(timestamp_from_micros(shard.drawn_at)?));
+            Ok(OwnedBlock { rows: shard.rows, place: shard.place, worker, drawn_at })
         };
         let singles = stored.blocks.iter().filter(|(place, _)| is_taken(**place)).map(single);
-        let drawn = stored.shares.iter().filter(|share| share.epoch.is_some() && is_taken(share.place));
+        let drawn = stored.shards.iter().filter(|shard| shard.epoch.is_some() && is_taken(shard.place));
         singles.chain(drawn.map(shard)).collect()
     }
 }
@@ -163,8 +163,8 @@ impl LedgerContents {
 impl ShardStore for MemoryLedger {
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
         self.write_contents(move |contents, _| {
-            let (place, kept) = self.take_free_place(&run.campaign, &run.account);
-            Ok(contents.register_worker(run, (place, by), kept))
+            let (place, guard) = self.take_free_place(&run.campaign, &run.account);
+            Ok(contents.register_worker(run, (place, by), guard))
         })
     }
 

@@ -1,4 +1,4 @@
-//! A run with all its records.
+//! A run in memory, with all its records.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -35,9 +35,10 @@ pub struct StoredRun {
     /// The last block of each place.
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The drawn shards since the run was sharded, in row order.
-    pub(super) shares: Vec<DrawnShard>,
-    /// The rows of forgotten numbers, and those of them that copies and results still contain.
+    pub(super) shards: Vec<DrawnShard>,
+    /// The rows of forgotten numbers.
     pub(super) forgotten: RoaringBitmap,
+    /// The rows of forgotten numbers that copies and results still contain.
     pub(super) rows_to_forget: RoaringBitmap,
     /// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
     pub(super) cancelled: RoaringTreemap,
@@ -59,7 +60,7 @@ impl StoredRun {
             receipts: BTreeMap::new(),
             consents: BTreeMap::new(),
             blocks: BTreeMap::new(),
-            shares: Vec::new(),
+            shards: Vec::new(),
             forgotten: RoaringBitmap::new(),
             rows_to_forget: RoaringBitmap::new(),
             cancelled: RoaringTreemap::new(),
@@ -81,7 +82,7 @@ impl StoredRun {
             receipts,
             consents: _,
             blocks: _,
-            shares: _,
+            shards: _,
             forgotten: _,
             rows_to_forget: _,
             cancelled,
@@ -125,10 +126,10 @@ impl StoredRun {
     }
 
     /// Settles the open intents whose rows match as in doubt, and returns how many there were.
-    pub(super) fn mark_in_doubt(&mut self, at: Timestamp, falls: impl Fn(RowSpan) -> bool) -> usize {
+    pub(super) fn mark_in_doubt(&mut self, at: Timestamp, matches: impl Fn(RowSpan) -> bool) -> usize {
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
-        let fallen = open.filter(|envelope| covering_span(&envelope.rows).is_none_or(&falls));
-        fallen.map(|envelope| envelope.settled = Some((at, in_doubt_outcomes(envelope.rows.len())))).count()
+        let matching = open.filter(|envelope| covering_span(&envelope.rows).is_none_or(&matches));
+        matching.map(|envelope| envelope.settled = Some((at, in_doubt_outcomes(envelope.rows.len())))).count()
     }
 
     /// Whether the lease of an intent still covers its rows.
@@ -136,8 +137,8 @@ impl StoredRun {
         let holds = |block: &Lease| {
             *block == intent.lease && covering_span(&intent.rows).is_some_and(|rows| owns_rows(block.rows, rows))
         };
-        let shares = |rows| self.has_shard_rows(intent.lease.epoch, rows);
-        let covers_rows = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(shares);
+        let has_shard = |rows| self.has_shard_rows(intent.lease.epoch, rows);
+        let covers_rows = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(has_shard);
         self.run.may_send_whole_run(intent.lease) || (self.run.may_send_drawn_rows() && covers_rows)
     }
 

@@ -89,7 +89,7 @@ impl OptOutList {
         self.add_opt_outs(vec![opt_out]);
     }
 
-    /// The hash that stands for a number once the number is forgotten. `None` if there is no hash key, or `who` is
+    /// The hash that replaces a number once the number is forgotten. `None` if there is no hash key, or `who` is
     /// already a hash.
     pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
         Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))
@@ -98,7 +98,7 @@ impl OptOutList {
     /// The hash of the addressee's number if the list contains this hash, otherwise the addressee unchanged.
     fn as_listed(&self, who: Addressee) -> Addressee {
         self.forgotten_form(who)
-            .filter(|stays| self.records.iter().any(|known| known.opt_out.who == *stays))
+            .filter(|hash| self.records.iter().any(|known| known.opt_out.who == *hash))
             .unwrap_or(who)
     }
 
@@ -142,14 +142,14 @@ impl OptOutList {
             RemovalTarget::Number { phone, .. } => Some(self.as_listed((*phone).into())),
             RemovalTarget::Entries(_) => None,
         };
-        let is_meant = |opt_out: &OptOut| match &removal.target {
+        let is_target = |opt_out: &OptOut| match &removal.target {
             RemovalTarget::Number { scope, .. } => {
                 Some(opt_out.who) == who && scope.as_ref().is_none_or(|scope| *scope == opt_out.scope)
             }
             RemovalTarget::Entries(entries) => entries.contains(opt_out),
         };
         let mut removed = Vec::new();
-        for known in self.records.iter_mut().filter(|known| known.is_active() && is_meant(&known.opt_out)) {
+        for known in self.records.iter_mut().filter(|known| known.is_active() && is_target(&known.opt_out)) {
             known.end(at, &removal.by, removal.why.as_deref().unwrap_or_default());
             removed.push(known.opt_out.clone());
         }
@@ -216,8 +216,8 @@ impl SuppressionList for MemoryLedger {
     ) -> LedgerFuture<'a, SuppressedNumbers> {
         self.read_contents(move |contents| {
             let list = &contents.opt_outs;
-            let held = list.iter_active().filter(|opt_out| policy.applies_opt_out(campaign, opt_out));
-            let numbers = held.map(|opt_out| opt_out.who.to_u64()).collect();
+            let suppressed = list.iter_active().filter(|opt_out| policy.applies_opt_out(campaign, opt_out));
+            let numbers = suppressed.map(|opt_out| opt_out.who.to_u64()).collect();
             SuppressedNumbers { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
         })
     }
@@ -227,8 +227,8 @@ impl SuppressionList for MemoryLedger {
             let list = &contents.opt_outs;
             match wanted {
                 OptOutFilter::Listed { behind, at_most } => list.list_page(behind, at_most),
-                OptOutFilter::OfNumber(phone) => list.list_of_number(phone, |end| end.is_none()),
-                OptOutFilter::EndedOfNumber(phone) => list.list_of_number(phone, Option::is_some),
+                OptOutFilter::OfNumber(phone) => list.list_for_number(phone, |end| end.is_none()),
+                OptOutFilter::EndedOfNumber(phone) => list.list_for_number(phone, Option::is_some),
             }
         })
     }
@@ -248,7 +248,7 @@ impl OptOutList {
         OptOutPage { entries: part.into_iter().map(record).collect(), next }
     }
 
-    fn list_of_number(&self, phone: Phone, is_wanted: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
+    fn list_for_number(&self, phone: Phone, is_wanted: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
         let who = self.as_listed(phone.into());
         let found = self.records.iter().filter(|known| known.opt_out.who == who && is_wanted(&known.end));
         let record = |known: &ListedOptOut| OptOutRecord { opt_out: known.opt_out.clone(), end: known.end.clone() };
@@ -256,9 +256,9 @@ impl OptOutList {
     }
 
     /// The numbers that opted out because of the run with this name.
-    pub(super) fn numbers_opted_out_of(&self, run: &str) -> NumberSet {
+    pub(super) fn numbers_opted_out_by_run(&self, run: &str) -> NumberSet {
         let sources = [reply_source(run), rejection_source(run)];
-        let from_run = self.iter_active().filter(|opt_out| sources.iter().any(|of| **of == *opt_out.source));
+        let from_run = self.iter_active().filter(|opt_out| sources.iter().any(|source| **source == *opt_out.source));
         NumberSet::new(from_run.map(|opt_out| opt_out.who.to_u64()).collect(), self.key())
     }
 }
@@ -270,21 +270,21 @@ impl LedgerContents {
     fn forget_number(&mut self, order: ForgetOrder) -> Result<(), LedgerError> {
         let ForgetOrder { phone, rows, cancelled_in, opt_out } = order;
         let key = NumberKey::new(NUMBER_KEY);
-        let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
+        let forgotten = NumberErasure { phone, hash: key.hash_number(phone) };
         self.opt_outs.forget_number(forgotten, key, opt_out);
         for (run, rows) in rows {
             let stored = self.stored_run_mut(run)?;
             for envelope in stored.envelopes.values_mut() {
                 forgotten.erase_from_envelope(envelope, &rows);
             }
-            let about = |row: &Row| rows.contains(row.get());
-            let reported = stored.receipts.iter_mut().filter(|(row, _)| about(row));
-            reported.flat_map(|(_, kept)| kept).for_each(|kept| erase_texts_from_receipt(&mut kept.receipt));
-            let decided = stored.events.iter_mut().filter(|event| about(&event.row));
-            decided.for_each(|event| erase_text_from_change(&mut event.change));
-            let asked = stored.inquiries.iter_mut().filter(|(row, _)| about(row));
-            asked.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
-            stored.consents.retain(|row, _| !about(row));
+            let has_row = |row: &Row| rows.contains(row.get());
+            let receipts = stored.receipts.iter_mut().filter(|(row, _)| has_row(row));
+            receipts.flat_map(|(_, stored)| stored).for_each(|stored| erase_texts_from_receipt(&mut stored.receipt));
+            let events = stored.events.iter_mut().filter(|event| has_row(&event.row));
+            events.for_each(|event| erase_text_from_change(&mut event.change));
+            let inquiries = stored.inquiries.iter_mut().filter(|(row, _)| has_row(row));
+            inquiries.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
+            stored.consents.retain(|row, _| !has_row(row));
             let out = stored.excluded.rows();
             (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;
@@ -296,7 +296,7 @@ impl LedgerContents {
         let stored_runs: Vec<RunId> = self.stored_runs().map(|stored| stored.run.key).collect();
         for run in stored_runs {
             let stopped = &mut self.stored_run_mut(run)?.run.stop_reason;
-            *stopped = stopped.take().map(|words| forgotten.erase_from_text(&words));
+            *stopped = stopped.take().map(|text| forgotten.erase_from_text(&text));
         }
         self.notifications.iter_mut().for_each(|waiting| waiting.forget(forgotten));
         Ok(())
@@ -309,8 +309,8 @@ impl LedgerContents {
             return Ok(Ownership::Lost);
         }
         let key = NumberKey::new(NUMBER_KEY);
-        let stays = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
-        stored.cancelled.extend(cancelled.iter().filter_map(stays));
+        let to_hash = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+        stored.cancelled.extend(cancelled.iter().filter_map(to_hash));
         stored.purge_records(&key);
         self.opt_outs.set_key(key);
         Ok(Ownership::Held)

@@ -123,14 +123,14 @@ fn is_local(options: &PgConnectOptions) -> bool {
 fn remove_password(url: &mut Url) -> String {
     // Fails only for an address without a host, which cannot have a password either.
     let _ = url.set_password(None);
-    let kept: Vec<_> = url
+    let parameters: Vec<_> = url
         .query_pairs()
         .filter(|(key, _)| key != "password")
         .map(|(key, value)| (key.into_owned(), value.into_owned()))
         .collect();
     url.set_query(None);
-    if !kept.is_empty() {
-        url.query_pairs_mut().extend_pairs(kept);
+    if !parameters.is_empty() {
+        url.query_pairs_mut().extend_pairs(parameters);
     }
     url.as_str().to_owned()
 }

@@ -23,7 +23,7 @@ use campaign_core::failpoint;
 /// Number of shards that wait between the list and the database.
 const QUEUED_SHARDS: usize = 4;
 
-/// Copies without the name of their run. Dropping them before they are frozen removes them.
+/// Copies that do not have the name of their run yet. Dropping them before they are frozen removes them.
 struct NewShardedCopies {
     key: i64,
     pool: PgPool,
@@ -33,7 +33,7 @@ struct NewShardedCopies {
     writing: Option<JoinHandle<sqlx::Result<()>>>,
     /// Whether they replace the run's copies; otherwise existing copies are renamed.
     replaces: bool,
-    kept: bool,
+    frozen: bool,
 }
 
 impl NewShardedCopies {
@@ -50,7 +50,7 @@ impl NewShardedCopies {
         });
         let key = begin.await.map_err(copy_error)?;
         let (pool, locks, place) = (ledger.pool.clone(), ledger.locks.clone(), Arc::clone(&ledger.place));
-        Ok(Self { key, pool, locks, place, writing: None, replaces, kept: false })
+        Ok(Self { key, pool, locks, place, writing: None, replaces, frozen: false })
     }
 }
 
@@ -86,12 +86,12 @@ impl NewShardedCopies {
 
 impl NewCopies for NewShardedCopies {
     fn list_writer(&mut self) -> Result<Box<dyn io::Write + Send>, LedgerError> {
-        let (given, shards) = sync_channel(QUEUED_SHARDS);
+        let (sender, shards) = sync_channel(QUEUED_SHARDS);
         let (key, pool, runtime) = (self.key, self.pool.clone(), Handle::current());
         let place = Arc::clone(&self.place);
         let writing = move || runtime.block_on(write_shards(&pool, &place, key, &shards));
         self.writing = Some(tokio::task::spawn_blocking(writing));
-        Ok(Box::new(ShardWriter::new(given)))
+        Ok(Box::new(ShardWriter::new(sender)))
     }
 
     fn freeze(mut self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
@@ -109,7 +109,7 @@ impl NewCopies for NewShardedCopies {
                 Err(error) => return Err(copy_error(storage_error(&self.place, &error))),
             }
             failpoint::pass("run.named");
-            self.kept = true;
+            self.frozen = true;
             Ok(())
         })
     }
@@ -117,7 +117,7 @@ impl NewCopies for NewShardedCopies {
 
 impl Drop for NewShardedCopies {
     fn drop(&mut self) {
-        if self.kept {
+        if self.frozen {
             return;
         }
         let (key, pool, writing) = (self.key, self.pool.clone(), self.writing.take());
@@ -137,9 +137,9 @@ async fn write_shards(pool: &PgPool, place: &Arc<str>, key: i64, shards: &Receiv
     let mut number = 0_i64;
     while let Ok(shard) = shards.recv() {
         // One commit for all shards that have arrived.
-        let together: Vec<Vec<u8>> = std::iter::once(shard).chain(shards.try_iter().take(QUEUED_SHARDS)).collect();
-        write_shards_with_retry(pool, place, key, number, &together).await?;
-        number += together.len() as i64;
+        let batch: Vec<Vec<u8>> = std::iter::once(shard).chain(shards.try_iter().take(QUEUED_SHARDS)).collect();
+        write_shards_with_retry(pool, place, key, number, &batch).await?;
+        number += batch.len() as i64;
     }
     Ok(())
 }
@@ -168,14 +168,14 @@ async fn write_shards_with_retry(
             Err(error) if waiting.wait_for_recovery(&error).await => broke = true,
             // The server completed the previous attempt only now.
             Err(sqlx::Error::Database(error)) if broke && error.is_unique_violation() => {}
-            ended => return ended,
+            result => return result,
         }
     }
 }
 
 /// Reads the shards of a list one by one in separate transactions, because the reader may be slow.
 fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
-    let (given, coming) = sync_channel(QUEUED_SHARDS);
+    let (sender, receiver) = sync_channel(QUEUED_SHARDS);
     let asking = runtime.clone();
     drop(runtime.spawn_blocking(move || {
         let mut number = 0_i64;
@@ -187,13 +187,13 @@ fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> List
             };
             let failed = shard.is_err();
             // The reader has stopped, or the shard is unreadable.
-            if given.send(shard).is_err() || failed {
+            if sender.send(shard).is_err() || failed {
                 return;
             }
             number += 1;
         }
     }));
-    Box::new(ShardReader::new(coming))
+    Box::new(ShardReader::new(receiver))
 }
 
 /// Loads a shard, and retries while the database is unavailable.
@@ -228,8 +228,8 @@ async fn load_shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option
 
 impl PostgresLedger {
     /// Begins the copies of a new run of a locked campaign.
-    pub(super) async fn begin_new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".new-{}", hold.name()), false).await?))
+    pub(super) async fn begin_new_copies(&self, lock: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".new-{}", lock.name()), false).await?))
     }
 
     /// Begins copies that replace the existing copies of a run.
@@ -257,8 +257,8 @@ impl PostgresLedger {
         let (known, found) = read_ledger!(self, find_copies_without_runs)?;
         let stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
         let mut strays: Vec<_> = found.into_iter().map(stray).collect();
-        let here = SqliteLedger::list_copies_without_ledger(&self.mark);
-        strays.extend(here.into_iter().filter(|copies| !known.contains(&copies.run)));
+        let local = SqliteLedger::list_copies_without_ledger(&self.mark);
+        strays.extend(local.into_iter().filter(|copies| !known.contains(&copies.run)));
         Ok(strays)
     }
 
@@ -311,11 +311,11 @@ async fn delete_copies(connection: &mut PgConnection, name: &str) -> sqlx::Resul
 
 /// Renames copies, if there are any, and returns the new name.
 async fn rename_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result<String> {
-    let taken: i64 = scalar("SELECT count(*) FROM copies WHERE name LIKE $1 || '.old-%'")
+    let count: i64 = scalar("SELECT count(*) FROM copies WHERE name LIKE $1 || '.old-%'")
         .bind(name)
         .fetch_one(&mut *connection)
         .await?;
-    let aside = format!("{name}.old-{}", taken + 1);
+    let aside = format!("{name}.old-{}", count + 1);
     query("UPDATE copies SET name = $1 WHERE name = $2").bind(&aside).bind(name).execute(connection).await?;
     Ok(aside)
 }
@@ -351,8 +351,8 @@ pub(super) struct ShardWriter {
 }
 
 impl ShardWriter {
-    pub(super) fn new(given: SyncSender<Vec<u8>>) -> Self {
-        Self { shard: Vec::with_capacity(SHARD_BYTES), sender: given }
+    pub(super) fn new(sender: SyncSender<Vec<u8>>) -> Self {
+        Self { shard: Vec::with_capacity(SHARD_BYTES), sender }
     }
 
     fn send_shard(&mut self) -> io::Result<()> {
@@ -369,12 +369,12 @@ impl ShardWriter {
 impl Write for ShardWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = SHARD_BYTES - self.shard.len();
-        let taken = bytes.len().min(room);
-        self.shard.extend_from_slice(&bytes[..taken]);
-        if taken == room {
+        let count = bytes.len().min(room);
+        self.shard.extend_from_slice(&bytes[..count]);
+        if count == room {
             self.send_shard()?;
         }
-        Ok(taken)
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -396,8 +396,8 @@ pub(super) struct ShardReader {
 }
 
 impl ShardReader {
-    pub(super) fn new(coming: Receiver<io::Result<Vec<u8>>>) -> Self {
-        Self { shard: io::Cursor::default(), receiver: coming }
+    pub(super) fn new(receiver: Receiver<io::Result<Vec<u8>>>) -> Self {
+        Self { shard: io::Cursor::default(), receiver }
     }
 }
 
@@ -409,9 +409,9 @@ impl Read for ShardReader {
                 return Ok(read);
             }
             // Moves the other tasks of this thread elsewhere, because one of them might deliver the shard.
-            let coming = tokio::task::block_in_place(|| self.receiver.recv());
+            let received = tokio::task::block_in_place(|| self.receiver.recv());
             // The sender is done: that was the last shard.
-            let Ok(packed) = coming else { return Ok(0) };
+            let Ok(packed) = received else { return Ok(0) };
             self.shard = io::Cursor::new(zstd::bulk::decompress(&packed?, SHARD_BYTES)?);
         }
     }
@@ -444,14 +444,14 @@ pub(super) async fn copy_in(
 
 /// The bytes before the content of a shard: the count of columns, the values of `copies` and `shard`, and the length.
 fn record_header(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
-    let mut head = COLUMNS.to_be_bytes().to_vec();
+    let mut header = COLUMNS.to_be_bytes().to_vec();
     for value in [copies, number] {
-        head.extend(8_i32.to_be_bytes());
-        head.extend(value.to_be_bytes());
+        header.extend(8_i32.to_be_bytes());
+        header.extend(value.to_be_bytes());
     }
     // A shard is far smaller than the limit of a column.
-    head.extend(i32::try_from(bytes).unwrap_or(i32::MAX).to_be_bytes());
-    head
+    header.extend(i32::try_from(bytes).unwrap_or(i32::MAX).to_be_bytes());
+    header
 }
 
 #[cfg(test)]
@@ -467,8 +467,8 @@ mod tests {
         fn list_round_trips_byte_for_byte(
             pieces in proptest::collection::vec((0_usize..300_000, any::<u8>(), any::<bool>()), 0..8),
         ) {
-            let (given, shards) = sync_channel(64);
-            let mut writer = ShardWriter::new(given);
+            let (sender, shards) = sync_channel(64);
+            let mut writer = ShardWriter::new(sender);
             let mut list = Vec::new();
             for (length, byte, flushed) in pieces {
                 let piece: Vec<u8> = (0..length).map(|at| byte.wrapping_add((at % 251) as u8)).collect();
@@ -479,24 +479,24 @@ mod tests {
                 }
             }
             drop(writer);
-            let (give, coming) = sync_channel(64);
+            let (sender, receiver) = sync_channel(64);
             for shard in shards {
                 prop_assert!(zstd::bulk::decompress(&shard, SHARD_BYTES).unwrap().len() <= SHARD_BYTES);
-                give.send(Ok(shard)).unwrap();
+                sender.send(Ok(shard)).unwrap();
             }
-            drop(give);
+            drop(sender);
             let mut read = Vec::new();
-            ShardReader::new(coming).read_to_end(&mut read).unwrap();
+            ShardReader::new(receiver).read_to_end(&mut read).unwrap();
             prop_assert_eq!(read, list);
         }
     }
 
     #[test]
     fn record_header_has_big_endian_lengths() {
-        let head = record_header(1, 258, 5);
+        let header = record_header(1, 258, 5);
         let expected =
             [&[0, 3][..], &[0, 0, 0, 8], &[0, 0, 0, 0, 0, 0, 0, 1], &[0, 0, 0, 8], &[0, 0, 0, 0, 0, 0, 1, 2]];
-        assert_eq!(head, [expected.concat(), vec![0, 0, 0, 5]].concat());
+        assert_eq!(header, [expected.concat(), vec![0, 0, 0, 5]].concat());
         assert_eq!((HEADER.len(), TRAILER), (19, [255, 255]));
     }
 }

@@ -25,13 +25,13 @@ pub(super) const SHARED: bool = true;
 pub(super) const CACHES_STATEMENTS: bool = false;
 
 /// Runs the writer on the runtime, whose workers receive the answers from the sockets.
-#[expect(clippy::unnecessary_wraps, reason = "other databases need a thread for it")]
+#[expect(clippy::unnecessary_wraps, reason = "other databases must start a thread, which can fail")]
 pub(super) fn spawn_writer(writing: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     drop(tokio::spawn(writing));
     Ok(())
 }
 
-/// Converts foreign text to a form that a column can hold, without NUL characters.
+/// Replaces NUL characters, which a text column cannot contain.
 pub(super) fn to_storable_text(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => text.replace('\0', "\u{fffd}").into(),

@@ -37,7 +37,7 @@ pub struct PostgresLedger {
     pub(super) locks: Locks,
     _keeper: AbortOnDropHandle<()>,
     database: Arc<DatabaseInfo>,
-    /// Why this ledger must not be used for sending or writing, if so.
+    /// The reason why this ledger must not be used for sending or writing, if there is one.
     stale: Option<LedgerError>,
     seen: FurthestMark,
     /// Whether this machine had no mark when the ledger was opened.
@@ -85,7 +85,7 @@ impl PostgresLedger {
         let state = retry_if_reached(address, || opening::load_state(&pool)).await;
         let state = state.map_err(|error| storage_error(&place, &error))?;
         let stale = opening::check_state(&state, &known, &place, &mark);
-        let heard =
+        let info =
             DatabaseInfo { clock_offset: AtomicI64::new(state.now - local_micros()), version: AtomicI64::new(version) };
         let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
         let keeper = locks.spawn_renewal();
@@ -99,7 +99,7 @@ impl PostgresLedger {
             numbers: EnvelopeNumbers::default(),
             locks,
             _keeper: keeper,
-            database: Arc::new(heard),
+            database: Arc::new(info),
             stale,
             seen: FurthestMark::new(state.mark),
             unmarked: known == MarkReading::Missing,
@@ -159,8 +159,8 @@ impl PostgresLedger {
         Self { on_commit, ..self }
     }
 
-    /// Keeps the ledger from creating a mark on this machine. A read-only command must not hide that this machine does
-    /// not know the ledger yet.
+    /// Prevents the ledger from creating a mark on this machine. A read-only command must not hide that this machine
+    /// does not know the ledger yet.
     #[must_use]
     pub fn without_new_mark(self) -> Self {
         Self { leaves_mark: false, ..self }
@@ -260,13 +260,13 @@ impl PostgresLedger {
         ))
     }
 
-    /// Refuses to send if the ledger is outdated, or older than this process has already seen it.
+    /// Refuses to send if the ledger is outdated, or older than a state that this process has already seen.
     pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
         let (known, seen) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
-        let asked = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
-        let state = self.to_ledger_result(asked.map_err(StatementError::Sql))?;
+        let state = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
+        let state = self.to_ledger_result(state.map_err(StatementError::Sql))?;
         opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;
         self.seen.advance_to(&self.place, seen, state.mark)
     }
@@ -283,16 +283,16 @@ impl PostgresLedger {
 
     /// Vacuums deleted rows from the tables. The database reuses the freed space later.
     pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
-        let swept = sqlx::raw_sql(
+        let vacuum = sqlx::raw_sql(
             "VACUUM campaign.envelopes, campaign.receipts, campaign.events, campaign.contacts, campaign.copy_shards",
         );
-        self.to_ledger_result(swept.execute(&self.pool).await.map(drop).map_err(StatementError::Sql))
+        self.to_ledger_result(vacuum.execute(&self.pool).await.map(drop).map_err(StatementError::Sql))
     }
 }
 
 async fn count_unconfirmed_replicas(reader: &mut PgConnection) -> Result<u64, StatementError> {
-    let asked = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
-    let replicas: i64 = scalar(asked).fetch_one(reader).await?;
+    let statement = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
+    let replicas: i64 = scalar(statement).fetch_one(reader).await?;
     Ok(u64::try_from(replicas).unwrap_or(0))
 }
 

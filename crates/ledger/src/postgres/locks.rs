@@ -1,9 +1,9 @@
 //! Locks with leases, their renewal, and the detection of ended processes on this machine.
 //!
-//! A process measures its leases with its own clocks, starting before the request, and treats each as shorter than the
-//! database granted it. It is therefore the first to know that it has lost one. Each process also locks its own file
-//! next to the high-water mark. So if it is killed, other processes on this machine need not wait for its lease to
-//! expire.
+//! A process measures its leases with its own clocks, starting before the request, and treats each lease as shorter
+//! than the database granted it. Therefore, it is the first to know that a lease is lost. Each process also locks its
+//! own file next to the high-water mark. So if it is killed, other processes on this machine need not wait for its
+//! lease to expire.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -25,8 +25,9 @@ use super::transaction;
 use crate::{Epoch, LedgerError, run};
 use campaign_core::private::{self, ExistingFile};
 
-/// Pause between attempts to take a lock, and their number.
+/// Pause between attempts to take a lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// Maximum number of attempts to take a lock.
 const MAX_ATTEMPTS: u32 = 10;
 
 /// A held lock. Dropping it releases it.
@@ -84,10 +85,10 @@ impl Locks {
         if held.is_empty() {
             return Ok(());
         }
-        let asked = ClockReading::now();
+        let asked_at = ClockReading::now();
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
         let now = transaction::load_time(&mut transaction).await?;
-        let mut kept = Vec::with_capacity(held.len());
+        let mut renewals = Vec::with_capacity(held.len());
         for (name, holder) in held {
             let renewed = query("UPDATE locks SET until = $1 WHERE name = $2 AND holder = $3")
                 .bind(lease_end(now))
@@ -95,11 +96,11 @@ impl Locks {
                 .bind(holder)
                 .execute(&mut *transaction)
                 .await?;
-            kept.push((name, holder, renewed.rows_affected() > 0));
+            renewals.push((name, holder, renewed.rows_affected() > 0));
         }
         transaction.commit().await?;
-        for (name, holder, is_mine) in kept {
-            self.leases.record_renewal(&name, holder, is_mine.then_some(asked));
+        for (name, holder, is_held) in renewals {
+            self.leases.record_renewal(&name, holder, is_held.then_some(asked_at));
         }
         Ok(())
     }
@@ -170,7 +171,7 @@ impl PostgresLedger {
     }
 
     async fn take_lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
-        let (asked, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
+        let (asked_at, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
         let ended = list_ended_processes(&self.locks.mark);
         let wanted = LockRequest { name: name.to_owned(), holder, process, runs };
         let (leases, gone) = (self.locks.leases.clone(), ended.clone());
@@ -186,7 +187,7 @@ impl PostgresLedger {
         if !taken {
             return Ok(None);
         }
-        self.locks.leases.record_acquisition(name, holder, asked);
+        self.locks.leases.record_acquisition(name, holder, asked_at);
         Ok(Some(Lock { name: name.to_owned(), holder, locks: self.locks.clone() }))
     }
 
@@ -198,10 +199,10 @@ impl PostgresLedger {
     /// The time at which the current holder took a lock, if any process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         // Read before the query, because the database might learn of the release only after it has answered.
-        let let_go = self.locks.leases.list_released_locks();
+        let released = self.locks.leases.list_released_locks();
         let found = read_ledger!(self, find_lock_owner, name)?;
         let found = found.filter(|(holder, process, _)| {
-            !let_go.contains(&(name.to_owned(), *holder)) && !list_ended_processes(&self.locks.mark).contains(process)
+            !released.contains(&(name.to_owned(), *holder)) && !list_ended_processes(&self.locks.mark).contains(process)
         });
         Ok(found.and_then(|(.., since)| Timestamp::from_microsecond(since).ok()))
     }
@@ -310,7 +311,7 @@ fn lease_end(now: i64) -> i64 {
 
 /// How long the database grants a lock without a renewal.
 pub(super) const LEASE_DURATION: Duration = Duration::from_secs(30);
-/// How much earlier the owner stops relying on it.
+/// How much earlier the owner stops relying on the lock.
 const SAFETY_MARGIN: Duration = Duration::from_secs(5);
 /// How often an owner renews its leases.
 pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
@@ -359,8 +360,8 @@ struct LeaseTable {
 
 impl Leases {
     /// Records that a lock was acquired.
-    pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked: ClockReading) {
-        self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked) });
+    pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked_at: ClockReading) {
+        self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked_at) });
     }
 
     /// Binds a lease to a lock.
@@ -406,9 +407,9 @@ impl Leases {
     }
 
     /// Records the renewal or loss of a lock.
-    pub(super) fn record_renewal(&self, name: &str, holder: i64, asked: Option<ClockReading>) {
+    pub(super) fn record_renewal(&self, name: &str, holder: i64, asked_at: Option<ClockReading>) {
         if let Some(held) = self.lock_table().held.get_mut(name).filter(|held| held.holder == holder) {
-            held.asked_at = asked.filter(|_| held.asked_at.is_some());
+            held.asked_at = asked_at.filter(|_| held.asked_at.is_some());
         }
     }
 
@@ -417,7 +418,7 @@ impl Leases {
         let known = self.lock_table();
         let Some((name, holder)) = known.epochs.get(&epoch.0) else { return false };
         let held = known.held.get(name).filter(|held| held.holder == *holder);
-        held.and_then(|held| held.asked_at).is_some_and(|asked| asked.is_within_grant(now))
+        held.and_then(|held| held.asked_at).is_some_and(|asked_at| asked_at.is_within_grant(now))
     }
 
     fn lock_table(&self) -> MutexGuard<'_, LeaseTable> {
@@ -497,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_ends_before_the_database_grant_does() {
+    fn lease_expires_before_the_database_grant() {
         let (leases, now) = (Leases::default(), ClockReading::now());
         assert!(!leases.is_valid(Epoch(1), now), "unknown lease");
         leases.record_acquisition("sale", 7, now);
@@ -536,11 +537,11 @@ mod tests {
         let other = Presence::announce_process(&folder.path().join("shared-2.mark")).unwrap();
         let here = Presence::announce_process(&mark).unwrap();
         assert!(list_ended_processes(&mark).is_empty());
-        let left = mark.with_extension(format!("{EXTENSION_PREFIX}7"));
-        fs::write(&left, "").unwrap();
+        let leftover = mark.with_extension(format!("{EXTENSION_PREFIX}7"));
+        fs::write(&leftover, "").unwrap();
         assert_eq!(list_ended_processes(&mark), [7]);
         remove_ended_process_files(&mark, &[7]);
-        assert!(!left.exists() && here.path.exists() && other.path.exists());
+        assert!(!leftover.exists() && here.path.exists() && other.path.exists());
         here.withdraw();
         assert!(!here.path.exists());
         drop(other);

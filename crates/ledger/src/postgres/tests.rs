@@ -28,7 +28,7 @@ impl PostgresLedger {
         Self::open_of_version(address, marks, opening::NEWEST - 1).await
     }
 
-    /// Creates a ledger with the tables of this version.
+    /// Creates a ledger with the tables of the given version.
     async fn open_of_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
         opening::ensure_tables(address, version).await?;
         Self::open(address, marks).await
@@ -49,7 +49,7 @@ async fn count_profiles(ledger: &PostgresLedger) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queued_change_gets_the_time_of_its_turn() {
+async fn queued_change_gets_the_time_at_which_it_begins() {
     let Some((ledger, address, _folder)) = new_ledger().await else { return };
     ledger.write(|_, _| Box::pin(async { Ok(()) })).await.unwrap();
     let mut other = transaction::open_connection(&address).await.unwrap();
@@ -60,9 +60,9 @@ async fn queued_change_gets_the_time_of_its_turn() {
         async move { ledger.write(|_, Now(now)| Box::pin(async move { Ok(now) })).await }
     });
     loop {
-        let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+        let waiting_count = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-        let row = query(waits).fetch_one(&mut other).await.unwrap();
+        let row = query(waiting_count).fetch_one(&mut other).await.unwrap();
         if row.get::<i64, _>(0) > 0 {
             break;
         }
@@ -76,7 +76,7 @@ async fn queued_change_gets_the_time_of_its_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn starting_process_waits_for_an_absent_database() {
+async fn process_waits_for_an_absent_database() {
     let Some(cluster) = Cluster::shared() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (here, away) = (folder.path().join("here"), folder.path().join("away"));
@@ -102,7 +102,7 @@ async fn starting_process_waits_for_an_absent_database() {
     goes_away().await;
     let mut look = Box::pin(ledger.ensure_sendable());
     let early = tokio::time::timeout(soon, &mut look).await;
-    assert!(early.is_err(), "the look whether it is the newest: {early:?}");
+    assert!(early.is_err(), "the check whether the ledger is the newest: {early:?}");
     std::fs::rename(&away, &here).unwrap();
     look.await.unwrap();
 }
@@ -111,9 +111,9 @@ async fn starting_process_waits_for_an_absent_database() {
 async fn write_is_applied_once_if_the_connection_drops() {
     let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let attempts = Arc::new(AtomicU32::new(0));
-    let counted = Arc::clone(&attempts);
+    let counter = Arc::clone(&attempts);
     let written = ledger.write(move |connection, _| {
-        let attempt = counted.fetch_add(1, Ordering::Relaxed);
+        let attempt = counter.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             query("INSERT INTO profiles (name, host) VALUES ('p', 'h')").execute(&mut *connection).await?;
             if attempt == 0 {
@@ -167,7 +167,7 @@ async fn commit_with_lost_answer_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lost_commit_is_made_once_if_its_query_is_lost() {
+async fn commit_is_made_once_even_if_its_status_query_is_lost() {
     let Some((ledger, address, _folder)) = new_ledger().await else { return };
     let mut writer = ledger.open_write_connection().await.unwrap();
     writer.begin_transaction().await.unwrap();
@@ -197,7 +197,7 @@ fn broken_connection_is_not_reported_as_a_full_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn process_using_a_moved_file_is_refused_on_next_commit() {
+async fn process_using_a_moved_file_is_refused_on_its_next_commit() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ async fn process_using_a_moved_file_is_refused_on_next_commit() {
     assert!(shared.ensure_newest().is_ok() && as_port(&shared).check_writable().await.is_ok());
 }
 
-/// Sets the version of the tables to the one after this.
+/// Sets the version of the tables to the next version.
 async fn set_next_version(address: &PostgresAddress) {
     let mut other = transaction::open_connection(address).await.unwrap();
     let next = query("UPDATE campaign._sqlx_migrations SET version = version + 1 WHERE version = $1");
@@ -229,12 +229,12 @@ async fn previous_tables_are_used_until_upgraded() {
     let at_work = PostgresLedger::open_of_version(&address, folder.path(), before).await.unwrap();
     let has_table = async |name: &str| {
         let mut reader = at_work.reader().await.unwrap();
-        let there: bool = scalar("SELECT to_regclass('campaign.' || $1) IS NOT NULL")
+        let exists: bool = scalar("SELECT to_regclass('campaign.' || $1) IS NOT NULL")
             .bind(name.to_owned())
             .fetch_one(&mut *reader)
             .await
             .unwrap();
-        there
+        exists
     };
     let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
     assert!(!has_table("repeats").await && !has_table("consents").await);
@@ -287,16 +287,16 @@ async fn upgrade_records_chains_and_recounts_receipts() {
         .execute(&mut other)
         .await
         .unwrap();
-    let intent = scene.new_intent(1, scene.mine);
+    let intent = scene.new_intent(1, scene.lease);
     scene.ledger.begin_envelope(Intent { kind: OperationKind::Pipeline, ..intent }).await.unwrap();
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     scene.store_receipt(2, Status::Expired).await;
     let (counts, parts) = (scene.count_states().await, 2);
-    scene.ledger.end_run(scene.mine, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
+    scene.ledger.end_run(scene.lease, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
     assert!(scene.reload_run().await.current_counts().is_some());
     PostgresLedger::upgrade_tables(&address).await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await.unwrap();
-    let chains: Vec<String> = kept[0].rows.iter().map(|sent| kept[0].chain(sent).to_string()).collect();
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await.unwrap();
+    let chains: Vec<String> = envelopes[0].rows.iter().map(|sent| envelopes[0].chain(sent).to_string()).collect();
     assert_eq!(chains, ["rcs sms"; 2], "the record is sound");
     assert_eq!(scene.reload_run().await.current_counts(), None);
 }
@@ -329,7 +329,8 @@ impl SleepingProcess {
         let second = tempfile::tempdir().unwrap();
         let other = PostgresLedger::open(&address, second.path()).await.unwrap();
         let scene = Scene::new(ledger).await;
-        scene.ledger.update_rows(scene.mine, RowUpdate::Sharded { terms: "terms".into(), proven: true }).await.unwrap();
+        let sharded = RowUpdate::Sharded { terms: "terms".into(), proven: true };
+        scene.ledger.update_rows(scene.lease, sharded).await.unwrap();
         let run = scene.port().list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
         let asleep = scene.ledger.register_worker(&run, "asleep".into()).await.unwrap().expect("the run is shared");
         let ShardDraw::NewRows(rows) = scene.ledger.draw_shard(&asleep, 2, true).await.unwrap() else {
@@ -352,8 +353,8 @@ impl SleepingProcess {
 async fn process_suspended_past_its_lease_begins_no_envelope() {
     let Some(SleepingProcess { scene, asleep, rows, .. }) = SleepingProcess::new().await else { return };
     scene.ledger.locks.renew_leases().await.unwrap();
-    let begun = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();
-    assert_eq!(begun, Permit::Lost, "the lease has expired");
+    let permit = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();
+    assert_eq!(permit, Permit::Lost, "the lease has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -362,6 +363,6 @@ async fn late_draw_takes_nothing_from_the_new_lease_holder() {
     assert!(matches!(other.draw_shard(&awake, 2, true).await.unwrap(), ShardDraw::TakenOver { .. }));
     // The worker does not know that it slept.
     assert_eq!(scene.ledger.draw_shard(&asleep, 2, true).await.unwrap(), ShardDraw::Ended);
-    let begun = other.begin_envelope(single_intent(awake.lease, rows.first.get())).await.unwrap();
-    assert!(matches!(begun, Permit::Granted { .. }), "{begun:?}");
+    let permit = other.begin_envelope(single_intent(awake.lease, rows.first.get())).await.unwrap();
+    assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}");
 }

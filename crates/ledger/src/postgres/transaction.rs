@@ -33,8 +33,8 @@ macro_rules! moment {
     };
 }
 
-/// Takes the turn to write until the transaction ends, and reads the time, the mark, the version of the tables and the
-/// server, all in one message. The number of the ledger's only advisory lock spells `campaign`.
+/// Takes the turn to write until the transaction ends. The same message reads the time, the mark, the version of the
+/// tables and the server. The number of the ledger's only advisory lock spells `campaign`.
 const TURN: &str = concat!(
     write!(),
     "; SELECT pg_advisory_xact_lock(7161125211933861742); ",
@@ -44,7 +44,7 @@ const TURN: &str = concat!(
     " FROM meta"
 );
 
-/// Records of writers without commits for this time are deleted, in microseconds.
+/// How long the record of a writer without new commits is kept, in microseconds.
 const WRITER_RETENTION: i64 = 7 * 24 * 3_600_000_000;
 
 /// The turn to write.
@@ -102,15 +102,15 @@ pub(super) async fn count_and_commit(
         1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - WRITER_RETENTION),
         _ => String::new(),
     };
-    let counted = format!(
+    let statement = format!(
         "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {made}, {now})
          ON CONFLICT (writer) DO UPDATE SET commits = excluded.commits, wrote_at = excluded.wrote_at;
          UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT"
     );
     // Contains only numbers.
-    let answers = raw_sql(AssertSqlSafe(counted)).fetch_all(connection).await?;
-    let counted = answers.first().ok_or(sqlx::Error::RowNotFound)?;
-    Ok(HighWaterMark { id: counted.try_get(0)?, generation: counted.try_get(1)? })
+    let answers = raw_sql(AssertSqlSafe(statement)).fetch_all(connection).await?;
+    let row = answers.first().ok_or(sqlx::Error::RowNotFound)?;
+    Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
 
 /// How many commits of a writer the database has recorded. `None` if the database does not know the writer.
@@ -119,14 +119,14 @@ pub(super) async fn count_writer_commits(connection: &mut PgConnection, writer: 
     known.bind(writer).fetch_optional(connection).await
 }
 
-/// How long an unresponsive database is waited for before a change fails.
+/// How long a change waits for an unresponsive database before it fails.
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between attempts to connect.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
-/// Wait after which a message is shown.
+/// How long to wait before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// A wait for a database that is away.
+/// A wait for a database that does not respond.
 pub(super) struct DatabaseWait {
     place: Arc<str>,
     since: Instant,
@@ -160,7 +160,7 @@ where
     loop {
         match ask().await {
             Err(error) if waiting.wait_for_recovery(&error).await => {}
-            ended => return ended,
+            result => return result,
         }
     }
 }
@@ -176,7 +176,7 @@ where
         match ask().await {
             Err(error)
                 if (address.was_reached() || proves_server(&error)) && waiting.wait_for_recovery(&error).await => {}
-            ended => return ended,
+            result => return result,
         }
     }
 }

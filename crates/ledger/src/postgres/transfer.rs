@@ -60,8 +60,8 @@ impl PostgresLedger {
     pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<CopiedLedger, LedgerError> {
         let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         let before = from.load_mark().await?;
-        if let Some(there) = find_existing_mark(address).await? {
-            if there.id != before.after_move().id {
+        if let Some(existing) = find_existing_mark(address).await? {
+            if existing.id != before.after_move().id {
                 return Err(LedgerError::Occupied { path: address.display_name().to_owned() });
             }
             // If the file is outdated, the earlier takeover was completed.
@@ -71,11 +71,11 @@ impl PostgresLedger {
             return Ok(summarize_copy(&runs, 0));
         }
         let mut handover = from.begin_handover().await?;
-        let taking = LedgerTakeover { address, place: from.display_path(), replaces: false };
-        match taking.copy_ledger(&mut handover, &runs, async |run| from.load_copies(run).await).await {
-            Ok(without) => {
+        let takeover = LedgerTakeover { address, place: from.display_path(), replaces: false };
+        match takeover.copy_ledger(&mut handover, &runs, async |run| from.load_copies(run).await).await {
+            Ok(without_copies) => {
                 failpoint::pass("ledger.copied");
-                handover.end().await.map(|()| summarize_copy(&runs, without))
+                handover.end().await.map(|()| summarize_copy(&runs, without_copies))
             }
             Err(error) => {
                 handover.cancel().await;
@@ -91,7 +91,7 @@ fn summarize_copy(runs: &[Run], without_copies: u64) -> CopiedLedger {
 
 /// The mark of the ledger in the database, if there is one.
 pub(super) async fn find_existing_mark(address: &PostgresAddress) -> Result<Option<HighWaterMark>, LedgerError> {
-    let asked = async {
+    let read_mark = async {
         let mut connection = transaction::open_connection(address).await?;
         let mut reader = connection.begin().await?;
         Ok::<_, sqlx::Error>(match opening::load_table_version(&mut reader).await? {
@@ -102,7 +102,7 @@ pub(super) async fn find_existing_mark(address: &PostgresAddress) -> Result<Opti
             }
         })
     };
-    asked.await.map_err(|error| storage_error(address.display_name(), &error))
+    read_mark.await.map_err(|error| storage_error(address.display_name(), &error))
 }
 
 /// The source and target of a takeover.
@@ -125,33 +125,35 @@ impl LedgerTakeover<'_> {
         let place = self.address.display_name();
         let failed = |error: sqlx::Error| storage_error(place, &error);
         let pool = PgPool::connect_with(self.address.options().clone()).await.map_err(failed)?;
-        let mut whole = pool.begin().await.map_err(failed)?;
+        let mut transaction = pool.begin().await.map_err(failed)?;
         if self.replaces {
-            let dropped = query("DROP SCHEMA campaign CASCADE").execute(&mut *whole).await;
+            let dropped = query("DROP SCHEMA campaign CASCADE").execute(&mut *transaction).await;
             dropped.map_err(failed)?;
         }
-        let made = opening::migrate_to(&mut whole, opening::NEWEST).await;
-        made.map_err(|error| LedgerError::from_storage(&place, &error))?;
-        for table in list_tables(&mut whole).await.map_err(failed)? {
-            copy_table_from_file(&mut whole, handover, &table).await.map_err(|error| match error {
+        let migrated = opening::migrate_to(&mut transaction, opening::NEWEST).await;
+        migrated.map_err(|error| LedgerError::from_storage(&place, &error))?;
+        for table in list_tables(&mut transaction).await.map_err(failed)? {
+            copy_table_from_file(&mut transaction, handover, &table).await.map_err(|error| match error {
                 TransferError::Database(error) => failed(error),
                 TransferError::File(error) => LedgerError::from_storage(&self.place, &error),
             })?;
         }
-        let mut without = 0;
+        let mut without_copies = 0;
         for run in runs {
             // Purged runs and runs of single messages have no copies.
             match copies_of(run).await {
-                Ok(copies) => whole = copy_list(whole, run, copies).await.map_err(|error| copy_error(run, &error))?,
-                Err(_) => without += u64::from(run.purged_at.is_none() && !run.shared),
+                Ok(copies) => {
+                    transaction = copy_list(transaction, run, copies).await.map_err(|error| copy_error(run, &error))?;
+                }
+                Err(_) => without_copies += u64::from(run.purged_at.is_none() && !run.shared),
             }
         }
         let HighWaterMark { id, generation } = handover.mark().after_move();
-        let counted = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(generation);
-        counted.execute(&mut *whole).await.map_err(failed)?;
-        whole.commit().await.map_err(failed)?;
+        let update = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(generation);
+        update.execute(&mut *transaction).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)?;
         pool.close().await;
-        Ok(without)
+        Ok(without_copies)
     }
 }
 
@@ -161,8 +163,8 @@ fn copy_error(run: &Run, error: &io::Error) -> LedgerError {
 
 /// The tables that a ledger file also has. Referenced tables come first.
 pub(super) async fn list_tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
-    let named = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
-    let names: Vec<String> = scalar(named).fetch_all(connection).await?;
+    let statement = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
+    let names: Vec<String> = scalar(statement).fetch_all(connection).await?;
     Ok(names.into_iter().filter(|name| !DATABASE_ONLY_TABLES.contains(&name.as_str())).collect())
 }
 
@@ -201,8 +203,8 @@ async fn copy_table_from_file(
     let emptied = query(AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *connection).await;
     emptied.map_err(TransferError::Database)?;
     let names: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
-    let asked = format!("SELECT {} FROM {table}", names.join(", "));
-    let mut found = sqlx::query(AssertSqlSafe(asked)).fetch(handover.connection());
+    let statement = format!("SELECT {} FROM {table}", names.join(", "));
+    let mut found = sqlx::query(AssertSqlSafe(statement)).fetch(handover.connection());
     let mut records = Vec::with_capacity(RECORDS_PER_STATEMENT);
     loop {
         let record = found.try_next().await.map_err(TransferError::File)?;
@@ -263,12 +265,12 @@ impl ColumnType {
 
     /// Binds one column of all records.
     fn bind_column(self, statement: BulkInsert, records: &[SqliteRow], column: usize) -> sqlx::Result<BulkInsert> {
-        let wholes = || records.iter().map(|record| record.try_get_unchecked::<Option<i64>, _>(column));
+        let integers = || records.iter().map(|record| record.try_get_unchecked::<Option<i64>, _>(column));
         Ok(match self {
-            Self::Integer => statement.bind(wholes().collect::<sqlx::Result<Vec<_>>>()?),
+            Self::Integer => statement.bind(integers().collect::<sqlx::Result<Vec<_>>>()?),
             Self::Boolean => {
-                let truth = |whole: Option<i64>| whole.map(|whole| whole != 0);
-                statement.bind(wholes().map(|whole| whole.map(truth)).collect::<sqlx::Result<Vec<_>>>()?)
+                let to_bool = |integer: Option<i64>| integer.map(|integer| integer != 0);
+                statement.bind(integers().map(|integer| integer.map(to_bool)).collect::<sqlx::Result<Vec<_>>>()?)
             }
             Self::Real => {
                 let reals = records.iter().map(|record| record.try_get_unchecked::<Option<f64>, _>(column));
@@ -318,9 +320,9 @@ impl PostgresLedger {
         let mut file = create_ledger(&new.ledger_file()).await?;
         let mut reader = self.reader().await?;
         let written = async {
-            let mut whole = file.begin().await.map_err(TransferError::File)?;
+            let mut transaction = file.begin().await.map_err(TransferError::File)?;
             for table in list_tables(&mut reader).await.map_err(TransferError::Database)? {
-                copy_table_to_file(&mut reader, &mut whole, &table).await?;
+                copy_table_to_file(&mut reader, &mut transaction, &table).await?;
             }
             let row = query("SELECT id, generation FROM meta")
                 .fetch_one(&mut *reader)
@@ -329,8 +331,8 @@ impl PostgresLedger {
             let mark = |name| row.try_get::<i64, _>(name).map_err(TransferError::Database);
             let meta =
                 sqlx::query("UPDATE identity SET id = $1, generation = $2").bind(mark("id")?).bind(mark("generation")?);
-            meta.execute(&mut *whole).await.map_err(TransferError::File)?;
-            whole.commit().await.map_err(TransferError::File)
+            meta.execute(&mut *transaction).await.map_err(TransferError::File)?;
+            transaction.commit().await.map_err(TransferError::File)
         };
         written.await.map_err(|error| match error {
             TransferError::Database(error) => storage_error(&self.place, &error),
@@ -350,19 +352,19 @@ impl PostgresLedger {
         let ready = ReadyBackup::prepare_in(backup, marks).await?;
         let from = ready.open_ledger(jiff::Timestamp::now).await?;
         let moved = from.load_mark().await?.after_move();
-        let begun = match find_existing_mark(address).await? {
+        let is_interrupted = match find_existing_mark(address).await? {
             None => false,
             // The remains of an interrupted restore; nothing was sent with that ledger.
-            Some(there) if there.id == moved.id && is_backup(address).await? => true,
+            Some(existing) if existing.id == moved.id && is_backup(address).await? => true,
             Some(_) => return Err(LedgerError::Occupied { path: address.display_name().to_owned() }),
         };
         let runs = (&from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         let mut handover = from.begin_handover().await?;
-        let taking = LedgerTakeover { address, place: from.display_path(), replaces: begun };
-        let taken = taking.copy_ledger(&mut handover, &runs, async |run| ready.load_copies(run).await).await;
+        let takeover = LedgerTakeover { address, place: from.display_path(), replaces: is_interrupted };
+        let copied = takeover.copy_ledger(&mut handover, &runs, async |run| ready.load_copies(run).await).await;
         handover.cancel().await;
         from.close().await;
-        taken?;
+        copied?;
         set_mark(address, marks, moved)
     }
 }
@@ -379,14 +381,14 @@ fn set_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Re
 
 /// Whether the ledger at an address is a backup that was not restored completely.
 async fn is_backup(address: &PostgresAddress) -> Result<bool, LedgerError> {
-    let asked = async {
+    let query_backup = async {
         let mut connection = transaction::open_connection(address).await?;
         let is_backup = "SELECT EXISTS (SELECT 1 FROM campaign.backup WHERE restored_at IS NULL)";
         let is_backup = query(is_backup).fetch_one(&mut connection).await?.try_get(0)?;
         connection.close().await?;
         Ok(is_backup)
     };
-    asked.await.map_err(|error: sqlx::Error| storage_error(address.display_name(), &error))
+    query_backup.await.map_err(|error: sqlx::Error| storage_error(address.display_name(), &error))
 }
 
 /// Copies a table to the file, record by record.

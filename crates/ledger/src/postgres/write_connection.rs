@@ -32,11 +32,11 @@ pub(super) struct WriteConnection {
     furthest: HighWaterMark,
     connection: Option<PgConnection>,
     pub(super) commits: WriterCommits,
-    /// Whether the connection broke within a transaction that was not kept.
+    /// Whether the connection broke within a transaction that was not committed.
     connection_lost: bool,
     /// Whether the outcome of the last commit is unknown.
     commit_unknown: bool,
-    /// The time of the database at the start of the turn, and the same moment here.
+    /// The time of the database at the start of the turn, and the same moment on this machine's clock.
     began: (i64, Instant),
     database: Arc<DatabaseInfo>,
 }
@@ -55,7 +55,7 @@ impl WriteConnection {
         place: Arc<str>,
         mark: MarkFile,
         furthest: HighWaterMark,
-        heard: Arc<DatabaseInfo>,
+        database: Arc<DatabaseInfo>,
     ) -> Self {
         let began = (0, Instant::now());
         let commits = WriterCommits::default();
@@ -69,7 +69,7 @@ impl WriteConnection {
             connection_lost: false,
             commit_unknown: false,
             began,
-            database: heard,
+            database,
         }
     }
 
@@ -276,7 +276,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// A server, as far as it differs from its successor.
+/// The properties that distinguish a server from its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ServerTimeline {
     timeline: i64,
@@ -290,7 +290,7 @@ pub(super) struct ServerSuccession {
     /// `None` for a replica.
     current: Option<ServerTimeline>,
     /// `None` if the ledger has recorded no server yet.
-    kept: Option<ServerTimeline>,
+    recorded: Option<ServerTimeline>,
 }
 
 impl ServerSuccession {
@@ -301,29 +301,29 @@ impl ServerSuccession {
             let confirmed: Option<bool> = row.try_get(confirmed)?;
             Ok(timeline.map(|timeline| ServerTimeline { timeline, confirmed: confirmed.unwrap_or(false) }))
         };
-        Ok(Self { current: server("timeline", "confirmed")?, kept: server("kept_timeline", "kept_confirmed")? })
+        Ok(Self { current: server("timeline", "confirmed")?, recorded: server("kept_timeline", "kept_confirmed")? })
     }
 
     /// Describes why the most recent commits might be missing. `None` if there is no reason to doubt them.
     pub(super) fn describe_doubt(self) -> Option<String> {
-        let (current, kept) = (self.current?, self.kept?);
-        (current.timeline > kept.timeline && !kept.confirmed).then(|| {
+        let (current, recorded) = (self.current?, self.recorded?);
+        (current.timeline > recorded.timeline && !recorded.confirmed).then(|| {
             format!(
                 "its server was replaced (timeline {} after {}), and no replica had to confirm commits, so it might be an older \
                  copy",
-                current.timeline, kept.timeline
+                current.timeline, recorded.timeline
             )
         })
     }
 
     /// Records the current server in the ledger, if the tables have columns for it.
     pub(super) async fn record_server(self, connection: &mut PgConnection, version: i64) -> sqlx::Result<()> {
-        let Some(current) = self.current.filter(|current| Some(*current) != self.kept) else { return Ok(()) };
+        let Some(current) = self.current.filter(|current| Some(*current) != self.recorded) else { return Ok(()) };
         if version < opening::WITH_SERVER {
             return Ok(());
         }
-        let kept = query("UPDATE meta SET timeline = $1, confirmed = $2").persistent(false);
-        kept.bind(current.timeline).bind(current.confirmed).execute(connection).await.map(drop)
+        let update = query("UPDATE meta SET timeline = $1, confirmed = $2").persistent(false);
+        update.bind(current.timeline).bind(current.confirmed).execute(connection).await.map(drop)
     }
 }
 
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn promoted_server_without_confirmed_commits_is_not_trusted() {
-        for (current, kept, doubted) in [
+        for (current, recorded, doubted) in [
             (server(2, false), server(1, false), true),
             (server(2, true), server(1, false), true),
             (server(2, false), server(1, true), false),
@@ -364,7 +364,7 @@ mod tests {
             (server(2, false), None, false),
             (None, server(1, false), false),
         ] {
-            let succession = ServerSuccession { current, kept };
+            let succession = ServerSuccession { current, recorded };
             assert_eq!(succession.describe_doubt().is_some(), doubted, "{succession:?}");
         }
     }

@@ -206,7 +206,7 @@ impl Ledger for Adapter {
             settlement.opt_outs.iter_mut().for_each(rewrite_opt_out);
         }
         let settlement = Arc::new(settlement);
-        Box::pin(self.write_batched(|kept| ChangeWork::Settle(settlement, kept)))
+        Box::pin(self.write_batched(|slot| ChangeWork::Settle(settlement, slot)))
     }
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
@@ -245,7 +245,7 @@ impl Ledger for Adapter {
             match wanted {
                 NumberFilter::Sent(runs) => read_ledger!(self, guards::load_numbers_sent_to, runs),
                 NumberFilter::Capped(caps) => read_ledger!(self, contacts::load_capped_numbers, self.now(), caps),
-                NumberFilter::OptedOut(run) => read_ledger!(self, suppression::load_numbers_opted_out_of, run),
+                NumberFilter::OptedOut(run) => read_ledger!(self, suppression::load_numbers_opted_out_by_run, run),
                 NumberFilter::Cancelled(run) => read_ledger!(self, forgetting::load_cancelled_numbers, run),
                 NumberFilter::Rows(run, rows) => read_ledger!(self, guards::load_numbers_of_rows, run, rows),
             }

@@ -1,4 +1,4 @@
-//! Plans, approvals, and the `approval` rules of accounts.
+//! Plans, approvals, and the `approval` rules of accounts in the tables.
 
 use sqlx::Row as _;
 
@@ -120,7 +120,7 @@ pub(super) fn plan_from_row(row: &Record) -> Result<Plan, StatementError> {
 async fn insert_approval(connection: &mut Connection, approval: Approval) -> Result<bool, StatementError> {
     let sum = approval_checksum(&approval).finish();
     let Approval { token, digest, by, up_to, at, until, standing } = approval;
-    let kept = query(
+    let inserted = query(
         "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token) DO NOTHING",
     )
@@ -134,7 +134,7 @@ async fn insert_approval(connection: &mut Connection, approval: Approval) -> Res
     .bind(sum)
     .execute(connection)
     .await?;
-    Ok(kept.rows_affected() > 0)
+    Ok(inserted.rows_affected() > 0)
 }
 
 /// Checks and uses an approval in one write transaction, so that it cannot be used twice.
@@ -186,11 +186,11 @@ pub(super) fn approval_from_row(row: &Record) -> Result<StoredApproval, Statemen
             Some(ApprovalUse { at: timestamp_from_micros(at)?, run: run.map(RunId) })
         }
     };
-    let whole = approval_checksum(&approval).matches(row.try_get("sum")?)
+    let is_intact = approval_checksum(&approval).matches(row.try_get("sum")?)
         && used.is_none_or(|used| {
             row.try_get("used_sum").is_ok_and(|sum| approval_use_checksum(&approval.token, used).matches(sum))
         });
-    match whole {
+    match is_intact {
         true => Ok(StoredApproval { approval, used }),
         false => Err(LedgerError::Damaged { what: format!("an approval of plan {}", approval.digest) }.into()),
     }
@@ -233,7 +233,7 @@ async fn load_rules(reader: &mut Connection) -> Result<Vec<Result<StoredPlanReco
 
 fn rule_from_row(row: &Record) -> Result<StoredApprovalRule, StatementError> {
     let hosts: String = row.try_get("hosts")?;
-    let kept = StoredApprovalRule {
+    let stored = StoredApprovalRule {
         account: row.try_get("account")?,
         gateway: row.try_get("gateway")?,
         hosts: hosts.split(HOST_SEPARATOR).map(str::to_owned).collect(),
@@ -241,9 +241,9 @@ fn rule_from_row(row: &Record) -> Result<StoredApprovalRule, StatementError> {
         by: row.try_get("recorded_by")?,
         at: timestamp_from_micros(row.try_get("at")?)?,
     };
-    match rule_checksum(&kept).matches(row.try_get("sum")?) {
-        true => Ok(kept),
-        false => Err(LedgerError::Damaged { what: format!("the approval rule for account {}", kept.account) }.into()),
+    match rule_checksum(&stored).matches(row.try_get("sum")?) {
+        true => Ok(stored),
+        false => Err(LedgerError::Damaged { what: format!("the approval rule for account {}", stored.account) }.into()),
     }
 }
 

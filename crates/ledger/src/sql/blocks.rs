@@ -87,7 +87,7 @@ pub(super) async fn find_refusals(
 pub(super) struct BlockOwner<'a> {
     pub(super) place: u32,
     pub(super) epoch: Epoch,
-    /// The name of the worker, which is shown for shared runs.
+    /// The name of the worker, which is shown for sharded runs.
     pub(super) name: Option<&'a str>,
 }
 
@@ -304,8 +304,8 @@ pub(super) async fn list_places(reader: &mut Connection, run: RunId) -> Result<V
     Ok(places)
 }
 
-/// Numbers of the locks on which a change relies, drawn when this process took them. Empty with SQLite, where the
-/// system never gives a held lock to another process.
+/// The holder numbers of the locks on which a change relies. Each number was drawn when this process took the lock.
+/// Empty with SQLite, where the system never gives a held lock to another process.
 pub(crate) type LockProof = Vec<i64>;
 
 /// A place and the rows that were drawn there.

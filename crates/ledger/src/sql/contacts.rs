@@ -31,10 +31,11 @@ pub(super) async fn find_rows_over_cap(
         return Ok(Vec::new());
     };
     build_index(connection, now, run.suppression.loopback).await?;
-    let mut people: FxHashMap<u64, Addressee> = intent.rows.iter().map(|sent| (sent.to.to_u64(), sent.to)).collect();
+    let mut recipients: FxHashMap<u64, Addressee> =
+        intent.rows.iter().map(|sent| (sent.to.to_u64(), sent.to)).collect();
     if let Some(key) = forgetting::load_number_key(&mut *connection).await? {
-        let stays = intent.rows.iter().filter_map(|sent| Some((key.hash_number(sent.to.phone()?), sent.to)));
-        people.extend(stays.map(|(stays, to)| (Addressee::Forgotten(stays).to_u64(), to)));
+        let hashes = intent.rows.iter().filter_map(|sent| Some((key.hash_number(sent.to.phone()?), sent.to)));
+        recipients.extend(hashes.map(|(hash, to)| (Addressee::Forgotten(hash).to_u64(), to)));
     }
     let found = query(concat!(
         "SELECT DISTINCT contacts.* FROM ",
@@ -42,14 +43,14 @@ pub(super) async fn find_rows_over_cap(
         " CROSS JOIN contacts
              WHERE phone = CAST(value AS BIGINT) AND loopback = $2 AND at > $3",
     ))
-    .bind(json!(people.keys().collect::<Vec<_>>()).to_string())
+    .bind(json!(recipients.keys().collect::<Vec<_>>()).to_string())
     .bind(run.suppression.loopback)
     .bind(window_start(now, &bounds.caps))
     .fetch_all(connection)
     .await?;
     let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
     for row in &found {
-        let who = people.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
+        let who = recipients.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
         let is_own = row.try_get::<i64, _>("run")? == run.key.0;
         let own_row = if is_own { Some(Row::new(read_u32(row, "row")?)) } else { None };
         messages.entry(*who).or_default().push(PriorMessage { at: row.try_get("at")?, row: own_row });
@@ -80,10 +81,10 @@ async fn is_number_capped(
     CapQuery { caps, loopback, .. }: CapQuery<'_>,
 ) -> Result<bool, StatementError> {
     let key = forgetting::load_number_key(&mut *reader).await?;
-    let stays = key.map_or(phone.to_u64(), |key| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+    let stored_as = key.map_or(phone.to_u64(), |key| Addressee::Forgotten(key.hash_number(phone)).to_u64());
     let times: Vec<i64> = scalar("SELECT at FROM contacts WHERE phone IN ($1, $2) AND loopback = $3 AND at > $4")
         .bind(to_signed(phone.to_u64()))
-        .bind(to_signed(stays))
+        .bind(to_signed(stored_as))
         .bind(loopback)
         .bind(window_start(now, caps))
         .fetch_all(reader)
@@ -172,8 +173,8 @@ pub(super) async fn refresh_contacts(
             .execute(&mut *connection)
             .await?;
     }
-    let counted: Vec<Contact> = counted.into_iter().map(Contact::from).collect();
-    insert_contacts(connection, &loaded, &counted).await
+    let contacts: Vec<Contact> = counted.into_iter().map(Contact::from).collect();
+    insert_contacts(connection, &loaded, &contacts).await
 }
 
 /// Replaces a number with its hash in the index entries of these rows of a run.
@@ -214,16 +215,16 @@ pub(super) async fn purge_contacts(
         .bind(to_signed(ForgottenNumber::MIN))
         .fetch_all(&mut *connection)
         .await?;
-    for some in phones.chunks(4_096) {
-        let stays = some.iter().filter_map(|phone| Some((*phone, key.hash_number(Phone::new(to_unsigned(*phone))?))));
-        let stays: Vec<_> = stays.map(|(phone, stays)| json!([phone, Addressee::Forgotten(stays).to_u64()])).collect();
+    for chunk in phones.chunks(4_096) {
+        let hashes = chunk.iter().filter_map(|phone| Some((*phone, key.hash_number(Phone::new(to_unsigned(*phone))?))));
+        let hashes: Vec<_> = hashes.map(|(phone, hash)| json!([phone, Addressee::Forgotten(hash).to_u64()])).collect();
         query(concat!(
             "UPDATE contacts SET phone = CAST(value ->> 1 AS BIGINT) FROM ",
             json_elements!("$1"),
             "
                  WHERE phone = CAST(value ->> 0 AS BIGINT) AND run = $2",
         ))
-        .bind(json!(stays).to_string())
+        .bind(json!(hashes).to_string())
         .bind(run.0)
         .execute(&mut *connection)
         .await?;
@@ -284,12 +285,12 @@ async fn build_index(connection: &mut Connection, now: Now, loopback: bool) -> R
     for run in list_counted_runs(connection, loopback).await? {
         let found = load_run_contacts(connection, run, longest_window_start(now)).await?;
         let run = runs::load_run(&mut *connection, run).await?;
-        for some in found.chunks(4_096) {
-            insert_contacts(connection, &run, some).await?;
+        for chunk in found.chunks(4_096) {
+            insert_contacts(connection, &run, chunk).await?;
         }
     }
-    let kept = query("INSERT INTO contacts_kept (loopback, cleared_at) VALUES ($1, $2)").bind(loopback).bind(now.0);
-    kept.execute(connection).await?;
+    let record = query("INSERT INTO contacts_kept (loopback, cleared_at) VALUES ($1, $2)").bind(loopback).bind(now.0);
+    record.execute(connection).await?;
     Ok(())
 }
 
@@ -322,8 +323,8 @@ async fn load_run_contacts(
 }
 
 async fn is_indexed(connection: &mut Connection, loopback: bool) -> Result<bool, StatementError> {
-    let kept = scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept WHERE loopback = $1)").bind(loopback);
-    Ok(kept.fetch_one(connection).await?)
+    let exists = scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept WHERE loopback = $1)").bind(loopback);
+    Ok(exists.fetch_one(connection).await?)
 }
 
 async fn has_any_index(connection: &mut Connection) -> Result<bool, StatementError> {

@@ -18,7 +18,7 @@ use crate::rules::{CountedMessage, CountedMessages, may_have_been_sent};
 use crate::{EnvelopeRecord, RowSpan, RunId, SentRow};
 use campaign_core::domain::{OperationOutcome, Row};
 
-/// The most runs whose accepted rows are cached.
+/// The maximum number of runs whose accepted rows are cached.
 const MAX_CACHED_RUNS: usize = 256;
 
 /// Calls a function with each message of a run that counts towards limits and caps.
@@ -76,7 +76,7 @@ pub(super) async fn has_receipts_of_unsent_rows(
     Ok(!receipts::load_receipts_of_rows(connection, run, &unsent).await?.is_empty())
 }
 
-/// Counts messages that did not count, after receipts about these messages were stored. A message has a row and a retry
+/// Counts messages that count only because of newly stored receipts. A message has a row and a retry
 /// order.
 ///
 /// Damaged records do not prevent the storage of receipts: the next reader of the limits reports the damage.

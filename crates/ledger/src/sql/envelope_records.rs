@@ -1,4 +1,4 @@
-//! Stored form of envelopes: packed rows and outcomes with the checksums that detect damage; and backfilling the
+//! Stored form of envelopes: packed rows and outcomes, and the checksums that detect damage. Also backfills the
 //! pipeline channels of envelopes from earlier versions.
 
 use sqlx::Row as _;
@@ -30,17 +30,17 @@ impl NewEnvelope {
         let (within, packed) = (row_range(&intent.rows), pack_list(&intent.rows)?);
         let (kind, costs) = (serialize_name(&intent.kind)?, pack_costs(&intent.costs)?);
         let chains = (intent.kind == OperationKind::Pipeline).then(|| format_chains(&intent.rows)).flatten();
-        let (begun_at, costs_of_head) = (now.0, costs.as_deref());
-        let head = EnvelopeHeader {
+        let (begun_at, packed_costs) = (now.0, costs.as_deref());
+        let header = EnvelopeHeader {
             run: run.0,
             envelope: number,
             epoch: epoch.0,
             begun_at,
             kind: Some(&kind),
-            costs: costs_of_head,
+            costs: packed_costs,
             chains: chains.as_deref(),
         };
-        let sum = head.checksum(within, &packed).finish();
+        let sum = header.checksum(within, &packed).finish();
         Ok(Self { number, within, packed, sum, kind, costs, chains })
     }
 }
@@ -110,7 +110,7 @@ fn read_chains_column(row: &Record) -> Result<Option<&str>, StatementError> {
 }
 
 /// SQL condition for an envelope without outcomes. With `settled_at IS NULL`, PostgreSQL would use the index of open
-/// intents instead of the primary key, and that index holds an entry for every envelope settled since the last vacuum.
+/// intents instead of the primary key. That index holds an entry for every envelope settled since the last vacuum.
 macro_rules! has_no_outcomes {
     () => {
         "COALESCE(settled_at, -1) = -1"
@@ -177,11 +177,11 @@ pub(crate) async fn list_runs_without_chains(
     .bind(OperationKind::Pipeline.name())
     .fetch_all(connection)
     .await?;
-    let named = |run: &Record| {
+    let to_name = |run: &Record| {
         let (campaign, number): (String, i64) = (run.try_get(1)?, run.try_get(2)?);
         Ok((RunId(run.try_get(0)?), format!("{campaign}@{number}")))
     };
-    runs.iter().map(named).collect()
+    runs.iter().map(to_name).collect()
 }
 
 /// Records the channels of a run's pipelines from its frozen inputs. The channels of damaged envelopes stay unknown.

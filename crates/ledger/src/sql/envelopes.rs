@@ -30,7 +30,7 @@ use campaign_core::domain::{OperationOutcome, Row};
 
 /// Selects the envelopes of a run in a range of numbers.
 ///
-/// Envelopes from before there was a kind per envelope have the kind of their run.
+/// Envelopes of versions that stored no kind per envelope have the kind of their run.
 pub(super) const SELECT_ENVELOPES: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = $1 AND envelope BETWEEN $2 AND $3 ORDER BY envelope";
@@ -60,36 +60,36 @@ pub(super) async fn claim_run(
     let run = lease.run;
     runs::update_run(connection, run, |run| run.start_claim(lease.epoch)).await?;
     let others = blocks::close_places(connection, run, &vacant).await?;
-    let fallen = |intent| !others.iter().any(|block| owns_rows(*block, intent));
-    let doubtful = mark_intents_in_doubt(connection, now, run, fallen).await?;
+    let is_released = |intent| !others.iter().any(|block| owns_rows(*block, intent));
+    let doubtful = mark_intents_in_doubt(connection, now, run, is_released).await?;
     limits::reset_after_claim(connection, now, run).await?;
     numbers.track_run(connection, lease).await?;
     Ok(Claim { lease, in_doubt: doubtful })
 }
 
-/// Marks open intents of a run as in doubt if `falls` selects their rows. Returns how many intents were marked.
+/// Marks open intents of a run as in doubt if `matches` selects their rows. Returns how many intents were marked.
 pub(super) async fn mark_intents_in_doubt(
     connection: &mut Connection,
     now: Now,
     run: RunId,
-    falls: impl Fn(RowSpan) -> bool,
+    matches: impl Fn(RowSpan) -> bool,
 ) -> Result<usize, StatementError> {
     let intents =
         query("SELECT envelope, first_row, last_row, rows FROM envelopes WHERE run = $1 AND settled_at IS NULL")
             .bind(run.0)
             .fetch_all(&mut *connection)
             .await?;
-    let mut fallen = 0;
+    let mut marked = 0;
     for intent in &intents {
-        if falls(read_row_span(intent)?) {
+        if matches(read_row_span(intent)?) {
             let rows: Vec<SentRow> = unpack_list(intent.try_get("rows")?)?;
             let outcomes =
                 PackedOutcomes::new(run, read_u32(intent, "envelope")?, now, &in_doubt_outcomes(rows.len()))?;
             outcomes.update_envelope(&mut *connection, None).await?;
-            fallen += 1;
+            marked += 1;
         }
     }
-    Ok(fallen)
+    Ok(marked)
 }
 
 /// Records an intent and returns its permit, or returns why the intent must not be sent.
@@ -120,11 +120,11 @@ pub(super) async fn begin_envelope(
                 .await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        let leaves = departure_time(&intent, rate_limits::load_rate_limit(connection, &account.name).await?, now.0);
-        if let Some(late) = check_deadline(&intent, leaves) {
+        let departs_at = departure_time(&intent, rate_limits::load_rate_limit(connection, &account.name).await?, now.0);
+        if let Some(late) = check_deadline(&intent, departs_at) {
             return Ok(late);
         }
-        if let Some(over) = limits::apply_bounds(connection, now, &run, &intent, leaves).await? {
+        if let Some(over) = limits::apply_bounds(connection, now, &run, &intent, departs_at).await? {
             return Ok(over);
         }
         inserted = insert_intents(connection, now, lease, account, &envelope, true).await?;
@@ -218,10 +218,10 @@ pub(super) async fn insert_intents(
     statement.push("), EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ");
     statement.push_bind(run).push(")");
     let inserted = statement.build().persistent(dialect::CACHES_STATEMENTS).fetch_all(connection).await?;
-    let said = |row: &Record| {
+    let inserted_intent = |row: &Record| {
         Ok(InsertedIntent { envelope: read_u32(row, 0)?, not_before: row.try_get(1)?, counts: row.try_get(2)? })
     };
-    inserted.iter().map(said).collect()
+    inserted.iter().map(inserted_intent).collect()
 }
 
 /// Records the outcomes of an envelope. If the envelope was marked as in doubt in the meantime, proven outcomes replace
@@ -268,14 +268,14 @@ pub(super) async fn settle_envelope(
 /// Recounts the states of an ended run from its envelopes.
 async fn recount_run(connection: &mut Connection, key: RunId) -> Result<(), StatementError> {
     let run = runs::load_run(&mut *connection, key).await?;
-    let left_out = events::load_skipped_rows(&mut *connection, key).await?;
-    let events = events::load_row_events(&mut *connection, key).await?.with_excluded_rows(&left_out);
+    let excluded = events::load_skipped_rows(&mut *connection, key).await?;
+    let events = events::load_row_events(&mut *connection, key).await?.with_excluded_rows(&excluded);
     let mut states = RowStates::new(RunActivity::from_progress(run.progress, false), events);
     visit_envelopes(connection, key, |envelope| states.add_envelope(envelope)).await?;
     let row_receipts =
         receipts::load_receipts(&mut *connection, key, 0..run.last_row().get().saturating_add(1)).await?;
     row_receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
-    runs::update_run(connection, key, |run| run.recount(&states, &left_out)).await
+    runs::update_run(connection, key, |run| run.recount(&states, &excluded)).await
 }
 
 pub(super) async fn load_summaries(
@@ -325,7 +325,7 @@ pub(super) async fn visit_envelopes(
     }
 }
 
-/// Loads the undamaged envelopes that contain a row. Fails if there are none, but a damaged envelope might contain the
+/// Loads the undamaged envelopes that contain a row. Fails if there are none and a damaged envelope might contain the
 /// row.
 pub(super) async fn load_envelopes_of_row(
     reader: &mut Connection,
@@ -357,22 +357,22 @@ pub(super) async fn load_envelopes_of_row(
 }
 
 pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, StatementError> {
-    let head = EnvelopeHeader::from_row(row)?;
+    let header = EnvelopeHeader::from_row(row)?;
     let packed: &[u8] = row.try_get("rows")?;
-    if !head.checksum(read_row_span(row)?, packed).matches(row.try_get("rows_sum")?) {
+    if !header.checksum(read_row_span(row)?, packed).matches(row.try_get("rows_sum")?) {
         // The recipients of this envelope are unknown.
-        return Err(LedgerError::Damaged { what: format!("the record of request {}", head.envelope) }.into());
+        return Err(LedgerError::Damaged { what: format!("the record of request {}", header.envelope) }.into());
     }
     let mut rows: Vec<SentRow> = unpack_list(packed)?;
-    if let Some(chains) = head.chains {
+    if let Some(chains) = header.chains {
         parse_chains(chains, &mut rows)?;
     }
     Ok(EnvelopeRecord {
-        envelope: head.envelope,
-        kind: parse_name(head.kind.map_or_else(|| row.try_get("kind_of_run"), Ok)?)?,
-        begun_at: timestamp_from_micros(head.begun_at)?,
-        settled: read_settlement(row, &head, rows.len())?,
-        costs: head.costs.map_or_else(|| Ok(Vec::new()), unpack_costs)?,
+        envelope: header.envelope,
+        kind: parse_name(header.kind.map_or_else(|| row.try_get("kind_of_run"), Ok)?)?,
+        begun_at: timestamp_from_micros(header.begun_at)?,
+        settled: read_settlement(row, &header, rows.len())?,
+        costs: header.costs.map_or_else(|| Ok(Vec::new()), unpack_costs)?,
         evidence: read_evidence(row)?,
         rows,
     })
@@ -387,7 +387,7 @@ fn read_evidence(row: &Record) -> Result<Option<String>, StatementError> {
 /// Reads the outcomes of an envelope; `None` for an open intent.
 fn read_settlement(
     row: &Record,
-    head: &EnvelopeHeader<'_>,
+    header: &EnvelopeHeader<'_>,
     rows: usize,
 ) -> Result<Option<(Timestamp, Vec<OperationOutcome>)>, StatementError> {
     let settled_at: Option<i64> = row.try_get("settled_at")?;
@@ -396,13 +396,13 @@ fn read_settlement(
     let Some((at, packed)) = settled_at.zip(packed) else {
         // A checksum without outcomes means that outcomes were lost.
         return Ok(if sum.is_some() {
-            Some((timestamp_from_micros(head.begun_at)?, damaged_outcomes(rows)))
+            Some((timestamp_from_micros(header.begun_at)?, damaged_outcomes(rows)))
         } else {
             None
         });
     };
-    if !PackedOutcomes::compute_checksum(head.run, head.envelope, at, packed).matches(sum) {
-        return Ok(Some((timestamp_from_micros(head.begun_at)?, damaged_outcomes(rows))));
+    if !PackedOutcomes::compute_checksum(header.run, header.envelope, at, packed).matches(sum) {
+        return Ok(Some((timestamp_from_micros(header.begun_at)?, damaged_outcomes(rows))));
     }
     Ok(Some((timestamp_from_micros(at)?, unpack_outcomes(packed)?)))
 }
@@ -420,14 +420,14 @@ pub(super) async fn settle_batch(
     for settlement in settlements.iter().filter(|settlement| !settlement.opt_outs.is_empty()) {
         suppression::insert_opt_outs(connection, &settlement.opt_outs).await?;
     }
-    let named = |settlement: &Settlement| (settlement.run, settlement.envelope);
-    let different: HashSet<_> = settlements.iter().map(|settlement| named(settlement)).collect();
-    let settled = match different.len() == settlements.len() && settlements.len() > 1 {
+    let key = |settlement: &Settlement| (settlement.run, settlement.envelope);
+    let unique: HashSet<_> = settlements.iter().map(|settlement| key(settlement)).collect();
+    let settled = match unique.len() == settlements.len() && settlements.len() > 1 {
         true => settle_in_one_statement(&mut *connection, now, settlements).await?,
         false => HashSet::new(),
     };
     for settlement in settlements {
-        if settled.contains(&named(settlement)) {
+        if settled.contains(&key(settlement)) {
             limits::release_after_settlement(connection, settlement.run, settlement.envelope, &settlement.outcomes)
                 .await?;
         } else {
@@ -475,13 +475,13 @@ pub(super) async fn begin_batch(
     intents: &[Arc<Intent>],
 ) -> Result<Vec<Permit>, StatementError> {
     let mut permits = Vec::with_capacity(intents.len());
-    for alike in intents.chunk_by(|one, next| can_share_statement(one, next)) {
-        let mut begun = match alike {
-            [_, _, ..] => begin_in_one_statement(&mut *connection, now, numbers, alike).await?,
+    for group in intents.chunk_by(|one, next| can_share_statement(one, next)) {
+        let mut permits_by_index = match group {
+            [_, _, ..] => begin_in_one_statement(&mut *connection, now, numbers, group).await?,
             _ => HashMap::new(),
         };
-        for (index, intent) in alike.iter().enumerate() {
-            permits.push(match begun.remove(&index) {
+        for (index, intent) in group.iter().enumerate() {
+            permits.push(match permits_by_index.remove(&index) {
                 Some(permit) => permit,
                 None => begin_envelope(&mut *connection, now, numbers.clone(), Arc::clone(intent)).await?,
             });
@@ -512,9 +512,9 @@ async fn begin_in_one_statement(
     inserted.sort_by_key(|inserted| inserted.envelope);
     let mut permits = HashMap::new();
     for inserted in inserted {
-        let place = usize::try_from(inserted.envelope - next).unwrap_or(usize::MAX);
-        if let Some(intent) = intents.get(place) {
-            permits.insert(place, grant_permit(&mut *connection, now, numbers, intent, inserted).await?);
+        let index = usize::try_from(inserted.envelope - next).unwrap_or(usize::MAX);
+        if let Some(intent) = intents.get(index) {
+            permits.insert(index, grant_permit(&mut *connection, now, numbers, intent, inserted).await?);
         }
     }
     Ok(permits)
@@ -527,16 +527,16 @@ pub(crate) struct EnvelopeNumbers(Arc<Mutex<LastEnvelopes>>);
 #[derive(Default)]
 struct LastEnvelopes {
     /// Runs that this process holds alone. `None` means that the number must be read again.
-    whole: HashMap<(RunId, Epoch), Option<u32>>,
+    exclusive: HashMap<(RunId, Epoch), Option<u32>>,
     /// Runs to which the current transaction added envelopes.
-    turn: HashMap<RunId, u32>,
+    in_transaction: HashMap<RunId, u32>,
 }
 
 impl EnvelopeNumbers {
     /// Starts caching the last envelope number of a claimed run.
     pub(super) async fn track_run(&self, connection: &mut Connection, lease: Lease) -> Result<(), StatementError> {
         let last = load_last_number(connection, lease.run).await?;
-        self.lock_numbers().whole.insert((lease.run, lease.epoch), Some(last));
+        self.lock_numbers().exclusive.insert((lease.run, lease.epoch), Some(last));
         Ok(())
     }
 
@@ -544,8 +544,8 @@ impl EnvelopeNumbers {
     pub(super) async fn next_number(&self, connection: &mut Connection, lease: Lease) -> Result<u32, StatementError> {
         let known = {
             let known = self.lock_numbers();
-            let whole = known.whole.get(&(lease.run, lease.epoch)).copied().flatten();
-            whole.or_else(|| known.turn.get(&lease.run).copied())
+            let exclusive = known.exclusive.get(&(lease.run, lease.epoch)).copied().flatten();
+            exclusive.or_else(|| known.in_transaction.get(&lease.run).copied())
         };
         let last = match known {
             Some(last) => last,
@@ -557,27 +557,27 @@ impl EnvelopeNumbers {
     /// Records the number of a new envelope as the last envelope number of the run.
     pub(super) fn record_number(&self, lease: Lease, envelope: u32) {
         let mut known = self.lock_numbers();
-        known.turn.insert(lease.run, envelope);
-        if let Some(last) = known.whole.get_mut(&(lease.run, lease.epoch)) {
+        known.in_transaction.insert(lease.run, envelope);
+        if let Some(last) = known.exclusive.get_mut(&(lease.run, lease.epoch)) {
             *last = Some(envelope);
         }
     }
 
     /// Clears the numbers cached in the previous transaction, because another process might have added envelopes since.
     pub(super) fn clear_transaction_numbers(&self) {
-        self.lock_numbers().turn.clear();
+        self.lock_numbers().in_transaction.clear();
     }
 
     /// Discards all cached numbers after a rollback.
     pub(super) fn invalidate(&self) {
         let mut known = self.lock_numbers();
-        known.turn.clear();
-        known.whole.values_mut().for_each(|last| *last = None);
+        known.in_transaction.clear();
+        known.exclusive.values_mut().for_each(|last| *last = None);
     }
 
     /// Stops caching the last envelope number of a run.
     pub(super) fn untrack_run(&self, lease: Lease) {
-        self.lock_numbers().whole.remove(&(lease.run, lease.epoch));
+        self.lock_numbers().exclusive.remove(&(lease.run, lease.epoch));
     }
 
     fn lock_numbers(&self) -> MutexGuard<'_, LastEnvelopes> {

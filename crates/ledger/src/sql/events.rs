@@ -53,15 +53,15 @@ async fn record_events(
     lease: Lease,
     events: Vec<NewRowEvent>,
 ) -> Result<Ownership, StatementError> {
-    let mut held = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
-    if !held {
-        // A worker of a shared run records events for its rows.
-        held = !events.is_empty();
+    let mut leased = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
+    if !leased {
+        // A worker of a sharded run records events for its rows.
+        leased = !events.is_empty();
         for NewRowEvent { row, .. } in &events {
-            held = held && blocks::are_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
+            leased = leased && blocks::are_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
         }
     }
-    if !held {
+    if !leased {
         return Ok(Ownership::Lost);
     }
     insert_events(connection, now, lease.run, &events).await?;
@@ -149,10 +149,10 @@ pub(super) async fn redact_events(
             .execute(&mut *connection)
             .await?;
     }
-    let mut asked = load_inquiries(connection, run).await?;
-    asked.retain(|asked| rows.contains(asked.row.get()));
-    asked.iter_mut().for_each(|asked| forgotten.erase_from_inquiry(asked));
-    store_inquiries(connection, run, asked).await
+    let mut inquiries = load_inquiries(connection, run).await?;
+    inquiries.retain(|inquiry| rows.contains(inquiry.row.get()));
+    inquiries.iter_mut().for_each(|inquiry| forgotten.erase_from_inquiry(inquiry));
+    store_inquiries(connection, run, inquiries).await
 }
 
 /// The events of a run in the order in which they were recorded.

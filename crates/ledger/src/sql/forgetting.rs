@@ -63,9 +63,9 @@ impl Forgetting for Adapter {
 /// The key for hashing forgotten numbers; `None` if no number was ever forgotten.
 pub(super) async fn load_number_key(reader: &mut Connection) -> Result<Option<NumberKey>, StatementError> {
     let key: Option<Vec<u8>> = scalar("SELECT key FROM forgetting").fetch_optional(reader).await?;
-    let whole = |bytes: Vec<u8>| bytes.try_into().map(NumberKey::new);
+    let to_key = |bytes: Vec<u8>| bytes.try_into().map(NumberKey::new);
     let damaged = |_| LedgerError::Damaged { what: "the key for forgotten numbers".to_owned() };
-    Ok(key.map(whole).transpose().map_err(damaged)?)
+    Ok(key.map(to_key).transpose().map_err(damaged)?)
 }
 
 async fn forget_recipient(
@@ -76,7 +76,7 @@ async fn forget_recipient(
 ) -> Result<(), StatementError> {
     let ForgetOrder { phone, rows, cancelled_in, opt_out } = order;
     let key = load_or_create_key(connection).await?;
-    let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
+    let forgotten = NumberErasure { phone, hash: key.hash_number(phone) };
     suppression::hash_opt_out_number(connection, forgotten, opt_out).await?;
     for (run, rows) in &rows {
         redact_envelopes(connection, *run, rows, forgotten).await?;
@@ -129,8 +129,8 @@ async fn redact_stop_reasons(connection: &mut Connection, forgotten: NumberErasu
         .map_err(StatementError::from)
         .try_filter_map(async |row| {
             let text: &str = row.try_get(1)?;
-            let without = forgotten.erase_from_text(text);
-            Ok(if without == text { None } else { Some((row.try_get(0)?, without)) })
+            let erased = forgotten.erase_from_text(text);
+            Ok(if erased == text { None } else { Some((row.try_get(0)?, erased)) })
         })
         .try_collect()
         .await?;
@@ -143,15 +143,15 @@ async fn redact_stop_reasons(connection: &mut Connection, forgotten: NumberErasu
 /// The rows that must still be removed from copies and results.
 async fn list_rows_to_erase(reader: &mut Connection) -> Result<Vec<(RunId, RoaringBitmap)>, StatementError> {
     let found = query("SELECT run, row FROM forgotten_rows WHERE waits ORDER BY run, row").fetch_all(reader);
-    let mut waiting: Vec<(RunId, RoaringBitmap)> = Vec::new();
+    let mut rows_by_run: Vec<(RunId, RoaringBitmap)> = Vec::new();
     for record in found.await? {
         let (run, row) = (record.try_get::<i64, _>(0)?, read_u32(&record, 1)?);
-        match waiting.last_mut().filter(|(last, _)| last.0 == run) {
+        match rows_by_run.last_mut().filter(|(last, _)| last.0 == run) {
             Some((_, rows)) => drop(rows.insert(row)),
-            None => waiting.push((RunId(run), RoaringBitmap::from([row]))),
+            None => rows_by_run.push((RunId(run), RoaringBitmap::from([row]))),
         }
     }
-    Ok(waiting)
+    Ok(rows_by_run)
 }
 
 /// Removes a number from these rows of a run, from the outcomes of the rows, and from stored response bodies.
@@ -245,15 +245,15 @@ async fn store_guarded_numbers(
 
 /// Replaces numbers with their hashes.
 fn hash_numbers(numbers: &RoaringTreemap, key: &NumberKey) -> impl Iterator<Item = u64> {
-    let stays =
+    let to_hash =
         |member| Phone::new(member).map_or(member, |phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
-    numbers.iter().map(stays)
+    numbers.iter().map(to_hash)
 }
 
-async fn write_members(connection: &mut Connection, run: RunId, mut stay: Vec<u64>) -> Result<(), StatementError> {
-    stay.sort_unstable();
-    stay.dedup();
-    let numbers = pack_list(&stay)?;
+async fn write_members(connection: &mut Connection, run: RunId, mut members: Vec<u64>) -> Result<(), StatementError> {
+    members.sort_unstable();
+    members.dedup();
+    let numbers = pack_list(&members)?;
     query(
         "INSERT INTO guarded (run, numbers, sum) VALUES ($1, $2, $3)
          ON CONFLICT (run) DO UPDATE SET numbers = excluded.numbers, sum = excluded.sum",
@@ -276,15 +276,15 @@ pub(crate) async fn load_guarded_numbers(
 
 /// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
 pub(super) async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) -> Result<NumberSet, StatementError> {
-    let kept = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
-    Ok(NumberSet::new(kept.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))
+    let cancelled = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
+    Ok(NumberSet::new(cancelled.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))
 }
 
 async fn load_members(reader: &mut Connection, run: RunId) -> Result<Vec<u64>, StatementError> {
-    let kept = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
-    let Some(kept) = kept else { return Ok(Vec::new()) };
-    let numbers: &[u8] = kept.try_get(0)?;
-    if !members_checksum(run, numbers).matches(kept.try_get(1)?) {
+    let record = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
+    let Some(record) = record else { return Ok(Vec::new()) };
+    let numbers: &[u8] = record.try_get(0)?;
+    if !members_checksum(run, numbers).matches(record.try_get(1)?) {
         return Err(LedgerError::Damaged { what: "the recipient record of a purged run".to_owned() }.into());
     }
     Ok(unpack_list::<u64>(numbers)?)

@@ -11,7 +11,7 @@ use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
 use crate::rules::{Guard, PlaceRelease, check_repeat, look_for_repeat};
 use crate::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest, RunId};
 
-/// The numbers with an operation in any of these runs.
+/// The numbers that have or might have a message in any of these runs.
 pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> Result<NumberSet, StatementError> {
     let mut numbers = RoaringTreemap::new();
     for run in runs {
@@ -22,7 +22,7 @@ pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]
     Ok(NumberSet::new(numbers, forgetting::load_number_key(&mut *reader).await?))
 }
 
-/// The numbers with an operation in a run, from its envelopes and receipts.
+/// The numbers that have or might have a message in a run, from its envelopes and receipts.
 pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, StatementError> {
     Ok(load_guard(reader, run).await?.into_numbers())
 }
@@ -38,8 +38,8 @@ pub(super) async fn load_numbers_of_rows(
     let within = query(SELECT_ENVELOPES_WITHIN).bind(run.0).bind(i64::from(last)).bind(i64::from(first));
     let mut found = within.fetch(&mut *reader);
     while let Some(row) = found.try_next().await? {
-        let of_rows = envelope_from_row(&row)?.rows.into_iter().filter(|sent| rows.contains(sent.row.get()));
-        numbers.extend(of_rows.map(|sent| sent.to.to_u64()));
+        let matching = envelope_from_row(&row)?.rows.into_iter().filter(|sent| rows.contains(sent.row.get()));
+        numbers.extend(matching.map(|sent| sent.to.to_u64()));
     }
     drop(found);
     Ok(NumberSet::new(numbers, forgetting::load_number_key(reader).await?))

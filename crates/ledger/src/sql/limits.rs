@@ -113,11 +113,11 @@ pub(super) async fn reset_envelopes(
 
 /// Whether the ledger stores sums of a run, or an index of contacts that includes the run's messages.
 pub(super) async fn has_counts(connection: &mut Connection, run: RunId) -> Result<bool, StatementError> {
-    let kept = scalar(
+    let exists = scalar(
         "SELECT EXISTS (SELECT 1 FROM spending WHERE run = $1) OR EXISTS (SELECT 1 FROM days WHERE run = $1)
              OR EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = $1)",
     );
-    Ok(kept.bind(run.0).fetch_one(connection).await?)
+    Ok(exists.bind(run.0).fetch_one(connection).await?)
 }
 
 /// Discards the run's derived totals after row events, and refreshes the contacts of their envelopes.
@@ -163,7 +163,7 @@ pub(super) async fn refund_unsent(
     envelope: u32,
     outcomes: &[OperationOutcome],
 ) -> Result<(), StatementError> {
-    let kept = query(
+    let record = query(
         "SELECT spending.recipients, spending.cost, envelopes.costs FROM spending JOIN envelopes USING (run)
          WHERE run = $1 AND envelope = $2",
     )
@@ -171,9 +171,9 @@ pub(super) async fn refund_unsent(
     .bind(i64::from(envelope))
     .fetch_optional(&mut *connection)
     .await?;
-    let Some(kept) = kept else { return Ok(()) };
-    let costs = kept.try_get::<Option<&[u8]>, _>(2)?.map_or_else(|| Ok(Vec::new()), unpack_costs)?;
-    let spending = Spending { recipients: to_unsigned(kept.try_get(0)?), cost: parse_amount(kept.try_get(1)?)? };
+    let Some(record) = record else { return Ok(()) };
+    let costs = record.try_get::<Option<&[u8]>, _>(2)?.map_or_else(|| Ok(Vec::new()), unpack_costs)?;
+    let spending = Spending { recipients: to_unsigned(record.try_get(0)?), cost: parse_amount(record.try_get(1)?)? };
     store_spending(connection, run, spending.subtract_spending(refunded_spending(outcomes, &costs))).await
 }
 
@@ -267,8 +267,8 @@ pub(super) async fn check_daily_limit(
     rows: usize,
     departs_at: Timestamp,
 ) -> Result<Option<(usize, Bound)>, StatementError> {
-    let left = load_sent_by_day(connection, run, per_day).await?;
-    Ok(find_exceeded_daily_limit(per_day, &left, timestamp_from_micros(now.0)?, departs_at, rows))
+    let sent_by_day = load_sent_by_day(connection, run, per_day).await?;
+    Ok(find_exceeded_daily_limit(per_day, &sent_by_day, timestamp_from_micros(now.0)?, departs_at, rows))
 }
 
 /// Adds `rows` messages to a run's count for today.
@@ -305,7 +305,7 @@ pub(super) async fn subtract_unsent(
     envelope: u32,
     outcomes: &[OperationOutcome],
 ) -> Result<(), StatementError> {
-    let kept = query(
+    let counts = query(
         "SELECT days.zone, envelopes.begun_at FROM days JOIN envelopes USING (run)
          WHERE run = $1 AND days.day = '' AND envelope = $2",
     )
@@ -313,13 +313,13 @@ pub(super) async fn subtract_unsent(
     .bind(i64::from(envelope))
     .fetch_all(&mut *connection)
     .await?;
-    let back = outcomes.iter().filter(|outcome| !may_have_been_sent(outcome)).count() as u64;
-    for row in kept {
+    let unsent = outcomes.iter().filter(|outcome| !may_have_been_sent(outcome)).count() as u64;
+    for row in counts {
         let zone: String = row.try_get(0)?;
         let time_zone = TimeZone::get(&zone).map_err(|error| LedgerError::Unreadable(error.to_string()))?;
         let day = timestamp_from_micros(row.try_get(1)?)?.to_zoned(time_zone).date().to_string();
         query("UPDATE days SET sent = sent - $1 WHERE run = $2 AND zone = $3 AND day = $4")
-            .bind(to_signed(back))
+            .bind(to_signed(unsent))
             .bind(run.0)
             .bind(zone)
             .bind(day)
@@ -381,8 +381,8 @@ async fn store_daily_counts(
     per_day: &DailyLimits,
     days: &BTreeMap<Date, u64>,
 ) -> Result<(), StatementError> {
-    let named = days.iter().map(|(day, sent)| (day.to_string(), *sent));
-    for (day, sent) in named.chain([(String::new(), 0)]) {
+    let named_days = days.iter().map(|(day, sent)| (day.to_string(), *sent));
+    for (day, sent) in named_days.chain([(String::new(), 0)]) {
         query(
             "INSERT INTO days (run, zone, day, sent) VALUES ($1, $2, $3, $4)
              ON CONFLICT (run, zone, day) DO UPDATE SET sent = excluded.sent",

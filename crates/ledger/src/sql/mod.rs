@@ -1,7 +1,8 @@
 //! Queries of the ledger's database adapters, shared by SQLite and PostgreSQL.
 //!
-//! Each adapter mounts this folder as its own module and has its `dialect` next to it: the types of its driver and the
-//! few places where its SQL differs. A query is therefore written once and compiled for each driver.
+//! Each adapter mounts this folder as its own module and has its `dialect` next to it. The dialect contains the types
+//! of its driver and the few places where its SQL differs. A query is therefore written once and compiled for each
+//! driver.
 
 mod adapter;
 mod approvals;

@@ -1,4 +1,4 @@
-//! The queue of notifications.
+//! The notification queue in the tables.
 
 use std::time::Duration;
 
@@ -20,11 +20,13 @@ use campaign_core::domain::NotificationEvent;
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl NotificationQueue for Adapter {
-    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+    fn take_notifications(&self, interval: Duration, reserved_for: Duration) -> LedgerFuture<'_, Vec<Notification>> {
         Box::pin(async move {
             // A server asks every second, and every write is a commit.
-            match read_ledger!(self, is_any_due, self.now(), apart)? {
-                true => self.write(move |connection, now| Box::pin(take_due(connection, now, apart, held))).await,
+            match read_ledger!(self, is_any_due, self.now(), interval)? {
+                true => {
+                    self.write(move |connection, now| Box::pin(take_due(connection, now, interval, reserved_for))).await
+                }
                 false => Ok(Vec::new()),
             }
         })
@@ -96,16 +98,16 @@ macro_rules! due_groups {
     };
 }
 
-async fn is_any_due(reader: &mut Connection, now: Now, apart: Duration) -> Result<bool, StatementError> {
-    let found = scalar(concat!("SELECT EXISTS (", due_groups!(), ")")).bind(now.0).bind(micros_before(now, apart));
+async fn is_any_due(reader: &mut Connection, now: Now, interval: Duration) -> Result<bool, StatementError> {
+    let found = scalar(concat!("SELECT EXISTS (", due_groups!(), ")")).bind(now.0).bind(micros_before(now, interval));
     Ok(found.fetch_one(reader).await?)
 }
 
 async fn take_due(
     connection: &mut Connection,
     now: Now,
-    apart: Duration,
-    held: Duration,
+    interval: Duration,
+    reserved_for: Duration,
 ) -> Result<Vec<Notification>, StatementError> {
     let rows = query(concat!(
         "UPDATE notifications SET taken_until = $3, tries = tries + 1
@@ -114,14 +116,14 @@ async fn take_due(
         ") RETURNING key, at, tries, occasion, way, notice",
     ))
     .bind(now.0)
-    .bind(micros_before(now, apart))
-    .bind(micros_before(now, Duration::ZERO).saturating_add(to_micros(held)))
+    .bind(micros_before(now, interval))
+    .bind(micros_before(now, Duration::ZERO).saturating_add(to_micros(reserved_for)))
     .fetch_all(&mut *connection)
     .await?;
-    let mut taken = Vec::with_capacity(rows.len());
+    let mut notifications = Vec::with_capacity(rows.len());
     for row in &rows {
         match capture_damage(notification_from_row(row))? {
-            Ok(notification) => taken.push(notification),
+            Ok(notification) => notifications.push(notification),
             Err(error) => {
                 tracing::error!(
                     "a notification is not sent, because its record is damaged: {}",
@@ -131,8 +133,8 @@ async fn take_due(
             }
         }
     }
-    taken.sort_by_key(|notification| notification.key);
-    Ok(taken)
+    notifications.sort_by_key(|notification| notification.key);
+    Ok(notifications)
 }
 
 pub(super) fn notification_from_row(row: &Record) -> Result<Notification, StatementError> {

@@ -53,14 +53,14 @@ async fn reserve_inquiry(
         account: load_rate_limit(connection, &account.name).await?,
         inquiries: load_rate_limit(connection, &inquiries).await?,
     };
-    let (after, turn) = before.reserve_inquiry(now.0, account.rate, longest);
+    let (after, permit) = before.reserve_inquiry(now.0, account.rate, longest);
     if after.account != before.account {
         store_rate_limit(connection, &account.name, after.account).await?;
     }
     if after.inquiries != before.inquiries {
         store_rate_limit(connection, &inquiries, after.inquiries).await?;
     }
-    Ok(turn)
+    Ok(permit)
 }
 
 async fn slow_down_account(
@@ -82,14 +82,14 @@ pub(super) async fn list_rate_limits(
     let all =
         "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
     let rows = query(all).fetch_all(reader).await?;
-    let mut paces = Vec::with_capacity(rows.len());
+    let mut limits = Vec::with_capacity(rows.len());
     for row in &rows {
         let name: String = row.try_get("name")?;
         if !is_inquiry_account(&name) {
-            paces.push((name, rate_limit_from_row(row)?));
+            limits.push((name, rate_limit_from_row(row)?));
         }
     }
-    Ok(paces)
+    Ok(limits)
 }
 
 /// Loads the rate-limit state of an account.
@@ -117,7 +117,7 @@ fn rate_limit_from_row(row: &Record) -> Result<AccountRateLimit, StatementError>
 async fn store_rate_limit(
     connection: &mut Connection,
     account: &str,
-    pace: AccountRateLimit,
+    limit: AccountRateLimit,
 ) -> Result<(), StatementError> {
     query(
         "INSERT INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
@@ -127,13 +127,13 @@ async fn store_rate_limit(
              rate = excluded.rate, taken = excluded.taken",
     )
     .bind(account)
-    .bind(pace.next_free)
-    .bind(pace.share)
-    .bind(pace.slowed_at)
-    .bind(pace.not_before)
-    .bind(pace.written_at)
-    .bind(pace.rate)
-    .bind(pace.taken)
+    .bind(limit.next_free)
+    .bind(limit.share)
+    .bind(limit.slowed_at)
+    .bind(limit.not_before)
+    .bind(limit.written_at)
+    .bind(limit.rate)
+    .bind(limit.taken)
     .execute(connection)
     .await?;
     Ok(())

@@ -91,7 +91,7 @@ async fn store_receipts(
     receipts: Vec<NewReceipt>,
 ) -> Result<Vec<ReceiptOutcome>, StatementError> {
     let at = Timestamp::from_millisecond(now.div_euclid(1_000)).map_err(unreadable_time)?;
-    let mut receptions = vec![ReceiptOutcome::Known; receipts.len()];
+    let mut outcomes = vec![ReceiptOutcome::Known; receipts.len()];
     let mut chunks: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
     let forgotten = find_forgotten_rows(connection, &receipts).await?;
     let purged = find_purged_runs(connection, &receipts).await?;
@@ -113,22 +113,22 @@ async fn store_receipts(
     let mut changed = Vec::new();
     let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
     for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
-        let before = chunk.kept;
+        let before = chunk.added;
         for (index, mut new) in new {
             new.limit_wishes(chunk.rows.get(&new.row).map_or(&[], Vec::as_slice));
             let NewReceipt { run, row, order, receipt, opt_out, opt_in } = new;
             opted_out.extend(opt_out);
             opted_in.extend(opt_in);
             let is_proof = chunk.may_prove_sending(row, order, &receipt);
-            receptions[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
-            if receptions[index] == ReceiptOutcome::Stored {
+            outcomes[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
+            if outcomes[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
                 if is_proof {
                     proofs.entry(run).or_default().insert((row, order));
                 }
             }
         }
-        changed.extend((chunk.kept > before).then_some(chunk));
+        changed.extend((chunk.added > before).then_some(chunk));
     }
     for chunks in changed.chunks(CHUNKS_PER_STATEMENT) {
         ReceiptChunk::write_chunks(&mut *connection, chunks).await?;
@@ -143,14 +143,14 @@ async fn store_receipts(
     if !opted_in.is_empty() {
         suppression::end_opt_outs(connection, opted_in).await?;
     }
-    for (run, kept) in runs {
+    for (run, added) in runs {
         query("UPDATE runs SET receipts = receipts + $1 WHERE key = $2")
-            .bind(kept)
+            .bind(added)
             .bind(run.0)
             .execute(&mut *connection)
             .await?;
     }
-    Ok(receptions)
+    Ok(outcomes)
 }
 
 /// Finds rows of forgotten recipients, whose receipts are stored without personal data.
@@ -210,10 +210,10 @@ pub(super) async fn redact_receipts(
     chunks.retain(|chunk| !chunk.rows.is_empty());
     for chunk in &mut chunks {
         let selected = chunk.rows.iter_mut().filter(|(row, _)| rows.contains(row.get()));
-        selected.flat_map(|(_, kept)| kept).for_each(|kept| erase_texts_from_receipt(&mut kept.receipt));
+        selected.flat_map(|(_, stored)| stored).for_each(|stored| erase_texts_from_receipt(&mut stored.receipt));
     }
-    for some in chunks.chunks(CHUNKS_PER_STATEMENT) {
-        ReceiptChunk::write_chunks(connection, some).await?;
+    for batch in chunks.chunks(CHUNKS_PER_STATEMENT) {
+        ReceiptChunk::write_chunks(connection, batch).await?;
     }
     Ok(())
 }
@@ -272,12 +272,12 @@ struct ReceiptChunk {
     key: i64,
     rows: BTreeMap<Row, Vec<StoredReceipt>>,
     /// Number of receipts added since the chunk was loaded.
-    kept: usize,
+    added: usize,
 }
 
 impl ReceiptChunk {
     fn new_empty(key: i64) -> Self {
-        Self { key, rows: BTreeMap::new(), kept: 0 }
+        Self { key, rows: BTreeMap::new(), added: 0 }
     }
 
     /// Loads the chunks with these ascending keys; chunks without receipts are empty.
@@ -302,9 +302,9 @@ impl ReceiptChunk {
     }
 
     fn add_receipt(&mut self, row: Row, receipt: StoredReceipt) -> ReceiptOutcome {
-        let reception = add_receipt(self.rows.entry(row).or_default(), receipt);
-        self.kept += usize::from(reception == ReceiptOutcome::Stored);
-        reception
+        let outcome = add_receipt(self.rows.entry(row).or_default(), receipt);
+        self.added += usize::from(outcome == ReceiptOutcome::Stored);
+        outcome
     }
 
     /// Whether this receipt might be the first proof that a message was sent: no earlier receipt reports a delivery.
@@ -335,9 +335,10 @@ impl ReceiptChunk {
 
     fn pack(&self) -> Result<Vec<u8>, StatementError> {
         let first = Self::first_row(self.key);
-        let packed =
-            |(row, kept): (&Row, &StoredReceipt)| PackedReceipt::from_receipt(row.get().saturating_sub(first), kept);
-        let rows = self.rows.iter().flat_map(|(row, kept)| kept.iter().map(move |kept| (row, kept)));
+        let packed = |(row, stored): (&Row, &StoredReceipt)| {
+            PackedReceipt::from_receipt(row.get().saturating_sub(first), stored)
+        };
+        let rows = self.rows.iter().flat_map(|(row, stored)| stored.iter().map(move |stored| (row, stored)));
         Ok(pack_list(&rows.map(packed).collect::<Vec<_>>())?)
     }
 
@@ -404,8 +405,8 @@ enum ReceiptDetail {
 }
 
 impl PackedReceipt {
-    fn from_receipt(row: u32, kept: &StoredReceipt) -> Self {
-        let StoredReceipt { order, at, receipt } = kept;
+    fn from_receipt(row: u32, stored: &StoredReceipt) -> Self {
+        let StoredReceipt { order, at, receipt } = stored;
         let Receipt { source, status, channel, updated, msg_id, request_id, error, digit, duration, replies } = receipt;
         let mut details = Vec::new();
         details.extend(match source {
@@ -505,7 +506,7 @@ pub(super) async fn store_check_values(
 
 /// Loads the check values of the secrets of a webhook address.
 pub(super) async fn load_check_values(reader: &mut Connection, address: &str) -> Result<Vec<String>, StatementError> {
-    let kept: Option<String> =
+    let stored: Option<String> =
         scalar("SELECT check_values FROM hooks WHERE address = $1").bind(address).fetch_optional(reader).await?;
-    Ok(kept.iter().flat_map(|values| values.split(' ')).map(str::to_owned).collect())
+    Ok(stored.iter().flat_map(|values| values.split(' ')).map(str::to_owned).collect())
 }

@@ -128,7 +128,7 @@ pub(super) async fn find_free_ids(
 
 /// Whether no run or retry order has reserved any of these identifiers.
 pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
-    let taken: Option<i64> = scalar(
+    let existing: Option<i64> = scalar(
         "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
          WHERE first_id < $1 AND first_id + ids > $2 LIMIT 1",
     )
@@ -136,7 +136,7 @@ pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> R
     .bind(to_signed(ids.first))
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(taken.is_none() && !blocks::are_ids_used(connection, ids).await?)
+    Ok(existing.is_none() && !blocks::are_ids_used(connection, ids).await?)
 }
 
 pub(super) async fn open_run(
@@ -364,7 +364,7 @@ fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError>
     Ok(run)
 }
 
-/// The terms under which several workers send the run; `None` if the run is not shared.
+/// The terms under which several workers send the run; `None` if the run is not sharded.
 fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
     let (terms, id): (Option<String>, Option<i64>) = (row.try_get("terms")?, row.try_get("sharing")?);
     let (by, proven) = (Epoch(row.try_get::<Option<i64>, _>("shared_by")?.unwrap_or_default()), row.try_get("proven")?);
@@ -485,6 +485,6 @@ pub(super) async fn load_figures(ledger: &Adapter, run: RunId) -> Result<Option<
 }
 
 async fn select_figures(reader: &mut Connection, run: RunId) -> Result<Option<Vec<u8>>, StatementError> {
-    let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
-    Ok(kept.fetch_optional(reader).await?)
+    let figures = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
+    Ok(figures.fetch_optional(reader).await?)
 }

@@ -1,4 +1,4 @@
-//! Active schedules and their occurrences.
+//! Active schedules and their occurrences in the tables.
 
 use jiff::Timestamp;
 use sqlx::Row as _;
@@ -88,8 +88,8 @@ async fn change_schedule(
 ) -> Result<bool, StatementError> {
     // A damaged schedule can be removed, so it is not read.
     if order == ScheduleOrder::Remove {
-        let gone = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
-        return Ok(gone.rows_affected() > 0);
+        let deleted = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
+        return Ok(deleted.rows_affected() > 0);
     }
     let row = query("SELECT * FROM schedules WHERE name = $1").bind(name).fetch_optional(&mut *connection).await?;
     let Some(row) = row else { return Ok(false) };
@@ -99,7 +99,7 @@ async fn change_schedule(
     Ok(true)
 }
 
-/// The latest occurrences of a schedule up to a time, latest first.
+/// The recorded occurrences that match the filter, latest first.
 async fn list_occurrences(
     reader: &mut Connection,
     wanted: OccurrenceFilter<'_>,
@@ -133,13 +133,13 @@ async fn find_outcome_and_run_state(
     key: &OccurrenceKey,
 ) -> Result<(Option<OccurrenceOutcome>, bool), StatementError> {
     let found = list_occurrences(&mut *connection, OccurrenceFilter::Key(key)).await?.into_iter().next();
-    let fate = found.transpose().map_err(|damaged| damaged.error)?.map(|record| record.outcome);
-    let Some(OccurrenceOutcome::Fired(run)) = fate else { return Ok((fate, false)) };
+    let outcome = found.transpose().map_err(|damaged| damaged.error)?.map(|record| record.outcome);
+    let Some(OccurrenceOutcome::Fired(run)) = outcome else { return Ok((outcome, false)) };
     let progress: Option<String> =
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
     let what = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
     let progress = progress.ok_or_else(|| LedgerError::Damaged { what: what() })?;
-    Ok((fate, progress != PREPARING))
+    Ok((outcome, progress != PREPARING))
 }
 
 /// Creates the run of an occurrence and records it. `None` if the occurrence must not fire.
@@ -176,9 +176,9 @@ async fn store_outcome(
     connection: &mut Connection,
     key: &OccurrenceKey,
     at: Timestamp,
-    fate: &OccurrenceOutcome,
+    outcome: &OccurrenceOutcome,
 ) -> Result<(), StatementError> {
-    let (run, reason) = match fate {
+    let (run, reason) = match outcome {
         OccurrenceOutcome::Fired(run) => (Some(run.0), None),
         OccurrenceOutcome::Skipped(reason) => (None, Some(reason)),
     };
@@ -193,7 +193,7 @@ async fn store_outcome(
     .bind(at.as_microsecond())
     .bind(run)
     .bind(reason)
-    .bind(occurrence_checksum(key, at, fate).finish())
+    .bind(occurrence_checksum(key, at, outcome).finish())
     .execute(connection)
     .await?;
     Ok(())
@@ -204,15 +204,15 @@ pub(super) fn occurrence_from_row(row: &Record) -> Result<OccurrenceRecord, Stat
     let key = OccurrenceKey { schedule, nominal, zone: row.try_get("zone")? };
     let at = timestamp_from_micros(row.try_get("at")?)?;
     let (run, reason): (Option<i64>, Option<String>) = (row.try_get("run")?, row.try_get("reason")?);
-    let fate = run.map_or_else(
+    let outcome = run.map_or_else(
         || OccurrenceOutcome::Skipped(reason.unwrap_or_default()),
         |run| OccurrenceOutcome::Fired(RunId(run)),
     );
-    if !occurrence_checksum(&key, at, &fate).matches(row.try_get("sum")?) {
+    if !occurrence_checksum(&key, at, &outcome).matches(row.try_get("sum")?) {
         let what = format!("the record of schedule {} for {}", key.schedule, key.nominal);
         return Err(LedgerError::Damaged { what }.into());
     }
-    Ok(OccurrenceRecord { key, at, outcome: fate })
+    Ok(OccurrenceRecord { key, at, outcome })
 }
 
 pub(super) fn schedule_from_row(row: &Record) -> Result<ActiveSchedule, StatementError> {
@@ -242,14 +242,14 @@ fn schedule_checksum(schedule: &ActiveSchedule) -> Checksum {
     sum.with_number(armed_at.as_microsecond()).with_number(since.as_microsecond()).with_number(*paused)
 }
 
-fn occurrence_checksum(key: &OccurrenceKey, at: Timestamp, fate: &OccurrenceOutcome) -> Checksum {
+fn occurrence_checksum(key: &OccurrenceKey, at: Timestamp, outcome: &OccurrenceOutcome) -> Checksum {
     let OccurrenceKey { schedule, nominal, zone } = key;
     let sum = Checksum::for_table("occurrences")
         .with_text(schedule)
         .with_text(nominal)
         .with_text(zone)
         .with_number(at.as_microsecond());
-    match fate {
+    match outcome {
         OccurrenceOutcome::Fired(run) => sum.with_number(run.0),
         OccurrenceOutcome::Skipped(reason) => sum.with_text(reason),
     }

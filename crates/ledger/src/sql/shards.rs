@@ -129,10 +129,10 @@ async fn draw_next_shard(
     draw: ShardRequest,
 ) -> Result<ShardDraw, StatementError> {
     let ShardRequest { lease, sharding, place, by, rows, vacant, proof } = draw;
-    let DrawableRun { run, last_drawn, kept } = load_drawable_run(&mut *connection, lease.run, &proof).await?;
+    let DrawableRun { run, last_drawn, holds_locks } = load_drawable_run(&mut *connection, lease.run, &proof).await?;
     // A worker that was suspended may have lost its locks. Other workers may hold its places now, so it must not draw
     // any more rows.
-    if !kept {
+    if !holds_locks {
         return Ok(ShardDraw::Ended);
     }
     match check_draw(&run, sharding) {
@@ -141,12 +141,11 @@ async fn draw_next_shard(
         DrawReadiness::NoMore => return Ok(ShardDraw::Ended),
     }
     if let Some(vacant) = vacant {
-        let left = find_abandoned_rows(&mut *connection, lease, place, &vacant).await?;
-        if !left.is_empty() {
-            let doubtful =
-                take_over_rows(connection, now, &run, &left, BlockOwner { place, epoch: lease.epoch, name: Some(&by) })
-                    .await?;
-            return Ok(ShardDraw::TakenOver { rows: left, doubtful });
+        let abandoned = find_abandoned_rows(&mut *connection, lease, place, &vacant).await?;
+        if !abandoned.is_empty() {
+            let owner = BlockOwner { place, epoch: lease.epoch, name: Some(&by) };
+            let doubtful = take_over_rows(connection, now, &run, &abandoned, owner).await?;
+            return Ok(ShardDraw::TakenOver { rows: abandoned, doubtful });
         }
     }
     let proven = run.sharding.as_ref().is_some_and(|sharding| sharding.proven);
@@ -154,8 +153,8 @@ async fn draw_next_shard(
         return Ok(ShardDraw::Unavailable);
     }
     let Some(rows) = next_rows(&run, last_drawn, rows) else {
-        let in_other_hands = is_drawn_elsewhere(connection, run.key, place).await?;
-        return Ok(if in_other_hands { ShardDraw::Unavailable } else { ShardDraw::Exhausted });
+        let others_have_shards = is_drawn_elsewhere(connection, run.key, place).await?;
+        return Ok(if others_have_shards { ShardDraw::Unavailable } else { ShardDraw::Exhausted });
     };
     let first = run.ids.id_for_row(rows.first).map_or(run.ids.first, |id| id.get());
     let ids = BlockIds { rows, first };
@@ -170,7 +169,7 @@ struct DrawableRun {
     /// The last row that any worker drew.
     last_drawn: Option<Row>,
     /// Whether this process still holds all the locks.
-    kept: bool,
+    holds_locks: bool,
 }
 
 /// Loads everything that a draw needs in one round trip, because other processes are waiting for the write lock.
@@ -184,19 +183,19 @@ async fn load_drawable_run(
         0 => "0".to_owned(),
         _ => format!("(SELECT count(*) FROM locks WHERE holder IN ({holders}))"),
     };
-    let asked = format!(
+    let statement = format!(
         "SELECT runs.*, (SELECT last_row FROM blocks WHERE run = {run} ORDER BY first_row DESC LIMIT 1) AS last_drawn, {kept} AS kept
          FROM runs WHERE key = {run}",
         run = run.0
     );
     // Contains only numbers.
-    let record = sqlx::raw_sql(AssertSqlSafe(asked)).fetch_one(connection).await?;
+    let record = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_one(connection).await?;
     let (last_drawn, kept): (Option<i64>, i64) = (record.try_get("last_drawn")?, record.try_get("kept")?);
     let last_drawn = last_drawn.map(to_u32).transpose()?.map(Row::new);
     Ok(DrawableRun {
         run: runs::run_from_record(&record)?,
         last_drawn,
-        kept: usize::try_from(kept).is_ok_and(|kept| kept == proof.len()),
+        holds_locks: usize::try_from(kept).is_ok_and(|kept| kept == proof.len()),
     })
 }
 
@@ -205,12 +204,12 @@ async fn take_over_rows(
     connection: &mut Connection,
     now: Now,
     run: &Run,
-    left: &[RowSpan],
+    abandoned: &[RowSpan],
     BlockOwner { place, epoch, name }: BlockOwner<'_>,
 ) -> Result<usize, StatementError> {
-    let fallen = |intent| left.iter().any(|block| owns_rows(*block, intent));
-    let doubtful = envelopes::mark_intents_in_doubt(&mut *connection, now, run.key, fallen).await?;
-    for rows in left {
+    let is_abandoned = |intent| abandoned.iter().any(|block| owns_rows(*block, intent));
+    let doubtful = envelopes::mark_intents_in_doubt(&mut *connection, now, run.key, is_abandoned).await?;
+    for rows in abandoned {
         query("UPDATE blocks SET place = $1, epoch = $2, drawn_by = $3 WHERE run = $4 AND first_row = $5")
             .bind(i64::from(place))
             .bind(epoch.0)
@@ -226,11 +225,11 @@ async fn take_over_rows(
 /// Whether another worker holds unfinished rows of the run.
 async fn is_drawn_elsewhere(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, StatementError> {
     // Two range conditions, so that the index can be used on both sides of the worker's own place.
-    let some = scalar(
+    let exists = scalar(
         "SELECT EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place < $2 AND epoch IS NOT NULL)
              OR EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place > $2 AND epoch IS NOT NULL)",
     );
-    Ok(some.bind(run.0).bind(i64::from(place)).fetch_one(connection).await?)
+    Ok(exists.bind(run.0).bind(i64::from(place)).fetch_one(connection).await?)
 }
 
 /// Finds rows of workers that ended, either at a vacant place or at this place under an earlier lease.
@@ -248,12 +247,12 @@ async fn find_abandoned_rows(
     .bind(lease.epoch.0)
     .fetch_all(connection)
     .await?;
-    let mut left = Vec::new();
+    let mut abandoned = Vec::new();
     for block in &blocks {
         let at = read_u32(block, 0)?;
         if at == place || vacant.contains(&at) {
-            left.push(RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? });
+            abandoned.push(RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? });
         }
     }
-    Ok(left)
+    Ok(abandoned)
 }

@@ -57,7 +57,7 @@ pub(super) fn read_row_number(record: &Record, column: impl ColumnIndex<Record>)
 #[derive(Clone, Copy)]
 pub(crate) struct Now(pub(crate) i64);
 
-/// Why a statement failed; it does not name the ledger yet.
+/// Why a statement failed. The error does not name the ledger yet.
 pub(crate) enum StatementError {
     Sql(sqlx::Error),
     Ledger(LedgerError),
@@ -120,8 +120,8 @@ macro_rules! read_ledger {
 pub(crate) use read_ledger;
 
 impl Adapter {
-    /// Returns the result of a read. If the database went away, waits until it is back and returns `None`, so that the
-    /// caller retries.
+    /// Returns the result of a read. If the database became unavailable, waits until it is back and returns `None`, so
+    /// that the caller retries.
     pub(in super::super) async fn wait_or_finish<T>(
         &self,
         read: Result<T, StatementError>,

@@ -140,8 +140,8 @@ impl HashedOptOuts {
 
     /// Converts a recipient to the form that the list stores: the number or its hash.
     fn resolve_addressee(&self, who: Addressee) -> Addressee {
-        let stays = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
-        stays.filter(|stays| self.listed.contains(&stays.to_u64())).unwrap_or(who)
+        let hashed = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
+        hashed.filter(|hashed| self.listed.contains(&hashed.to_u64())).unwrap_or(who)
     }
 }
 
@@ -169,8 +169,8 @@ pub(super) async fn insert_opt_outs(
     let known =
         if opt_outs.len() <= Additions::MAX_LISTED { find_covered(connection, opt_outs).await? } else { Vec::new() };
     let mut additions = Additions { known, ..Additions::default() };
-    for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
-        let records: Vec<_> = some.iter().map(opt_out_to_json).collect();
+    for chunk in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
+        let records: Vec<_> = chunk.iter().map(opt_out_to_json).collect();
         let added = query(concat!(
             "INSERT INTO opt_outs (phone, campaign, loopback, reason, source, at, sum)
                  SELECT CAST(value ->> 0 AS BIGINT), value ->> 1, CAST(value ->> 2 AS BIGINT), value ->> 3, value ->> 4,
@@ -203,15 +203,15 @@ async fn keep_repetitions<'o>(
 ) -> Result<(), StatementError> {
     let mut latest: HashMap<OptOutKey<'o>, &'o OptOut> = HashMap::new();
     for opt_out in opt_outs {
-        let kept = latest.entry(opt_out_key(opt_out)).or_insert(opt_out);
-        if opt_out.at > kept.at {
-            *kept = opt_out;
+        let last = latest.entry(opt_out_key(opt_out)).or_insert(opt_out);
+        if opt_out.at > last.at {
+            *last = opt_out;
         }
     }
     let repeated: Vec<&OptOut> = latest.values().copied().collect();
-    for some in repeated.chunks(ENTRIES_PER_STATEMENT) {
+    for chunk in repeated.chunks(ENTRIES_PER_STATEMENT) {
         let mut changes = Vec::new();
-        for record in &select_records(connection, some.iter().map(|opt_out| opt_out.who)).await? {
+        for record in &select_records(connection, chunk.iter().map(|opt_out| opt_out.who)).await? {
             let known = repetition_from_row(record)?.map_or_else(|| opt_out_from_row(record), Ok)?;
             // The list stores whole microseconds.
             let is_later = |new: &&&OptOut| new.at.as_microsecond() > known.at.as_microsecond();
@@ -333,9 +333,9 @@ async fn select_unchanged(
     entries: &[OptOut],
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
     let mut selected = Vec::new();
-    for some in entries.chunks(ENTRIES_PER_STATEMENT) {
-        let by_key = index_by_key(some);
-        let mut known = read_records(select_records(connection, some.iter().map(|entry| entry.who)).await?)?;
+    for chunk in entries.chunks(ENTRIES_PER_STATEMENT) {
+        let by_key = index_by_key(chunk);
+        let mut known = read_records(select_records(connection, chunk.iter().map(|entry| entry.who)).await?)?;
         known.retain(|(_, known)| by_key.get(&opt_out_key(known)).is_some_and(|entry| **entry == *known));
         selected.extend(known);
     }
@@ -383,11 +383,11 @@ pub(super) async fn find_opted_out_rows(
     let as_listed =
         |sent: &SentRow| forgotten.as_ref().map_or(sent.to, |forgotten| forgotten.resolve_addressee(sent.to));
     let listed = find_by_addressees(connection, rows.iter().map(as_listed)).await?;
-    let held = |sent: &&SentRow| {
+    let is_suppressed = |sent: &&SentRow| {
         let who = as_listed(sent);
         listed.iter().any(|out| out.who == who && run.is_suppressed_by(out))
     };
-    Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
+    Ok(rows.iter().filter(is_suppressed).map(|sent| sent.row).collect())
 }
 
 /// The list entries of a number.
@@ -408,7 +408,10 @@ fn listed_record(opt_out: OptOut) -> OptOutRecord {
 }
 
 /// The numbers that opted out because of the run with this name.
-pub(super) async fn load_numbers_opted_out_of(reader: &mut Connection, run: &str) -> Result<NumberSet, StatementError> {
+pub(super) async fn load_numbers_opted_out_by_run(
+    reader: &mut Connection,
+    run: &str,
+) -> Result<NumberSet, StatementError> {
     let phones: Vec<i64> =
         scalar("SELECT DISTINCT phone FROM opt_outs WHERE removed_at IS NULL AND (source = $1 OR source = $2)")
             .bind(reply_source(run))
@@ -510,12 +513,12 @@ fn index_by_key<'o>(opt_outs: impl IntoIterator<Item = &'o OptOut>) -> HashMap<O
 pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
     let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
     let (mut additions, mut seen) = (Additions::default(), HashSet::new());
-    for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
-        let known = find_by_addressees(reader, some.iter().map(|new| new.who)).await?;
+    for chunk in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
+        let known = find_by_addressees(reader, chunk.iter().map(|new| new.who)).await?;
         let known = index_by_key(&known);
-        for new in some {
-            let stays = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
-            if stays || !seen.insert(opt_out_key(new)) {
+        for new in chunk {
+            let is_covered = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
+            if is_covered || !seen.insert(opt_out_key(new)) {
                 additions.already += 1;
             } else {
                 additions.added += 1;

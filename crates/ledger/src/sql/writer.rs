@@ -16,8 +16,8 @@ use crate::high_water_mark::HighWaterMark;
 use crate::{Intent, LedgerError, NewReceipt, Permit, ReceiptOutcome, Settlement};
 use campaign_core::failpoint;
 
-/// The most changes in one commit. Large, because most of the time of a commit is the fsync, even if many webhooks share
-/// it.
+/// The maximum number of changes in one commit. It is large, because most of the time of a commit is spent on the
+/// fsync, which many webhooks can share.
 const MAX_CHANGES_PER_COMMIT: usize = 1_024;
 /// Longest duration of a change, including the wait for other processes.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -67,20 +67,20 @@ struct WriterTask {
 impl Adapter {
     /// Runs a change in the next transaction and returns the result once the change is durable.
     ///
-    /// If the database went away and discarded the transaction, the change runs again in another one.
+    /// If the database became unavailable and discarded the transaction, the change runs again in another one.
     pub(crate) async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
         F: for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, StatementError>> + Send + 'static,
     {
         let place = Arc::clone(&self.place);
-        self.write_batched(move |kept| {
+        self.write_batched(move |slot| {
             ChangeWork::Alone(Box::new(move |connection, now| {
-                let (result, place, kept) = (change(connection, now), Arc::clone(&place), Arc::clone(&kept));
+                let (result, place, slot) = (change(connection, now), Arc::clone(&place), Arc::clone(&slot));
                 Box::pin(async move {
                     result
                         .await
-                        .map(|value| kept.store_value(value))
+                        .map(|value| slot.store_value(value))
                         .map_err(|failure| to_ledger_error(&place, failure))
                 })
             }))
@@ -133,12 +133,12 @@ impl Writer {
     ) -> Result<Self, LedgerError> {
         let (changes, receiver) = mpsc::channel(MAX_CHANGES_PER_COMMIT);
         let failed = Arc::new(OnceLock::new());
-        let (over, ended) = oneshot::channel();
-        let (path, kept) = (place.to_string(), Arc::clone(&failed));
+        let (done, ended) = oneshot::channel();
+        let (path, failure) = (place.to_string(), Arc::clone(&failed));
         dialect::spawn_writer(async move {
             let target = CommitTarget { connection, numbers, accepted: AcceptedRows::default(), place };
-            run_writer(target, receiver, on_commit, kept).await;
-            drop(over);
+            run_writer(target, receiver, on_commit, failure).await;
+            drop(done);
         })
         .map_err(|error| LedgerError::Storage { path, reason: format!("cannot start a thread: {error}") })?;
         Ok(Self { task: Mutex::new(Some(WriterTask { changes, ended })), failed })
@@ -163,8 +163,9 @@ impl Writer {
     /// The error for changes after the writer has closed. If the ledger was outdated or belongs to a newer version,
     /// every caller gets that error.
     fn closing_error(&self) -> LedgerError {
-        let stays = |error: &&LedgerError| matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. });
-        self.failed.get().filter(stays).cloned().unwrap_or(LedgerError::Closed)
+        let is_permanent =
+            |error: &&LedgerError| matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. });
+        self.failed.get().filter(is_permanent).cloned().unwrap_or(LedgerError::Closed)
     }
 
     /// Stops accepting changes, and waits until all accepted changes are committed and the connection is closed.
@@ -274,7 +275,7 @@ impl CommitTarget {
     /// Applies changes in one transaction, increments the generation and commits. If one change fails, all of them
     /// fail.
     ///
-    /// If the database went away and discarded the transaction, the changes are applied again once it is back.
+    /// If the database became unavailable and discarded the transaction, the changes are applied again once it is back.
     async fn commit_with_retries(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
         let began = Instant::now();
         loop {

@@ -50,20 +50,20 @@ impl SqliteLedger {
 impl NewBackup {
     /// Begins a backup in a new or empty folder.
     pub(crate) fn begin_in(folder: &Path) -> Result<Self, LedgerError> {
-        let not = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
-        let Some(name) = folder.file_name() else { return Err(not("it is not the name of a folder".to_owned())) };
+        let refusal = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
+        let Some(name) = folder.file_name() else { return Err(refusal("it is not the name of a folder".to_owned())) };
         match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
             Ok(false) => {}
-            Ok(true) => return Err(not("the folder is not empty; choose a new or empty folder".to_owned())),
+            Ok(true) => return Err(refusal("the folder is not empty; choose a new or empty folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(not(error.to_string())),
+            Err(error) => return Err(refusal(error.to_string())),
         }
-        let making = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
-        let new = Self { folder: folder.to_owned(), partial_folder: making };
+        let partial = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
+        let new = Self { folder: folder.to_owned(), partial_folder: partial };
         // Created before SQLite opens it, so that only its owner can read it.
-        let begun = private::create_folder(&new.partial_folder)
+        let created = private::create_folder(&new.partial_folder)
             .and_then(|()| private::open_file(&new.ledger_file(), ExistingFile::Truncate));
-        begun.map_err(|error| new.backup_error(&error))?;
+        created.map_err(|error| new.backup_error(&error))?;
         Ok(new)
     }
 
@@ -83,8 +83,8 @@ impl NewBackup {
             let mut connection = connect_without_log(&file).await?;
             // A backup of a backup keeps the time of the original backup.
             sqlx::query("DELETE FROM backup WHERE restored_at IS NOT NULL").execute(&mut connection).await?;
-            let kept = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
-            sqlx::query(kept).bind(made_at).execute(&mut connection).await?;
+            let statement = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
+            sqlx::query(statement).bind(made_at).execute(&mut connection).await?;
             let runs = "SELECT campaign || '@' || number FROM runs";
             let runs: Vec<String> = sqlx::query_scalar(runs).fetch_all(&mut connection).await?;
             let mark = opening::load_mark(&mut connection).await?;
@@ -175,8 +175,8 @@ impl SqliteLedger {
         let runs = (&ledger as &dyn Ledger).list_runs(RunFilter::all()).await?;
         ledger.close().await;
         for run in &runs {
-            if let Ok(theirs) = ready.load_copies(run).await {
-                copies::store_copies_if_different(path, &run.name(), theirs).await.map_err(failed)?;
+            if let Ok(stored) = ready.load_copies(run).await {
+                copies::store_copies_if_different(path, &run.name(), stored).await.map_err(failed)?;
             }
         }
         let moved = ready.mark_as_moved().await?;
@@ -306,9 +306,9 @@ impl SqliteLedger {
         let mut writer = self.open_write_connection().await?;
         writer.begin_transaction().await?;
         // Checked while holding the write lock, so that no process starts in between.
-        let held = locks::is_any_held(&self.path)
+        let is_locked = locks::is_any_held(&self.path)
             .map_err(|error| locks::lock_error(&self.path.with_file_name("locks"), &error));
-        let mark = match held {
+        let mark = match is_locked {
             Ok(false) => {
                 opening::load_mark(&mut writer.connection).await.map_err(|error| storage_error(&self.path, &error))
             }

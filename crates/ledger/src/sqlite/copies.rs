@@ -12,14 +12,15 @@ use campaign_core::failpoint;
 use campaign_core::private::{self, ExistingFile};
 use campaign_core::regular_file;
 
-/// Files in the folder of a run.
+/// The file of the frozen inputs, in the folder of a run.
 const INPUTS_FILE: &str = "frozen.json";
+/// The copy of the list, in the folder of a run.
 const LIST_FILE: &str = "recipients.csv";
 
 impl SqliteLedger {
     /// Starts writing the copies of a new run of a locked campaign.
-    pub(super) async fn begin_new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
+    pub(super) async fn begin_new_copies(&self, lock: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewFolder::prepare_for_lock(&self.path, lock)?))
     }
 
     /// Starts writing copies that replace the existing copies of a run.
@@ -65,10 +66,10 @@ impl NewFolder {
     /// Creates the folder for a run of a locked campaign.
     ///
     /// The lock excludes other processes, so anything left by an interrupted start is replaced.
-    fn prepare_for_hold(ledger: &Path, hold: &CampaignLock) -> Result<Self, LedgerError> {
-        let path = copies_folder(ledger).join(format!(".new-{}", hold.name()));
-        let made = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
-        made.map_err(|error| copy_error(&error))
+    fn prepare_for_lock(ledger: &Path, lock: &CampaignLock) -> Result<Self, LedgerError> {
+        let path = copies_folder(ledger).join(format!(".new-{}", lock.name()));
+        let created = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
+        created.map_err(|error| copy_error(&error))
     }
 
     /// Creates the folder with an empty list, and deletes an existing folder.
@@ -94,13 +95,13 @@ impl NewFolder {
     fn name_for_run(&self, inputs: &[u8], run: &str) -> io::Result<()> {
         self.write_inputs(inputs)?;
         failpoint::pass("run.frozen");
-        let named = self.path.with_file_name(run);
-        if named.exists() {
+        let named_folder = self.path.with_file_name(run);
+        if named_folder.exists() {
             // Copies with this name exist only if the ledger was lost or is older; they might still be needed.
-            rename_aside(&named)?;
+            rename_aside(&named_folder)?;
         }
-        fs::rename(&self.path, &named)?;
-        private::sync_entry(&named)?;
+        fs::rename(&self.path, &named_folder)?;
+        private::sync_entry(&named_folder)?;
         failpoint::pass("run.named");
         Ok(())
     }
@@ -127,28 +128,29 @@ impl Drop for NewFolder {
 
 /// A folder with replacement copies within the folder of a run. Dropping it removes it.
 ///
-/// A crash always leaves complete copies: the new ones are valid as soon as their folder has its final name, and each
+/// A crash always leaves complete copies. The new copies are valid as soon as their folder has its final name. Each
 /// file stays valid there until it is moved into place. The old files are overwritten before they are replaced.
 struct ReplacementFolder(NewFolder);
 
-/// Folders within the folder of a run: replacement copies in progress, and valid ones.
+/// The folder for incomplete replacement copies, in the folder of a run.
 const PARTIAL_FOLDER: &str = ".next";
+/// The folder of complete replacement copies, in the folder of a run.
 const NEXT_FOLDER: &str = "next";
 
 impl ReplacementFolder {
     /// Creates the folder for replacement copies of a run of a locked campaign.
     fn prepare_for_run(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
         let folder = copies_folder(ledger).join(run);
-        let made = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
-        made.map(Self).map_err(|error| copy_error(&error))
+        let created = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
+        created.map(Self).map_err(|error| copy_error(&error))
     }
 
     /// Writes the new files, overwrites the old files and moves the new ones into place.
     fn replace_files(&self, inputs: &[u8]) -> io::Result<()> {
-        let Self(making) = self;
-        making.write_inputs(inputs)?;
-        let next = making.path.with_file_name(NEXT_FOLDER);
-        fs::rename(&making.path, &next)?;
+        let Self(new) = self;
+        new.write_inputs(inputs)?;
+        let next = new.path.with_file_name(NEXT_FOLDER);
+        fs::rename(&new.path, &next)?;
         private::sync_entry(&next)?;
         failpoint::pass("copies.replaced");
         finish_replacement(next.parent().unwrap_or(&next))
@@ -234,22 +236,22 @@ impl Write for ListCopy {
 /// Stores copies of a run next to the ledger at `ledger`, and renames existing copies.
 pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
     let (folder, run) = (copies_folder(ledger), run.to_owned());
-    let putting = tokio::task::spawn_blocking(move || {
+    let storing = tokio::task::spawn_blocking(move || {
         private::create_folder(&folder)?;
         let mut new = NewFolder::create_empty(folder.join(format!(".new-{run}")))?;
         io::copy(&mut copies.open_list()?, &mut new.list)?;
         new.name_for_run(copies.inputs(), &run)
     });
-    putting.await.map_err(io::Error::other)?
+    storing.await.map_err(io::Error::other)?
 }
 
 /// Stores copies of a run, unless identical copies exist.
 pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
-    if let Ok(there) = load_copies(ledger, run).await {
-        let theirs = copies.clone();
+    if let Ok(existing) = load_copies(ledger, run).await {
+        let new = copies.clone();
         let compared = tokio::task::spawn_blocking(move || {
             Ok::<_, io::Error>(
-                there.inputs() == theirs.inputs() && are_lists_equal(there.open_list()?, theirs.open_list()?)?,
+                existing.inputs() == new.inputs() && are_lists_equal(existing.open_list()?, new.open_list()?)?,
             )
         });
         if compared.await.map_err(io::Error::other)?.unwrap_or(false) {
@@ -263,20 +265,20 @@ pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: 
 fn are_lists_equal(one: ListReader, other: ListReader) -> io::Result<bool> {
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
     loop {
-        let (here, there) = (one.fill_buf()?, other.fill_buf()?);
-        let both = here.len().min(there.len());
-        if here[..both] != there[..both] || both == 0 {
-            return Ok(here.is_empty() && there.is_empty());
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] || length == 0 {
+            return Ok(left.is_empty() && right.is_empty());
         }
-        one.consume(both);
-        other.consume(both);
+        one.consume(length);
+        other.consume(length);
     }
 }
 
 /// Loads the copies of a run. Reads on a blocking thread, so that an unresponsive disk does not delay signal handling.
 pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = copies_folder(ledger).join(run);
-    let (named, file) = (folder.display().to_string(), locate_copied_file(&folder, INPUTS_FILE));
+    let (place, file) = (folder.display().to_string(), locate_copied_file(&folder, INPUTS_FILE));
     let read = tokio::task::spawn_blocking(move || {
         let mut inputs = Vec::new();
         regular_file::open(&file)?.read_to_end(&mut inputs).map(|_| inputs)
@@ -284,9 +286,9 @@ pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, Ledg
     match read.await.map_err(io::Error::other).flatten() {
         Ok(inputs) => {
             let list = move || Ok(Box::new(regular_file::open(&locate_copied_file(&folder, LIST_FILE))?) as ListReader);
-            Ok(Copies::new(named, inputs, list))
+            Ok(Copies::new(place, inputs, list))
         }
-        Err(error) => Err(LedgerError::CopiesUnreadable { place: named, reason: error.to_string() }),
+        Err(error) => Err(LedgerError::CopiesUnreadable { place, reason: error.to_string() }),
     }
 }
 

@@ -36,7 +36,7 @@ pub struct SqliteLedger {
     pub(super) on_commit: CommitCallback,
     /// Cached last envelope numbers of the runs of this process.
     pub(super) numbers: EnvelopeNumbers,
-    /// Why this ledger must not be used for sending or writing, if so.
+    /// The reason why this ledger must not be used for sending or writing, if there is one.
     stale: Option<LedgerError>,
 }
 
@@ -174,7 +174,7 @@ impl SqliteLedger {
     }
 
     /// Always 0: a file has no replicas.
-    #[expect(clippy::unused_async, reason = "other databases have to look")]
+    #[expect(clippy::unused_async, reason = "other databases query it")]
     pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
         Ok(0)
     }
@@ -259,8 +259,9 @@ pub(super) async fn adopt_ledger(path: &Path, known: &MarkReading, clock: TimeSo
     writer.connection.close().await.map_err(failed)
 }
 
-/// SQLite error codes for exhausted memory and a damaged file.
+/// SQLite's error code for exhausted memory.
 const SQLITE_NOMEM: u32 = 7;
+/// SQLite's error code for a damaged file.
 const SQLITE_CORRUPT: u32 = 11;
 
 /// Checks the whole file including indexes, which takes seconds with millions of rows.
@@ -354,8 +355,8 @@ impl SqliteLedger {
 
     /// Whether all freed space was overwritten.
     async fn is_free_space_overwritten(&self) -> Result<bool, LedgerError> {
-        let asked = sqlx::query_scalar("SELECT swept FROM forgetting").fetch_optional(&self.readers).await;
-        Ok(asked.map_err(|error| storage_error(&self.path, &error))?.unwrap_or(false))
+        let swept = sqlx::query_scalar("SELECT swept FROM forgetting").fetch_optional(&self.readers).await;
+        Ok(swept.map_err(|error| storage_error(&self.path, &error))?.unwrap_or(false))
     }
 
     /// Runs a statement that is not allowed in a transaction, and returns the first number of the result; 0 if there is
@@ -376,17 +377,17 @@ mod tests {
 
     #[test]
     fn unreadable_file_is_not_reported_as_damaged() {
-        let judged = |said: &str| {
-            interpret_check(Ok(said.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string())
+        let check = |report: &str| {
+            interpret_check(Ok(report.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string())
         };
-        assert_eq!(judged("ok"), Ok(()));
+        assert_eq!(check("ok"), Ok(()));
         let page = "*** in database main ***\nTree 29 page 29: unable to get the page. error code=";
-        assert!(judged(&format!("{page}7")).unwrap_err().contains("out of memory"));
-        assert!(!judged(&format!("{page}10")).unwrap_err().contains("damaged"));
+        assert!(check(&format!("{page}7")).unwrap_err().contains("out of memory"));
+        assert!(!check(&format!("{page}10")).unwrap_err().contains("damaged"));
         for damaged in
             [format!("{page}11"), "row 3 missing from index i".to_owned(), "*** in database main ***".to_owned()]
         {
-            assert!(judged(&damaged).unwrap_err().contains("damaged"), "{damaged}");
+            assert!(check(&damaged).unwrap_err().contains("damaged"), "{damaged}");
         }
     }
 }

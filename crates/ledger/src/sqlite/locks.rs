@@ -13,8 +13,9 @@ use super::sql::LockProof;
 use crate::{Epoch, LedgerError, run};
 use campaign_core::private::{self, ExistingFile};
 
-/// Pause between attempts to take a lock, and their number.
+/// Pause between attempts to take a lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// Maximum number of attempts to take a lock.
 const MAX_ATTEMPTS: u32 = 10;
 
 impl SqliteLedger {
@@ -45,23 +46,23 @@ impl SqliteLedger {
 
 impl SqliteLedger {
     /// Does nothing: leases need no lock here, because the system never gives a held lock to another process.
-    #[expect(clippy::unused_self, reason = "other databases keep it")]
+    #[expect(clippy::unused_self, reason = "other databases bind leases to locks")]
     pub(super) fn bind_lease(&self, _: Epoch, _: &str) {}
 
     /// Does nothing, because leases of a file do not expire.
-    #[expect(clippy::unused_async, reason = "other databases have to")]
+    #[expect(clippy::unused_async, reason = "other databases renew their leases")]
     pub(super) async fn renew_if_stale(&self, _: Epoch) -> Result<(), LedgerError> {
         Ok(())
     }
 
     /// Always an empty proof: held locks need none, because no other process can take them.
-    #[expect(clippy::unused_self, reason = "other databases give them to others after a while")]
+    #[expect(clippy::unused_self, reason = "the locks of other databases can expire")]
     pub(super) fn lock_proof(&self, _: Epoch, _: &[Lock]) -> LockProof {
         LockProof::new()
     }
 
     /// Always `true`: a lease lasts until the process that holds it ends.
-    #[expect(clippy::unused_self, reason = "other databases grant for a while")]
+    #[expect(clippy::unused_self, reason = "the leases of other databases expire")]
     pub(super) fn holds_lease(&self, _: Epoch) -> bool {
         true
     }
@@ -107,8 +108,8 @@ pub(super) fn lock_error(place: &Path, error: &io::Error) -> LedgerError {
 
 /// When the lock was acquired; `None` if no process holds it.
 fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
-    let taken = place.metadata().and_then(|lock| lock.modified()).ok();
-    Ok(if is_held(place)? { taken.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
+    let taken_at = place.metadata().and_then(|lock| lock.modified()).ok();
+    Ok(if is_held(place)? { taken_at.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
 }
 
 /// Whether any process holds a lock. The check blocks other processes only for a moment.

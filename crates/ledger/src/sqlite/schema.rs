@@ -59,10 +59,10 @@ pub(super) const WITH_CHAINS: i64 = 24;
 
 /// The schema version of a database; 0 if the database has no tables. Does not need the write lock.
 pub(super) async fn load_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
-    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
         .fetch_one(&mut *connection)
         .await?;
-    if kept == 0 {
+    if count == 0 {
         return Ok(0);
     }
     let last: Option<i64> =
@@ -226,7 +226,7 @@ const PLANS: &str = "
     CREATE INDEX approval_uses_by_run ON approval_uses (run) WHERE run IS NOT NULL;
 ";
 
-/// Contact times by number, the gateways with an index, and when it was last cleaned.
+/// Contact times by number, the gateways with an index, and when each index was last cleaned.
 const CONTACTS: &str = "
     CREATE TABLE contacts (
         phone INTEGER NOT NULL,
@@ -278,8 +278,8 @@ const BACKUP: &str = "
     ) STRICT;
 ";
 
-/// The `approval` rules of accounts. Profiles that were only used through loopback keep that as their host. Runs from
-/// before suppression policies went through loopback if their account is a loopback address.
+/// The `approval` rules of accounts. Profiles that were only used through loopback keep loopback as their host. Runs
+/// from before suppression policies went through loopback if their account is a loopback address.
 const APPROVAL_RULES: &str = "
     CREATE TABLE approval_rules (
         key INTEGER PRIMARY KEY,
@@ -320,8 +320,8 @@ const CONSENTS: &str = "
     ) STRICT;
 ";
 
-/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again. The
-/// opt-outs because of a run are counted while it is sent.
+/// Opt-outs from all messages, and runs whose messages must arrive. Runs that were planned earlier are checked against
+/// the list again. The index counts a run's opt-outs while the run is sent.
 const SCOPES: &str = "
     UPDATE opt_out_list SET version = version + 1;
     CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
@@ -329,8 +329,8 @@ const SCOPES: &str = "
 
 /// The first schema.
 ///
-/// Rows have no records of their own: an envelope holds its rows and their outcomes, packed (see `pack`). This makes a
-/// commit per envelope cheap. Only intents are indexed.
+/// Rows have no records of their own: an envelope holds its rows and their outcomes, packed (see `encoding.rs`). This
+/// makes a commit per envelope cheap. Only intents are indexed.
 const FIRST: &str = "
     CREATE TABLE runs (
         key INTEGER PRIMARY KEY,
@@ -546,9 +546,9 @@ const DAYS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Channels of pipelines in envelopes. Delivery status follows another rule since then, so runs with receipts or
-/// retries are counted again once. A process of the previous version that still has the ledger open counts its commits
-/// in `meta`; without that table it cannot write any more.
+/// Channels of pipelines in envelopes. Delivery status follows another rule since this version, so runs with receipts
+/// or retries are counted again once. A process of the previous version that still has the ledger open counts its
+/// commits in `meta`; without that table it can no longer write.
 const CHAINS: &str = "
     ALTER TABLE envelopes ADD COLUMN chains TEXT;
     UPDATE runs SET receipts_counted = receipts + 1

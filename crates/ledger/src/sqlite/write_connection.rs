@@ -1,8 +1,8 @@
 //! The single SQLite write connection, its turn to write, and the high-water mark that follows its commits.
 //!
-//! After the first failure it writes nothing more: the state after a failed fsync is unknown, and a retry on the same
-//! handle would hide the failure. If another process kept the turn too long, no transaction was begun, so only the
-//! pending changes fail.
+//! After the first failure, the connection writes nothing more. The state after a failed fsync is unknown, and a retry
+//! on the same handle would hide the failure. If another process kept the turn too long, no transaction was begun, so
+//! only the pending changes fail.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl WriteConnection {
     }
 
     /// The connection and the time of the next change.
-    #[expect(clippy::unnecessary_wraps, reason = "other databases may have gone away")]
+    #[expect(clippy::unnecessary_wraps, reason = "other databases can be unreachable")]
     pub(super) fn connection_and_time(&mut self) -> Result<(&mut SqliteConnection, Now), LedgerError> {
         // Read within the transaction, so that times increase across processes.
         Ok((&mut self.connection, Now((self.clock)().as_microsecond())))
@@ -84,10 +84,10 @@ async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<Hig
 
 /// How long SQLite itself waits before it reports a busy file.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
-/// Wait after which a message is shown.
+/// How long to wait before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// How long to wait for a process that has the turn.
+/// How long to wait for a process that holds the turn to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Limit for a running process.
@@ -118,7 +118,7 @@ pub(super) async fn begin_write(
     }
 }
 
-/// A wait for the process that has the turn.
+/// A wait for the process that holds the turn to write.
 pub(super) struct TurnWait<'a> {
     path: &'a Path,
     patience: Patience,
@@ -180,7 +180,7 @@ fn sqlite_code(error: &sqlx::Error) -> Option<u32> {
     Some(error.as_database_error()?.code()?.parse::<u32>().ok()? & 0xff)
 }
 
-/// The process that has the turn to write.
+/// The process that holds the turn to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriteHolder {
     /// The process ID.
@@ -229,7 +229,7 @@ fn find_lock_owner(locks: &str, inode: u64) -> Option<u32> {
 
 /// Whether a process is suspended, according to its `/proc/N/stat`, such as `4711 (campaign) T …`. Names can contain
 /// parentheses.
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux reports it"))]
 fn is_suspended(stat: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, after)| matches!(after.split_whitespace().next(), Some("T" | "t")))
 }

@@ -55,11 +55,11 @@ impl SandboxAccount {
     }
 
     /// Checks that the account may use the sender names and channels of a request.
-    pub(crate) fn check_allowed(&self, load: &SendRequest) -> Result<(), OperationError> {
-        if !load.signatures.iter().all(|signature| self.knows_sender(signature)) {
+    pub(crate) fn check_allowed(&self, send: &SendRequest) -> Result<(), OperationError> {
+        if !send.signatures.iter().all(|signature| self.knows_sender(signature)) {
             return Err(OperationError::ALPHA_NAME);
         }
-        let routed = self.settings.whatsapp || load.stages.iter().all(|stage| stage.channel != Channel::Whatsapp);
+        let routed = self.settings.whatsapp || send.stages.iter().all(|stage| stage.channel != Channel::Whatsapp);
         if routed { Ok(()) } else { Err(OperationError::NO_ROUTE) }
     }
 
@@ -86,7 +86,7 @@ impl SandboxAccount {
 
 /// The rate limit of an account: governor's GCRA with time as an argument.
 ///
-/// It shares no code with the client's rate limit, so that it can check it.
+/// It shares no code with the client's rate limit, so that it can verify the client's limit.
 pub(crate) struct OperationLimiter {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     /// The latest time of its clock.
@@ -246,7 +246,7 @@ mod tests {
     use super::super::ChannelStage;
     use super::*;
 
-    fn load(signature: &str, channel: Channel) -> SendRequest {
+    fn send_request(signature: &str, channel: Channel) -> SendRequest {
         SendRequest { stages: vec![ChannelStage::new(channel, 1, None)], signatures: vec![signature.into()] }
     }
 
@@ -258,8 +258,8 @@ mod tests {
         let open = SandboxAccount::new(scenario::AccountSettings::default());
         for (name, known) in [("OlenaCo", true), ("Fresh", false), ("olenaco", false), ("Other", false)] {
             let expected = if known { Ok(()) } else { Err(OperationError::ALPHA_NAME) };
-            assert_eq!(listed.check_allowed(&load(name, Channel::Sms)), expected, "{name}");
-            assert_eq!(open.check_allowed(&load(name, Channel::Sms)), Ok(()), "{name}");
+            assert_eq!(listed.check_allowed(&send_request(name, Channel::Sms)), expected, "{name}");
+            assert_eq!(open.check_allowed(&send_request(name, Channel::Sms)), Ok(()), "{name}");
         }
         let records = json!([{"name": "OlenaCo", "status": "Checked"}, {"name": "Fresh", "status": "New"}]);
         assert_eq!((listed.sender_records(), open.sender_records()), (records, json!([])));
@@ -267,13 +267,16 @@ mod tests {
 
     #[test]
     fn whatsapp_operation_needs_a_route() {
-        let without =
+        let no_whatsapp =
             SandboxAccount::new(scenario::AccountSettings { whatsapp: false, ..scenario::AccountSettings::default() });
-        assert_eq!(without.check_allowed(&load("OlenaCo", Channel::Whatsapp)), Err(OperationError::NO_ROUTE));
-        assert_eq!(without.check_allowed(&load("OlenaCo", Channel::Sms)), Ok(()));
+        assert_eq!(
+            no_whatsapp.check_allowed(&send_request("OlenaCo", Channel::Whatsapp)),
+            Err(OperationError::NO_ROUTE)
+        );
+        assert_eq!(no_whatsapp.check_allowed(&send_request("OlenaCo", Channel::Sms)), Ok(()));
         assert_eq!(
             SandboxAccount::new(scenario::AccountSettings::default())
-                .check_allowed(&load("OlenaCo", Channel::Whatsapp)),
+                .check_allowed(&send_request("OlenaCo", Channel::Whatsapp)),
             Ok(())
         );
     }
@@ -423,10 +426,10 @@ mod templates_tests {
         assert_eq!(templates.create_sms("a", "b", now()).err(), Some(OperationError::TOO_MANY_TEMPLATES));
         assert_eq!(templates.sms.delete_template(1, None), 1);
         templates.create_sms("a", "b", now()).expect("kept");
-        let whole = "b".repeat(MAX_TEMPLATE_BYTES);
-        let kept = templates.create_viber("", &whole, now()).expect("kept")["id"].as_u64().expect("a number");
+        let largest_text = "b".repeat(MAX_TEMPLATE_BYTES);
+        let id = templates.create_viber("", &largest_text, now()).expect("kept")["id"].as_u64().expect("a number");
         assert_eq!(templates.create_viber("", "b", now()).err(), Some(OperationError::TOO_MANY_TEMPLATES));
-        assert_eq!(templates.viber.delete_template(kept, None), 1);
+        assert_eq!(templates.viber.delete_template(id, None), 1);
         templates.create_viber("", "b", now()).expect("kept");
     }
 }

@@ -82,7 +82,7 @@ pub(crate) enum ResultData {
     Record(Value),
 }
 
-/// A message was taken.
+/// A message was accepted.
 #[derive(Serialize)]
 pub(crate) struct SendResult {
     pub(crate) id: ClientId,

@@ -40,7 +40,7 @@ pub(crate) enum Phase {
 pub(crate) enum DeliveryFailure {
     /// Its lifetime ended before the delivery.
     Expired,
-    /// The scenario says so, by this behaviour.
+    /// The scenario prevents delivery, by this behaviour.
     ByPattern(Pattern),
 }
 
@@ -155,7 +155,7 @@ impl MessageLifecycle<'_> {
         let exceptions = self.scenario.exceptions.iter().enumerate();
         let mut applying = exceptions.filter(|(index, exception)| {
             exception.channel.is_none_or(|only| only == channel)
-                && exception.when.applies_to_message(self.chance_for(DrawKind::Exception, *index), self.facts)
+                && exception.when.applies_to_message(self.random_draw(DrawKind::Exception, *index), self.facts)
         });
         Pattern { channel, exception: applying.next().and_then(|(index, _)| u32::try_from(index).ok()) }
     }
@@ -217,10 +217,10 @@ impl MessageLifecycle<'_> {
     }
 
     fn draw_for_channel(&self, draw: DrawKind, channel: Channel) -> u64 {
-        self.chance_for(draw, channel as usize).draw_number(self.facts.phone.to_u64())
+        self.random_draw(draw, channel as usize).draw_number(self.facts.phone.to_u64())
     }
 
-    fn chance_for(&self, draw: DrawKind, number: usize) -> RandomDraw {
+    fn random_draw(&self, draw: DrawKind, number: usize) -> RandomDraw {
         RandomDraw { seed: self.scenario.seed, decision: (draw as u64) << 48 | number as u64 }
     }
 }

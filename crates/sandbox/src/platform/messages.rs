@@ -101,7 +101,7 @@ impl MessageStore {
 
     /// The number of messages, which is the index of the next one.
     pub(crate) fn len(&self) -> u32 {
-        u32::try_from(self.all.len()).expect("four milliard messages fit into no memory")
+        u32::try_from(self.all.len()).expect("four billion messages do not fit into memory")
     }
 
     fn index_of_client_id(&self, account: u32, key: ClientIdKey) -> Option<u32> {
@@ -242,7 +242,7 @@ mod tests {
         }
         for id in [json!(msg_id_of(second)), json!(msg_id_of(second).to_string())] {
             assert_eq!(find_index(&messages, MessageInquiry::MsgId, id.clone()), Some(second));
-            assert_eq!(find_index(&messages, MessageInquiry::Id, id), Some(second), "it stands for the missing id");
+            assert_eq!(find_index(&messages, MessageInquiry::Id, id), Some(second), "it replaces the missing id");
         }
         for nothing in [json!(0), json!(msg_id_of(second) + 1), json!(u64::MAX), json!("x"), json!("")] {
             assert_eq!(find_index(&messages, MessageInquiry::Id, nothing.clone()), None);

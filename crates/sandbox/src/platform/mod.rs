@@ -278,17 +278,17 @@ impl GatewayEmulator {
     fn execute_item(&mut self, item: &RequestItem, origin: OperationOrigin) -> ItemOutcome {
         let account = &self.accounts[origin.account as usize];
         let operation = item.operation.as_ref().map_err(OperationError::clone);
-        let done = match operation.and_then(|operation| self.check_item_faults(item, origin).map(|()| operation)) {
+        let outcome = match operation.and_then(|operation| self.check_item_faults(item, origin).map(|()| operation)) {
             Err(refusal) => Err(refusal),
             Ok(RequestedOperation::Balance) => Ok(Ok(ResultData::Balance(account.balance_record())).into()),
             Ok(RequestedOperation::Senders) => Ok(Ok(ResultData::Record(account.sender_records())).into()),
             Ok(RequestedOperation::Status(inquiry)) => Ok(self.status_record(inquiry, origin).into()),
             Ok(RequestedOperation::Template(call)) => Ok(self.run_template_call(call, origin).into()),
-            Ok(RequestedOperation::Send(load)) => self.accept_send(item, load, origin),
+            Ok(RequestedOperation::Send(send)) => self.accept_send(item, send, origin),
             Ok(RequestedOperation::Lookup(phone)) => self.look_up_number(item, *phone, origin),
             Ok(RequestedOperation::CodeCall) => self.make_code_call(item, origin),
         };
-        done.unwrap_or_else(|refusal| self.reject_operation(item, refusal, origin))
+        outcome.unwrap_or_else(|refusal| self.reject_operation(item, refusal, origin))
     }
 }
 
@@ -381,7 +381,7 @@ pub struct Funds {
     pub spent: Amount,
     /// Money that is reserved for unfinished messages.
     pub(crate) reserved: Amount,
-    /// Money that is left.
+    /// Money that remains.
     pub balance: Amount,
     /// The currency of the first account; amounts in other currencies are added unchanged.
     pub currency: String,

@@ -30,21 +30,21 @@ impl GatewayEmulator {
     pub(crate) fn accept_send(
         &mut self,
         item: &RequestItem,
-        load: &SendRequest,
+        send: &SendRequest,
         origin: OperationOrigin,
     ) -> Result<ItemOutcome, OperationError> {
         let recipients = u32::try_from(item.phones.len()).unwrap_or(u32::MAX);
-        let each = messages::highest_price(&load.stages, &self.scenario.prices);
+        let each = messages::highest_price(&send.stages, &self.scenario.prices);
         let account = &mut self.accounts[origin.account as usize];
-        account.check_allowed(load)?;
+        account.check_allowed(send)?;
         let before = account.balance();
         let all = each.saturating_mul(recipients.into());
         account.charge(all)?;
         self.counts.reserve_funds(all);
         let hook = self.status_address(item, origin);
         let first =
-            self.store_messages(item, origin, &InitialMessage { phase: Phase::Queued, stages: &load.stages, hook });
-        let parts = messages::most_parts(&load.stages);
+            self.store_messages(item, origin, &InitialMessage { phase: Phase::Queued, stages: &send.stages, hook });
+        let parts = messages::most_parts(&send.stages);
         let all_parts = u64::from(parts) * u64::from(recipients);
         self.counts.messages += u64::from(recipients);
         self.counts.parts += all_parts;
@@ -84,9 +84,9 @@ impl GatewayEmulator {
         item: &RequestItem,
         origin: OperationOrigin,
     ) -> Result<ItemOutcome, OperationError> {
-        let chance = RandomDraw { seed: self.scenario.seed, decision: CODE_DECISION };
+        let draw = RandomDraw { seed: self.scenario.seed, decision: CODE_DECISION };
         self.answer_at_once(item, Channel::CallOtp, origin, |first, price| {
-            ResultData::CodeCall(CodeCall { code: draw_code(chance, msg_id_of(first)), price: price.trim_decimals() })
+            ResultData::CodeCall(CodeCall { code: draw_code(draw, msg_id_of(first)), price: price.trim_decimals() })
         })
     }
 
@@ -146,16 +146,16 @@ impl GatewayEmulator {
 
     /// Stores a message for each recipient, or one message without a recipient, and returns the index of the first
     /// message.
-    fn store_messages(&mut self, item: &RequestItem, origin: OperationOrigin, beginning: &InitialMessage) -> u32 {
+    fn store_messages(&mut self, item: &RequestItem, origin: OperationOrigin, initial: &InitialMessage) -> u32 {
         let message = SandboxMessage {
             id: item.id.clone(),
-            hook: beginning.hook.clone(),
+            hook: initial.hook.clone(),
             phone: None,
             at: origin.at,
-            state: LifecycleState::at_intake(beginning.phase, origin.at),
+            state: LifecycleState::at_intake(initial.phase, origin.at),
             request: origin.request,
             envelope: origin.envelope,
-            plan: self.plans.intern(beginning.stages),
+            plan: self.plans.intern(initial.stages),
             account: origin.account,
             kind: item.kind,
         };
@@ -175,8 +175,8 @@ fn count_messages(item: &RequestItem) -> u32 {
 }
 
 /// The four digits of a verification call.
-fn draw_code(chance: RandomDraw, msg_id: u64) -> String {
-    format!("{:04}", chance.draw_number(msg_id) % 10_000)
+fn draw_code(draw: RandomDraw, msg_id: u64) -> String {
+    format!("{:04}", draw.draw_number(msg_id) % 10_000)
 }
 
 /// The decision number for made-up identifiers.
@@ -219,14 +219,14 @@ impl GatewayEmulator {
 
     /// The status that a gateway makes up if it claims to know every message.
     fn made_up_status(&self, inquiry: &MessageInquiry) -> StatusRecord {
-        let chance = RandomDraw { seed: self.scenario.seed, decision: MADE_UP_ID_DECISION };
-        let made_up = |asked: &ClientId| {
-            let drawn = asked.to_string().bytes().fold(0, |sum, byte| chance.draw_number(sum ^ u64::from(byte)));
+        let draw = RandomDraw { seed: self.scenario.seed, decision: MADE_UP_ID_DECISION };
+        let make_up_id = |known: &ClientId| {
+            let drawn = known.to_string().bytes().fold(0, |sum, byte| draw.draw_number(sum ^ u64::from(byte)));
             (900_000_000 + drawn % 100_000_000).to_string()
         };
         let (id, msg_id) = match inquiry {
-            MessageInquiry::Id(id) => (id.to_string(), made_up(id)),
-            MessageInquiry::MsgId(msg_id) => (made_up(msg_id), msg_id.to_string()),
+            MessageInquiry::Id(id) => (id.to_string(), make_up_id(id)),
+            MessageInquiry::MsgId(msg_id) => (make_up_id(msg_id), msg_id.to_string()),
         };
         let status = Phase::Queued.status_name(&self.scenario).to_owned();
         StatusRecord { id, msg_id, channel: "sms", status, updated: WireTime(self.now), replies: None }

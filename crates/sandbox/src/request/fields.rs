@@ -1,5 +1,5 @@
-//! Fields of an operation: which are required for each kind of message (contract 4.3), as an operation and as a stage
-//! of a pipeline, and which values are well-formed. Only this module decides that.
+//! Fields of an operation or a pipeline stage: which are required for each kind of message (contract 4.3), and which
+//! values are well-formed. Only this module decides that.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -182,8 +182,8 @@ impl<'a> OperationFields<'a> {
 fn whole_number(number: &Number) -> Option<u64> {
     // Above this value, a float represents several integers.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    let float = || number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
-    number.as_u64().or_else(|| float().map(|float| float as u64))
+    let to_float = || number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
+    number.as_u64().or_else(|| to_float().map(|float| float as u64))
 }
 
 /// Parses phone numbers separated by commas; a trailing comma is allowed.
@@ -197,8 +197,8 @@ fn phones_from_text(text: &str) -> Option<Vec<Phone>> {
 
 /// Parses a phone number that consists of digits and does not start with 0.
 fn phone_from_text(text: &str) -> Option<Phone> {
-    let international = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
-    if international { text.parse().ok().and_then(Phone::new) } else { None }
+    let is_international = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_international { text.parse().ok().and_then(Phone::new) } else { None }
 }
 
 fn is_alpha_name(name: &str) -> bool {
@@ -301,26 +301,26 @@ impl SendRequest {
 
 /// Reads an operation for these channels, in order; the fields of each channel have a prefix.
 pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> Result<SendRequest, OperationError> {
-    let mut load = SendRequest::default();
+    let mut send = SendRequest::default();
     for name in channels {
-        load.add_stage(read_channel(*name, fields)?);
+        send.add_stage(read_channel(*name, fields)?);
     }
     fields.check_optional_url("hook")?;
-    Ok(load)
+    Ok(send)
 }
 
 /// Reads a pipeline: distinct known channels, each with settings in an object of the channel's name. Objects for other
 /// channels are ignored.
 pub(crate) fn read_pipeline(fields: &OperationFields) -> Result<SendRequest, OperationError> {
-    let mut load = SendRequest::default();
+    let mut send = SendRequest::default();
     for name in fields.required_array("pipeline")? {
-        let new = |channel: &Channel| load.stages.iter().all(|stage| stage.channel != *channel);
+        let new = |channel: &Channel| send.stages.iter().all(|stage| stage.channel != *channel);
         let channel = name.as_str().and_then(Channel::from_name).filter(new);
         let channel = channel.ok_or_else(|| fields.invalid_field("pipeline"))?;
-        load.add_stage(read_stage(channel, fields)?);
+        send.add_stage(read_stage(channel, fields)?);
     }
     fields.check_optional_url("hook")?;
-    if load.stages.is_empty() { Err(fields.missing_field("pipeline")) } else { Ok(load) }
+    if send.stages.is_empty() { Err(fields.missing_field("pipeline")) } else { Ok(send) }
 }
 
 /// Reads one channel of an operation other than a pipeline.
@@ -414,8 +414,8 @@ fn read_rcs_stage<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, 
 /// Reads a code of 4 to 8 digits, the only content that Telegram accepts.
 fn read_telegram<'a>(fields: &OperationFields<'a>, lifetime: Option<u64>) -> Result<StageReading<'a>, OperationError> {
     let code = fields.required_digits("message")?.len();
-    let leg = (ChannelStage::new(Channel::Telegram, 1, lifetime), None);
-    if (4..=8).contains(&code) { Ok(leg) } else { Err(fields.invalid_field("message")) }
+    let reading = (ChannelStage::new(Channel::Telegram, 1, lifetime), None);
+    if (4..=8).contains(&code) { Ok(reading) } else { Err(fields.invalid_field("message")) }
 }
 
 /// Reads a spoken message. The text is optional, because the contract shows a stage without a text.
@@ -559,8 +559,8 @@ mod stages_tests {
         }
         let item = RequestItem::from_json(kind, fields.as_object().expect("an object"));
         item.operation.map(|operation| match operation {
-            RequestedOperation::Send(load) => load,
-            other => panic!("{other:?} is no message"),
+            RequestedOperation::Send(send) => send,
+            other => panic!("{other:?} is not a message"),
         })
     }
 
@@ -569,16 +569,16 @@ mod stages_tests {
         let rcs = json!({"rcs_signature": "OlenaCo", "rcs_message": "Hi", "rcs_image": "https://a/b.png",
             "rcs_button": "Shop", "rcs_link": "https://a"});
         let sms = json!({"sms_signature": "OlenaCo", "sms_message": "Hi"});
-        let of = |all: &[&Value]| {
+        let merge = |all: &[&Value]| {
             Value::Object(all.iter().filter_map(|value| value.as_object().cloned()).flatten().collect())
         };
         match kind {
             OperationType::Sms => sms,
             OperationType::Viber => viber,
             OperationType::Rcs => rcs,
-            OperationType::ViberSms => of(&[&viber, &sms]),
-            OperationType::RcsSms => of(&[&rcs, &sms]),
-            OperationType::RcsViberSms => of(&[&rcs, &viber, &sms]),
+            OperationType::ViberSms => merge(&[&viber, &sms]),
+            OperationType::RcsSms => merge(&[&rcs, &sms]),
+            OperationType::RcsViberSms => merge(&[&rcs, &viber, &sms]),
             OperationType::Telegram => json!({"message": "012345"}),
             OperationType::Voice => json!({"message": "Hello", "voice": {"gender": "female"}, "dtmf": false}),
             _ => json!({"pipeline": ["viber", "sms"],
@@ -603,10 +603,10 @@ mod stages_tests {
         ] {
             let stages = channels.iter().map(|channel| ChannelStage::new(*channel, 1, None)).collect();
             let signatures = signatures.iter().map(|name| Box::from(*name)).collect();
-            let load = Ok(SendRequest { stages, signatures });
-            assert_eq!(read_with(kind, json!({})), load, "{}", kind.name());
+            let send = Ok(SendRequest { stages, signatures });
+            assert_eq!(read_with(kind, json!({})), send, "{}", kind.name());
             let extra = json!({"anything": {"else": [1]}, "hook": "https://a/?token=1"});
-            assert_eq!(read_with(kind, extra), load, "{}", kind.name());
+            assert_eq!(read_with(kind, extra), send, "{}", kind.name());
         }
     }
 
@@ -634,10 +634,10 @@ mod stages_tests {
     fn part_count_comes_from_the_longest_stage() {
         for kind in [OperationType::Sms, OperationType::ViberSms, OperationType::RcsSms, OperationType::RcsViberSms] {
             let long = json!({"sms_message": "я".repeat(71)});
-            assert_eq!(read_with(kind, long).map(|load| most_parts(&load.stages)), Ok(2), "{}", kind.name());
+            assert_eq!(read_with(kind, long).map(|send| most_parts(&send.stages)), Ok(2), "{}", kind.name());
         }
         let long = json!({"sms": {"signature": "OlenaCo", "message": "я".repeat(71)}});
-        assert_eq!(read_with(OperationType::Pipeline, long).map(|load| most_parts(&load.stages)), Ok(2));
+        assert_eq!(read_with(OperationType::Pipeline, long).map(|send| most_parts(&send.stages)), Ok(2));
     }
 
     #[test]

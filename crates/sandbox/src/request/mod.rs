@@ -64,8 +64,8 @@ impl AccountKeys {
 
     /// Finds the index of the account to which a key belongs.
     fn find_account(&self, auth: &str) -> Option<u32> {
-        let opens = |key: &Option<SecretString>| key.as_ref().is_some_and(|key| key.expose_secret() == auth);
-        self.0.iter().position(opens).and_then(|index| u32::try_from(index).ok())
+        let matches = |key: &Option<SecretString>| key.as_ref().is_some_and(|key| key.expose_secret() == auth);
+        self.0.iter().position(matches).and_then(|index| u32::try_from(index).ok())
     }
 }
 
@@ -237,8 +237,8 @@ fn read_template_id(fields: &OperationFields, id: Option<&ClientId>) -> Result<u
     }
 }
 
-/// Reads which message is meant; the gateway's identifier takes precedence, because a client's identifier might have
-/// been used twice.
+/// Reads which message the request asks about. The gateway's identifier takes precedence, because a client's identifier
+/// might have been used twice.
 fn read_message_inquiry(fields: &OperationFields, id: Option<&ClientId>) -> Result<MessageInquiry, OperationError> {
     match (fields.optional_id("msg_id")?, id) {
         (Some(msg_id), _) => Ok(MessageInquiry::MsgId(msg_id)),

@@ -31,7 +31,7 @@ pub struct Behaviour {
 /// The share of delivered messages that are read, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadBehaviour {
-    /// The share of messages that are delivered.
+    /// The share of delivered messages that are read.
     pub share: Percentage,
     /// The time after the delivery.
     pub after: Duration,
@@ -78,17 +78,16 @@ impl Behaviours {
 impl Behaviour {
     /// The default behaviour of a channel.
     pub fn default_for(channel: Channel) -> Self {
-        let play = channel_defaults(channel);
-        let read =
-            play.tells_reading.then_some(ReadBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(3) });
+        let defaults = channel_defaults(channel);
+        let read = ReadBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(3) };
         Self {
             delivered: Percentage::WHOLE,
             after: Duration::from_secs(2),
             fails_as: Status::Undeliverable,
-            read,
+            read: defaults.reports_reading.then_some(read),
             reply: None,
             digit: None,
-            duration: play.is_spoken.then_some(Duration::from_secs(12)),
+            duration: defaults.is_spoken.then_some(Duration::from_secs(12)),
         }
     }
 }
@@ -164,10 +163,10 @@ fn read_behaviour(
 
 /// Reports keys that the channel does not support.
 fn report_unsupported(channel: Channel, section: ConfigSection<'_>, report: &mut FindingCollector) {
-    let play = channel_defaults(channel);
+    let defaults = channel_defaults(channel);
     let known = |key: &str| match key {
-        "read" | "read_after" => play.tells_reading,
-        "digit" | "duration" => play.is_spoken,
+        "read" | "read_after" => defaults.reports_reading,
+        "digit" | "duration" => defaults.is_spoken,
         _ => true,
     };
     for key in BEHAVIOUR.iter().filter(|key| !known(key.name)) {

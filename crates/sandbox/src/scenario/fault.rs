@@ -118,9 +118,9 @@ pub(super) fn read_faults(items: &[Node], report: &mut FindingCollector) -> Vec<
 
 fn read_fault(item: &Node, report: &mut FindingCollector) -> Option<ScenarioFault> {
     let section = ConfigSection::new(Some(item), FAULT);
-    let said: Vec<&str> = EFFECTS.into_iter().filter(|key| section.has_value(key)).collect();
-    let [one] = said.as_slice() else {
-        let message = match said.as_slice() {
+    let effects: Vec<&str> = EFFECTS.into_iter().filter(|key| section.has_value(key)).collect();
+    let [effect_key] = effects.as_slice() else {
+        let message = match effects.as_slice() {
             [] => "this fault has no effect".to_owned(),
             many => format!("this fault has {} effects, but only one is allowed", many.len()),
         };
@@ -132,7 +132,7 @@ fn read_fault(item: &Node, report: &mut FindingCollector) -> Option<ScenarioFaul
         return None;
     };
     for (key, effect, word) in COMPANION_KEYS {
-        let fits = *one == effect && (word.is_empty() || section.text(effect) == Some(word));
+        let fits = *effect_key == effect && (word.is_empty() || section.text(effect) == Some(word));
         if let Some(entry) = section.entry(key).filter(|_| !fits) {
             let needs = if word.is_empty() { format!("`{effect}`") } else { format!("`{effect}: {word}`") };
             let finding = Finding::new(&rules::FAULT_EFFECT, format!("`{key}` needs {needs}"));
@@ -142,13 +142,13 @@ fn read_fault(item: &Node, report: &mut FindingCollector) -> Option<ScenarioFaul
     let condition = section.subsection("when");
     let when = read_condition(condition, report);
     for (key, unknown) in UNKNOWN_BEFORE_CONNECTION {
-        if let Some(entry) = condition.entry(key).filter(|_| *one == "connection") {
+        if let Some(entry) = condition.entry(key).filter(|_| *effect_key == "connection") {
             let message = format!("{unknown} is not known until the connection is established");
             let finding = Finding::new(&rules::FAULT_EFFECT, message);
             report.add(&entry.key_span, finding.help("use `envelope` or `share` as the condition for `connection`"));
         }
     }
-    Some(ScenarioFault { when, effect: read_effect(section, one)? })
+    Some(ScenarioFault { when, effect: read_effect(section, effect_key)? })
 }
 
 fn read_effect(section: ConfigSection<'_>, key: &str) -> Option<FaultEffect> {
@@ -255,17 +255,17 @@ pub(crate) struct EnvelopeFacts<'a> {
 
 impl ScenarioCondition {
     /// Whether the condition applies to a message.
-    pub(crate) fn applies_to_message(&self, chance: RandomDraw, facts: MessageFacts) -> bool {
+    pub(crate) fn applies_to_message(&self, draw: RandomDraw, facts: MessageFacts) -> bool {
         self.matches_envelope(facts.envelope, facts.endpoint)
             && self.suffix.as_deref().is_none_or(|suffix| ends_with(facts.phone, suffix))
-            && self.share.is_none_or(|share| share.includes_draw(chance.draw_number(facts.phone.to_u64())))
+            && self.share.is_none_or(|share| share.includes_draw(draw.draw_number(facts.phone.to_u64())))
     }
 
     /// Whether the condition applies to an envelope.
-    pub(crate) fn applies_to_envelope(&self, chance: RandomDraw, facts: EnvelopeFacts) -> bool {
+    pub(crate) fn applies_to_envelope(&self, draw: RandomDraw, facts: EnvelopeFacts) -> bool {
         self.matches_envelope(facts.envelope, facts.endpoint)
             && self.suffix.as_deref().is_none_or(|suffix| facts.phones.iter().any(|phone| ends_with(*phone, suffix)))
-            && self.share.is_none_or(|share| share.includes_draw(chance.draw_number(facts.envelope)))
+            && self.share.is_none_or(|share| share.includes_draw(draw.draw_number(facts.envelope)))
     }
 
     fn matches_envelope(&self, envelope: u64, endpoint: Endpoint) -> bool {
@@ -289,24 +289,24 @@ mod tests {
 
     #[test]
     fn condition_applies_only_if_all_parts_hold() {
-        let chance = RandomDraw { seed: 1, decision: 1 };
+        let draw = RandomDraw { seed: 1, decision: 1 };
         let when = ScenarioCondition {
             suffix: Some("67".into()),
             envelope: Some(2..=3),
             endpoint: Some(Endpoint::Sync),
             share: Some("100%".parse().expect("a share")),
         };
-        assert!(when.applies_to_message(chance, facts(380_501_234_567, 2)));
-        assert!(!when.applies_to_message(chance, facts(380_501_234_568, 2)));
-        assert!(!when.applies_to_message(chance, facts(380_501_234_567, 4)));
+        assert!(when.applies_to_message(draw, facts(380_501_234_567, 2)));
+        assert!(!when.applies_to_message(draw, facts(380_501_234_568, 2)));
+        assert!(!when.applies_to_message(draw, facts(380_501_234_567, 4)));
         let other = ScenarioCondition { endpoint: Some(Endpoint::Async), ..when.clone() };
-        assert!(!other.applies_to_message(chance, facts(380_501_234_567, 2)));
+        assert!(!other.applies_to_message(draw, facts(380_501_234_567, 2)));
         let none = ScenarioCondition { share: Some("0%".parse().expect("a share")), ..when.clone() };
-        assert!(!none.applies_to_message(chance, facts(380_501_234_567, 2)));
+        assert!(!none.applies_to_message(draw, facts(380_501_234_567, 2)));
         let phones = [380_501_234_500, 380_501_234_567].map(|phone| Phone::new(phone).expect("a phone"));
         let envelope = |phones| EnvelopeFacts { phones, envelope: 3, endpoint: Endpoint::Sync };
-        assert!(when.applies_to_envelope(chance, envelope(&phones)));
-        assert!(!when.applies_to_envelope(chance, envelope(&phones[..1])));
+        assert!(when.applies_to_envelope(draw, envelope(&phones)));
+        assert!(!when.applies_to_envelope(draw, envelope(&phones[..1])));
     }
 
     #[test]
@@ -320,16 +320,16 @@ mod tests {
     #[test]
     fn share_selects_the_same_messages_every_time() {
         let when = ScenarioCondition { share: Some("30%".parse().expect("a share")), ..ScenarioCondition::default() };
-        let taken = |seed, decision| -> Vec<bool> {
-            let chance = RandomDraw { seed, decision };
-            (0..10_000).map(|n| when.applies_to_message(chance, facts(380_500_000_000 + n, 1))).collect()
+        let selected = |seed, decision| -> Vec<bool> {
+            let draw = RandomDraw { seed, decision };
+            (0..10_000).map(|n| when.applies_to_message(draw, facts(380_500_000_000 + n, 1))).collect()
         };
-        let count = |taken: &[bool]| taken.iter().filter(|taken| **taken).count();
-        let first = taken(7, 1);
+        let count = |selected: &[bool]| selected.iter().filter(|selected| **selected).count();
+        let first = selected(7, 1);
         assert!((2_800..3_200).contains(&count(&first)), "{}", count(&first));
-        assert_eq!(first, taken(7, 1));
+        assert_eq!(first, selected(7, 1));
         // Another decision or seed selects other messages.
-        for other in [taken(7, 2), taken(8, 1)] {
+        for other in [selected(7, 2), selected(8, 1)] {
             let both = first.iter().zip(&other).filter(|(a, b)| **a && **b).count();
             assert!((700..1_100).contains(&both), "{both}");
         }

@@ -210,7 +210,7 @@ pub(super) struct ChannelDefaults {
     /// The documentation of the channel.
     doc: &'static str,
     /// Whether it reports that a message was read.
-    pub(super) tells_reading: bool,
+    pub(super) reports_reading: bool,
     /// Whether messages are calls, with a duration and key presses.
     pub(super) is_spoken: bool,
 }
@@ -235,13 +235,13 @@ pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
             "Telegram.",
         ),
         Channel::Voice => {
-            let play = defaults_without_read_status(
+            let defaults = defaults_without_read_status(
                 "1.20",
                 "The price of a spoken message.",
                 "{ delivered: 80%, digit: 1 }",
                 "Voice.",
             );
-            ChannelDefaults { is_spoken: true, ..play }
+            ChannelDefaults { is_spoken: true, ..defaults }
         }
         Channel::Whatsapp => {
             defaults_with_read_status("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp.")
@@ -260,20 +260,20 @@ pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
 
 const fn defaults_without_read_status(
     price: &'static str,
-    priced: &'static str,
+    price_doc: &'static str,
     example: &'static str,
     doc: &'static str,
 ) -> ChannelDefaults {
-    ChannelDefaults { price, price_doc: priced, example, doc, tells_reading: false, is_spoken: false }
+    ChannelDefaults { price, price_doc, example, doc, reports_reading: false, is_spoken: false }
 }
 
 const fn defaults_with_read_status(
     price: &'static str,
-    priced: &'static str,
+    price_doc: &'static str,
     example: &'static str,
     doc: &'static str,
 ) -> ChannelDefaults {
-    ChannelDefaults { tells_reading: true, ..defaults_without_read_status(price, priced, example, doc) }
+    ChannelDefaults { reports_reading: true, ..defaults_without_read_status(price, price_doc, example, doc) }
 }
 
 const CHANNEL_COUNT: usize = Channel::ALL.len();
@@ -283,9 +283,10 @@ pub(super) static PRICES: &[KeySpec] = &{
     let mut keys = [KeySpec::new("", ValueShape::Amount, ""); CHANNEL_COUNT];
     let mut at = 0;
     while at < CHANNEL_COUNT {
-        let (channel, play) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
-        keys[at] =
-            KeySpec::new(channel.name(), ValueShape::Amount, play.price).with_doc(play.price_doc).default(play.price);
+        let (channel, defaults) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
+        keys[at] = KeySpec::new(channel.name(), ValueShape::Amount, defaults.price)
+            .with_doc(defaults.price_doc)
+            .default(defaults.price);
         at += 1;
     }
     keys
@@ -296,8 +297,8 @@ pub(super) static CHANNELS: &[KeySpec] = &{
     let mut keys = [KeySpec::new("", ValueShape::Map(BEHAVIOUR), ""); CHANNEL_COUNT];
     let mut at = 0;
     while at < CHANNEL_COUNT {
-        let (channel, play) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
-        keys[at] = KeySpec::new(channel.name(), ValueShape::Map(BEHAVIOUR), play.example).with_doc(play.doc);
+        let (channel, defaults) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
+        keys[at] = KeySpec::new(channel.name(), ValueShape::Map(BEHAVIOUR), defaults.example).with_doc(defaults.doc);
         at += 1;
     }
     keys

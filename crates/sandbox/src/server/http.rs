@@ -28,8 +28,8 @@ use campaign_net::{BACKLOG, ConnectionLimits, Connections, accept_connection, bi
 
 /// How long to wait before trying to bind the port again.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
-/// A practically infinite time, in place of one that overflows.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// A practically infinite duration, used if the requested one overflows.
+const FAR_FUTURE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A port of this machine.
 pub(super) struct SandboxPort {
@@ -73,15 +73,15 @@ impl SandboxPort {
     /// Refuses connections for this long, or until an earlier refusal ends if that is later.
     fn refuse_connections(&mut self, duration: Duration) {
         let now = Instant::now();
-        let ends = now.checked_add(duration).unwrap_or(now + FOR_EVER);
+        let end = now.checked_add(duration).unwrap_or(now + FAR_FUTURE);
         if let PortState::Refusing { until, .. } = &mut self.state {
-            *until = ends.max(*until);
+            *until = end.max(*until);
             return;
         }
         // Replace the listener first: while it listens, no process can bind the port, not even this one.
-        self.state = PortState::Refusing { held: None, until: ends };
-        let taken = bind_socket(self.address);
-        if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, taken) {
+        self.state = PortState::Refusing { held: None, until: end };
+        let bound = bind_socket(self.address);
+        if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, bound) {
             *held = Some(socket);
         }
     }
@@ -196,8 +196,8 @@ enum BodyArrival {
 type WholeAnswer = Response<Vec<u8>>;
 
 /// Creates the router that serves both endpoints on one port.
-pub(super) fn router(shell: Arc<HttpState>) -> Router {
-    Router::new().fallback(serve_request).with_state(shell)
+pub(super) fn router(state: Arc<HttpState>) -> Router {
+    Router::new().fallback(serve_request).with_state(state)
 }
 
 /// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL may end with a
@@ -211,7 +211,7 @@ fn endpoint_at(path: &str) -> Option<Endpoint> {
 }
 
 async fn serve_request(
-    State(shell): State<Arc<HttpState>>,
+    State(state): State<Arc<HttpState>>,
     Extension(remote): Extension<SocketAddr>,
     request: HttpRequest,
 ) -> Response {
@@ -225,14 +225,14 @@ async fn serve_request(
     }
     let (head, body) = request.into_parts();
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let arrived = tokio::time::timeout(shell.body_timeout, read_body(body)).await.unwrap_or(BodyArrival::TooLate);
-    let body = match &arrived {
+    let arrival = tokio::time::timeout(state.body_timeout, read_body(body)).await.unwrap_or(BodyArrival::TooLate);
+    let body = match &arrival {
         BodyArrival::Whole(body) => Some(body.as_slice()),
         BodyArrival::TooLarge => None,
         BodyArrival::TooLate => return refused("The request was not received in time"),
     };
-    match shell.live.execute_request(endpoint, remote, RawRequest { content_type, body }).await {
-        Some(reaction) => shell.finish_response(reaction).await,
+    match state.live.execute_request(endpoint, remote, RawRequest { content_type, body }).await {
+        Some(plan) => state.finish_response(plan).await,
         // Not the contract's status 200: the client must see that it is unknown whether the request was executed.
         None => {
             let broken = ApiResponse::rejected("The sandbox cannot write its journal");
@@ -243,8 +243,8 @@ async fn serve_request(
 
 impl HttpState {
     /// Builds the response to a request, and applies the transmission faults.
-    async fn finish_response(self: Arc<Self>, reaction: ResponsePlan) -> Response {
-        let ResponsePlan { answer, wire: WireFaults { delay, page, loss, port: behaviour } } = reaction;
+    async fn finish_response(self: Arc<Self>, plan: ResponsePlan) -> Response {
+        let ResponsePlan { answer, wire: WireFaults { delay, page, loss, port: behaviour } } = plan;
         let response = page.map_or_else(|| json_response(StatusCode::OK, &answer), |page| html_response(&page));
         if delay.is_some() || behaviour != PortBehaviour::Open {
             // A separate task: a client that hangs up must not change what the port does.
@@ -276,21 +276,21 @@ impl HttpState {
     }
 }
 
-/// Sends `kept` bytes of the body with the `Content-Length` of the whole body, then breaks the connection. With 0
+/// Sends `count` bytes of the body with the `Content-Length` of the whole body, then breaks the connection. With 0
 /// bytes, not even the head is sent.
-fn truncate_response(response: WholeAnswer, kept: usize) -> Response {
+fn truncate_response(response: WholeAnswer, count: usize) -> Response {
     let (mut head, mut body) = response.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    body.truncate(kept);
+    body.truncate(count);
     let broken = async move {
-        if kept > 0 {
+        if count > 0 {
             // Gives the previous chunk time to be sent.
             tokio::task::yield_now().await;
         }
         Err(io::Error::from(io::ErrorKind::ConnectionAborted))
     };
-    let kept = Some(body).filter(|body| !body.is_empty()).map(Ok);
-    Response::from_parts(head, Body::from_stream(stream::iter(kept).chain(stream::once(broken))))
+    let chunk = Some(body).filter(|body| !body.is_empty()).map(Ok);
+    Response::from_parts(head, Body::from_stream(stream::iter(chunk).chain(stream::once(broken))))
 }
 
 fn json_response(status: StatusCode, answer: &ApiResponse) -> WholeAnswer {

@@ -31,18 +31,18 @@ pub(super) struct LivePlatform {
     core: Mutex<PlatformCore>,
     /// Notified if an event might be due earlier, or a webhook might be sent.
     wakeup: Notify,
-    /// Due events were processed, and webhooks were sent as far as there was room.
+    /// Notified when due events were processed, and webhooks were sent as far as there was room.
     progress: Notify,
 }
 
-/// Together under one lock, so that the journal has the order of execution.
+/// The emulator, journal and clock, which share one lock so that journal lines are in order of execution.
 struct PlatformCore {
     platform: GatewayEmulator,
     sink: JournalSink,
     clock: VirtualClock,
 }
 
-/// The work that is left after a slice of due events.
+/// The work that remains after a slice of due events.
 #[derive(Debug, Default)]
 pub(super) struct DueWork {
     /// Webhooks to send now.
@@ -56,11 +56,11 @@ pub(super) struct DueWork {
 /// The progress of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DrainState {
-    /// Messages still move.
-    Going,
-    /// Only webhooks in flight are left.
+    /// Messages are still changing state.
+    Active,
+    /// Only webhooks in flight remain.
     Waiting,
-    /// Nothing is left.
+    /// Nothing remains.
     Done,
 }
 
@@ -85,11 +85,11 @@ impl LivePlatform {
     ) -> Option<ResponsePlan> {
         let envelope = request::parse_envelope(request, &self.keys);
         self.process_due_events().await?;
-        let reaction = self.lock_core().run_journaled(|platform, at, lines| {
+        let plan = self.lock_core().run_journaled(|platform, at, lines| {
             platform.handle_envelope(EnvelopeArrival { endpoint, remote, at }, envelope, lines)
         });
         self.wakeup.notify_one();
-        reaction
+        plan
     }
 
     /// Processes a slice of due events and returns webhooks to send, at most `room`.
@@ -123,13 +123,13 @@ impl LivePlatform {
         let deadline = tokio::time::Instant::now() + patience;
         loop {
             // Created before the check, so that progress between the check and the wait still wakes it.
-            let kept_up = self.progress.notified();
+            let progress = self.progress.notified();
             let state = self.lock_core().drain_slice();
             match state {
-                DrainState::Going => tokio::task::yield_now().await,
+                DrainState::Active => tokio::task::yield_now().await,
                 DrainState::Waiting => {
                     self.wakeup.notify_one();
-                    if tokio::time::timeout_at(deadline, kept_up).await.is_err() {
+                    if tokio::time::timeout_at(deadline, progress).await.is_err() {
                         return;
                     }
                 }
@@ -142,8 +142,8 @@ impl LivePlatform {
     pub(super) async fn wait_until_settled(&self, longest: Duration) {
         let deadline = tokio::time::Instant::now() + longest;
         loop {
-            let kept_up = self.progress.notified();
-            if self.lock_core().is_settled() || tokio::time::timeout_at(deadline, kept_up).await.is_err() {
+            let progress = self.progress.notified();
+            if self.lock_core().is_settled() || tokio::time::timeout_at(deadline, progress).await.is_err() {
                 return;
             }
         }
@@ -184,8 +184,8 @@ impl PlatformCore {
         let mut lines = self.sink.start_lines()?;
         // The clock is read under the lock, so that times never run backwards in the journal.
         let at = self.clock.time_at(Instant::now());
-        let done = act(&mut self.platform, at, &mut lines);
-        self.sink.write_lines(&lines).then_some(done)
+        let result = act(&mut self.platform, at, &mut lines);
+        self.sink.write_lines(&lines).then_some(result)
     }
 
     /// Processes a slice of due events. Returns whether more are due.
@@ -212,7 +212,7 @@ impl PlatformCore {
         };
         self.clock.advance_to(self.platform.now.to_timestamp(), Instant::now());
         if more {
-            return DrainState::Going;
+            return DrainState::Active;
         }
         if let Some(due) = self.platform.next_due() {
             // This event is a webhook retry.
@@ -254,8 +254,8 @@ impl VirtualClock {
 
     /// The real time from `real` until the clock shows `due`.
     pub(super) fn real_time_until(&self, due: Timestamp, real: Instant) -> Duration {
-        let left = self.time_at(real).duration_until(due);
-        Duration::try_from(left).unwrap_or_default() / self.speed
+        let remaining = self.time_at(real).duration_until(due);
+        Duration::try_from(remaining).unwrap_or_default() / self.speed
     }
 }
 
@@ -264,22 +264,22 @@ const MIN_TICK: Duration = Duration::from_millis(20);
 
 /// Keeps a platform up to date until this future is dropped. Dropping the future cancels the webhooks in flight.
 pub(super) async fn run_clock(live: Arc<LivePlatform>, client: WebhookClient) {
-    let mut under_way = JoinSet::new();
+    let mut in_flight = JoinSet::new();
     loop {
-        let due = live.take_due_work(client.max_in_flight() - under_way.len());
+        let due = live.take_due_work(client.max_in_flight() - in_flight.len());
         for post in due.posts {
             let (live, client, webhook) = (Arc::clone(&live), client.clone(), post.webhook);
-            under_way.spawn(async move { live.record_post_outcome(webhook, client.send(post).await).await });
+            in_flight.spawn(async move { live.record_post_outcome(webhook, client.send(post).await).await });
         }
         if due.more {
             tokio::task::yield_now().await;
-            while under_way.try_join_next().is_some() {}
+            while in_flight.try_join_next().is_some() {}
             continue;
         }
         tokio::select! {
             () = live.wait_for_wakeup() => {}
             () = tokio::time::sleep(due.next.unwrap_or(Duration::MAX).max(MIN_TICK)) => {}
-            Some(_) = under_way.join_next() => {}
+            Some(_) = in_flight.join_next() => {}
         }
     }
 }
@@ -317,10 +317,10 @@ mod tests {
             let mut real = Instant::now();
             let mut clock = VirtualClock::start(seconds(0), real, speed);
             let mut shown = clock.time_at(real);
-            for (passed, put) in steps {
+            for (passed, jump) in steps {
                 real += Duration::from_millis(passed.into());
-                if let Some(put) = put {
-                    clock.advance_to(seconds(put.into()), real);
+                if let Some(jump) = jump {
+                    clock.advance_to(seconds(jump.into()), real);
                 }
                 let now = clock.time_at(real);
                 prop_assert!(now >= shown, "{shown} became {now}");

@@ -347,7 +347,7 @@ mod tests {
         let address = sandbox.address;
         drop(sandbox);
         let refused = async { while TcpStream::connect(address).await.is_ok() {} };
-        tokio::time::timeout(Duration::from_secs(10), refused).await.expect("nobody listens");
+        tokio::time::timeout(Duration::from_secs(10), refused).await.expect("the port is closed");
     }
 
     #[tokio::test]

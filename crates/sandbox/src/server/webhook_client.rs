@@ -25,7 +25,7 @@ use campaign_net::http_client;
 
 /// The maximum number of webhooks in flight.
 const MAX_IN_FLIGHT: usize = 64;
-/// The limit if a receiver in this process takes them, which stores webhooks in batches.
+/// The same limit for a receiver in this process, which stores webhooks in batches.
 const MAX_IN_FLIGHT_LOCAL: usize = 4_096;
 /// The timeout of a receiver.
 pub(super) const RECEIVER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -119,12 +119,12 @@ impl WebhookClient {
     async fn post_to(
         &self,
         WebhookTarget { url, at }: WebhookTarget,
-        WebhookPost { url: written, body, .. }: WebhookPost,
+        WebhookPost { url: original, body, .. }: WebhookPost,
     ) -> Result<u16, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_NAME));
-        let Some((uri, host)) = verbatim_request_target(&url, at, &written) else {
+        let Some((uri, host)) = verbatim_request_target(&url, at, &original) else {
             let answer = self.fallback_client()?.post(url).headers(headers).body(body).send().await;
             return answer
                 .map(|answer| answer.status().as_u16())
@@ -174,23 +174,23 @@ struct WebhookTarget {
     at: Option<IpAddr>,
 }
 
-/// The exact URL and its `Host` header, if the URL can be sent unchanged: over plain HTTP, without a password, and
-/// without characters that an HTTP library rejects. The request goes to the host and port that were checked.
-fn verbatim_request_target(url: &Url, at: Option<IpAddr>, written: &str) -> Option<(Uri, HeaderValue)> {
+/// The exact URL and its `Host` header, if the URL can be sent unchanged. It must use plain HTTP, and contain neither a
+/// password nor characters that an HTTP library rejects. The request goes to the host and port that were checked.
+fn verbatim_request_target(url: &Url, at: Option<IpAddr>, original: &str) -> Option<(Uri, HeaderValue)> {
     if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
         return None;
     }
-    let (_, address) = written.split_once("://")?;
+    let (_, address) = original.split_once("://")?;
     let path = address.find(['/', '?', '#', '\\']).map_or("", |start| &address[start..]);
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = HeaderValue::from_str(url.authority()).ok()?;
-    let judged = url.host_str()?;
-    let reached = match at {
+    let host_name = url.host_str()?;
+    let target = match at {
         Some(IpAddr::V6(address)) => format!("[{address}]"),
         Some(address) => address.to_string(),
-        None => judged.to_owned(),
+        None => host_name.to_owned(),
     };
-    let authority = url.port().map_or_else(|| reached.clone(), |port| format!("{reached}:{port}"));
+    let authority = url.port().map_or_else(|| target.clone(), |port| format!("{target}:{port}"));
     let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path).build().ok()?;
     Some((uri, host))
 }
@@ -365,7 +365,7 @@ mod request_tests {
         drop(silent);
         let WebhookOutcome::Failed(reason) = test_client(WebhookPolicy::Loopback).send(test_post(&silent_url)).await
         else {
-            panic!("nobody is there")
+            panic!("no receiver is listening")
         };
         assert!(reason.starts_with("cannot connect: ") && !reason.contains("secret"), "{reason}");
     }
@@ -390,12 +390,12 @@ mod request_tests {
 
     #[test]
     fn request_goes_to_the_host_that_was_checked() {
-        let sent = |written: &str| {
-            let url = Url::parse(written).expect("an address");
+        let sent = |original: &str| {
+            let url = Url::parse(original).expect("an address");
             let at = (url.host_str() == Some("shop.localhost")).then_some(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST));
-            verbatim_request_target(&url, at, written).map(|(uri, _)| uri.to_string())
+            verbatim_request_target(&url, at, original).map(|(uri, _)| uri.to_string())
         };
-        for (written, uri) in [
+        for (original, uri) in [
             ("HTTP://Localhost:80?a=1#b", Some("http://localhost/?a=1")),
             ("http://shop.localhost:9/a", Some("http://[::1]:9/a")),
             ("http://127.1:9", Some("http://127.0.0.1:9/")),
@@ -408,7 +408,7 @@ mod request_tests {
             ("http://127.0.0.1/a\r\nX: y", None),
             ("https://127.0.0.1/", None),
         ] {
-            assert_eq!(sent(written).as_deref(), uri, "{written}");
+            assert_eq!(sent(original).as_deref(), uri, "{original}");
         }
     }
 
@@ -468,10 +468,10 @@ mod names_tests {
 
     #[tokio::test]
     async fn name_is_local_if_all_its_addresses_are_loopback() {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&asked);
+        let lookups = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&lookups);
         let names = HostNames::from_lookup(move |name| {
-            counted.fetch_add(1, Ordering::Relaxed);
+            counter.fetch_add(1, Ordering::Relaxed);
             let found: &[&str] = match name.as_str() {
                 "shop.test" => &["127.0.0.1"],
                 "both.test" => &["::1", "127.0.0.1"],
@@ -481,7 +481,7 @@ mod names_tests {
             let found = found.iter().map(|address| address.parse().expect("an address")).collect();
             Box::pin(async move { found })
         });
-        for (host, meant) in [
+        for (host, expected) in [
             ("shop.test", Some("127.0.0.1")),
             ("both.test", Some("::1")),
             ("half.test", None),
@@ -495,9 +495,9 @@ mod names_tests {
             ("10.0.0.1", None),
             ("[::ffff:127.0.0.1]", None),
         ] {
-            let meant = meant.map(|address| address.parse::<IpAddr>().expect("an address"));
-            assert_eq!(names.resolve_loopback(host).await, meant, "{host}");
+            let expected = expected.map(|address| address.parse::<IpAddr>().expect("an address"));
+            assert_eq!(names.resolve_loopback(host).await, expected, "{host}");
         }
-        assert_eq!(asked.load(Ordering::Relaxed), 4, "only names, each once");
+        assert_eq!(lookups.load(Ordering::Relaxed), 4, "only names, each once");
     }
 }

@@ -23,7 +23,7 @@ fn stage(channel: Channel) -> ChannelStage {
 }
 
 /// Every state of a message: its channel, status, and milliseconds since its arrival.
-fn play_lifecycle(scenario: &Scenario, stages: &[ChannelStage], phone: u64) -> Vec<(Channel, String, i64)> {
+fn simulate_lifecycle(scenario: &Scenario, stages: &[ChannelStage], phone: u64) -> Vec<(Channel, String, i64)> {
     let facts = MessageFacts { phone: Phone::new(phone).expect("a phone"), envelope: 1, endpoint: Endpoint::Sync };
     let intake = VirtualTime::from_timestamp(INTAKE);
     let life = MessageLifecycle { scenario, facts, stages, intake };
@@ -45,10 +45,10 @@ fn message_is_queued_accepted_delivered_and_read() {
     let scenario = Scenario::default();
     let sms = |word: &str, millis| (Channel::Sms, word.to_owned(), millis);
     let expected = [sms("QUEUED", 0), sms("ACCEPTED", 1_000), sms("DELIVERED", 2_000)];
-    assert_eq!(play_lifecycle(&scenario, &[stage(Channel::Sms)], 380_501_234_567), expected);
+    assert_eq!(simulate_lifecycle(&scenario, &[stage(Channel::Sms)], 380_501_234_567), expected);
     let viber = |word: &str, millis| (Channel::Viber, word.to_owned(), millis);
     let expected = [viber("QUEUED", 0), viber("ACCEPTED", 1_000), viber("DELIVERED", 2_000), viber("READ", 5_000)];
-    assert_eq!(play_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567), expected);
+    assert_eq!(simulate_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567), expected);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn fallback_tries_channels_in_order() {
         .behaviours
         .set(Channel::Viber, Behaviour { after: Duration::from_secs(20), ..undelivered(Channel::Viber) });
     let stages = [Channel::Rcs, Channel::Viber, Channel::Sms].map(stage);
-    let lifecycle = play_lifecycle(&scenario, &stages, 380_501_234_567);
+    let lifecycle = simulate_lifecycle(&scenario, &stages, 380_501_234_567);
     let expected = [
         (Channel::Rcs, "QUEUED".to_owned(), 0),
         (Channel::Rcs, "ACCEPTED".to_owned(), 5_000),
@@ -76,7 +76,7 @@ fn last_stage_determines_the_failure_status() {
     for (channel, fails_as) in [(Channel::Viber, Status::Filtered), (Channel::Sms, Status::Other("PAUSED".into()))] {
         scenario.behaviours.set(channel, Behaviour { fails_as, ..undelivered(channel) });
     }
-    let lifecycle = play_lifecycle(&scenario, &[Channel::Viber, Channel::Sms].map(stage), 380_501_234_567);
+    let lifecycle = simulate_lifecycle(&scenario, &[Channel::Viber, Channel::Sms].map(stage), 380_501_234_567);
     assert_eq!(lifecycle.last(), Some(&(Channel::Sms, "PAUSED".to_owned(), 4_000)));
 }
 
@@ -88,11 +88,12 @@ fn message_expires_exactly_at_its_lifetime() {
         .set(Channel::Viber, Behaviour { after: Duration::from_secs(60), ..Behaviour::default_for(Channel::Viber) });
     for (lifetime, word, millis) in [(Some(59), "EXPIRED", 59_000), (Some(60), "READ", 63_000), (None, "READ", 63_000)]
     {
-        let lifecycle = play_lifecycle(&scenario, &[ChannelStage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
+        let lifecycle =
+            simulate_lifecycle(&scenario, &[ChannelStage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
         assert_eq!(lifecycle.last(), Some(&(Channel::Viber, word.to_owned(), millis)), "{lifetime:?}");
     }
     // With a fallback, the failure of one channel starts the next.
-    let lifecycle = play_lifecycle(
+    let lifecycle = simulate_lifecycle(
         &scenario,
         &[ChannelStage::new(Channel::Viber, 1, Some(30)), stage(Channel::Sms)],
         380_501_234_567,
@@ -115,7 +116,7 @@ fn reply_follows_read_or_delivery() {
     ] {
         let behaviour = Behaviour { read, reply: reply.clone(), ..Behaviour::default_for(Channel::Viber) };
         scenario.behaviours.set(Channel::Viber, behaviour);
-        let lifecycle = play_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567);
+        let lifecycle = simulate_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567);
         assert_eq!(lifecycle[2..].iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>(), words);
         assert_eq!(lifecycle.last().map(|(_, _, millis)| *millis), Some(end));
     }
@@ -145,7 +146,7 @@ fn first_matching_exception_replaces_the_behaviour() {
         (Channel::Sms, 380_500_000_021, "NO ROUTE"),
         (Channel::Sms, 380_500_000_022, "DELIVERED"),
     ] {
-        let lifecycle = play_lifecycle(&scenario, &[stage(channel)], phone);
+        let lifecycle = simulate_lifecycle(&scenario, &[stage(channel)], phone);
         assert_eq!(lifecycle.last().map(|(_, word, _)| word.as_str()), Some(word), "{channel} {phone}");
     }
 }
@@ -159,9 +160,9 @@ fn delivery_is_drawn_per_channel() {
             .set(channel, Behaviour { delivered: share(50), read: None, ..Behaviour::default_for(channel) });
     }
     let stages = [Channel::Viber, Channel::Sms].map(stage);
-    let ends = (0..4_000).filter_map(|n| play_lifecycle(&scenario, &stages, 380_500_000_000 + n).pop());
+    let last_states = (0..4_000).filter_map(|n| simulate_lifecycle(&scenario, &stages, 380_500_000_000 + n).pop());
     let (mut viber, mut sms, mut failed) = (0, 0, 0);
-    for (channel, word, _) in ends {
+    for (channel, word, _) in last_states {
         match (channel, word.as_str()) {
             (Channel::Viber, "DELIVERED") => viber += 1,
             (Channel::Sms, "DELIVERED") => sms += 1,
@@ -208,8 +209,8 @@ proptest! {
         for (channel, behaviour) in Channel::ALL.into_iter().zip(behaviours) {
             scenario.behaviours.set(channel, behaviour);
         }
-        let lifecycle = play_lifecycle(&scenario, &stages, phone);
-        prop_assert_eq!(&lifecycle, &play_lifecycle(&scenario, &stages, phone));
+        let lifecycle = simulate_lifecycle(&scenario, &stages, phone);
+        prop_assert_eq!(&lifecycle, &simulate_lifecycle(&scenario, &stages, phone));
         prop_assert!(lifecycle.windows(2).all(|pair| pair[0].2 <= pair[1].2));
         // QUEUED, an attempt for each stage, delivered, read, replied.
         prop_assert!(lifecycle.len() <= stages.len() + 4);

@@ -135,18 +135,18 @@ async fn truncated_answer_ends_halfway_through_its_body() {
     let mut client = TestConnection::connect(&sandbox).await;
     let cut = client.send(1).await.expect("half an answer");
     assert!(cut.head.starts_with("http/1.1 200"), "{}", cut.head);
-    let declared: usize = header(&cut.head, "content-length").and_then(|it| it.parse().ok()).expect("a length");
+    let declared: usize = header(&cut.head, "content-length").and_then(|value| value.parse().ok()).expect("a length");
     assert_eq!(cut.body.len(), declared / 2);
     assert!(client.is_closed().await);
-    let whole = TestConnection::connect(&sandbox).await.send(2).await.expect("an answer");
-    assert_eq!((whole.body.len(), whole.json()["success"].clone()), (declared, json!(true)));
+    let complete = TestConnection::connect(&sandbox).await.send(2).await.expect("an answer");
+    assert_eq!((complete.body.len(), complete.json()["success"].clone()), (declared, json!(true)));
     assert_eq!(sandbox.counts().messages, 2);
 }
 
 #[tokio::test]
 async fn delayed_answer_does_not_delay_others() {
-    let (wait, for_ever) = (Duration::from_millis(100), Duration::from_secs(3_600));
-    let sandbox = start_with_faults([(1, FaultEffect::Delay(wait)), (2, FaultEffect::Delay(for_ever))]).await;
+    let (wait, hour) = (Duration::from_millis(100), Duration::from_secs(3_600));
+    let sandbox = start_with_faults([(1, FaultEffect::Delay(wait)), (2, FaultEffect::Delay(hour))]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     let began = Instant::now();
     assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
@@ -173,7 +173,7 @@ async fn error_page_can_replace_the_answer_to_an_executed_request() {
         assert_eq!(header(&page.head, "retry-after"), retry_after.map(|_| "7"));
         assert!(page.body.starts_with(b"<!DOCTYPE html>") && page.body.ends_with(b"</html>\n"));
         assert_eq!(sandbox.counts().messages, u64::from(executed), "{status}");
-        assert_eq!(client.send(2).await.expect("an answer").json()["success"], true, "the connection lives on");
+        assert_eq!(client.send(2).await.expect("an answer").json()["success"], true, "the connection stays open");
         assert_eq!(fault_lines(&sandbox), [(1, "http".into())]);
     }
 }
@@ -229,11 +229,11 @@ async fn port_refuses_connections_even_if_the_client_hangs_up() {
     }
     drop(client);
     let refused = async { while TcpStream::connect(socket_address(&sandbox)).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, refused).await.expect("nobody listens");
+    tokio::time::timeout(PATIENCE, refused).await.expect("the port is closed");
 }
 
 #[tokio::test]
-async fn answer_items_can_be_missing_or_foreign_or_out_of_order() {
+async fn answer_items_can_be_missing_foreign_or_out_of_order() {
     let sandbox =
         start_with_faults([(1, FaultEffect::Reordered), (2, FaultEffect::Missing), (3, FaultEffect::Foreign)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
@@ -257,7 +257,7 @@ async fn envelope_without_messages_triggers_no_fault() {
         let answer = client.send_operations(&[json!({"type": "balance"})]).await.expect("an answer");
         assert_eq!(answer.json()["success"], true);
     }
-    assert!(client.send(1).await.is_none(), "the first that holds a send");
+    assert!(client.send(1).await.is_none(), "the first envelope with a message");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Envelopes, accounts, statuses and money.
+//! Tests of the platform: envelopes, accounts, statuses and money.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn unknown_message_is_a_failed_item() {
 }
 
 #[test]
-fn async_rejections_have_a_status() {
+fn rejected_async_operation_has_a_status() {
     let mut bench = Bench::new();
     let data = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]);
     assert_eq!(bench.send(Endpoint::Async, &data), json!({"success": true, "request_id": "sandbox-0000000001"}));
@@ -168,10 +168,10 @@ fn accounts_have_separate_balances_sender_names_and_messages() {
         ..Scenario::default()
     };
     let mut bench = Bench::with_scenario(scenario);
-    let asked = json!([{"type": "balance"}, {"type": "sender"}, sms(json!(1), json!("380501234567")),
+    let data = json!([{"type": "balance"}, {"type": "sender"}, sms(json!(1), json!("380501234567")),
         {"type": "template/create", "name": "a", "template": "b"}]);
-    let first = bench.send_as("one", Endpoint::Sync, &asked)["data"].clone();
-    let second = bench.send_as("two", Endpoint::Sync, &asked)["data"].clone();
+    let first = bench.send_as("one", Endpoint::Sync, &data)["data"].clone();
+    let second = bench.send_as("two", Endpoint::Sync, &data)["data"].clone();
     assert_eq!(first[0]["data"], json!({"amount": 5.0, "currency": "UAH"}));
     assert_eq!(second[0]["data"], json!({"amount": 7.654_321, "currency": "EUR"}));
     assert_eq!(first[1]["data"], json!([]));
@@ -182,16 +182,16 @@ fn accounts_have_separate_balances_sender_names_and_messages() {
     let refused = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 1}});
     assert_eq!(second[2], refused, "a name that is not verified cannot be used");
     for (key, found) in [("one", true), ("two", false)] {
-        let asked = json!([{"type": "status", "id": 1}, {"type": "status", "msg_id": FIRST_MSG_ID}]);
-        let reported = bench.send_as(key, Endpoint::Sync, &asked)["data"].clone();
+        let data = json!([{"type": "status", "id": 1}, {"type": "status", "msg_id": FIRST_MSG_ID}]);
+        let reported = bench.send_as(key, Endpoint::Sync, &data)["data"].clone();
         assert_eq!((&reported[0]["success"], &reported[1]["success"]), (&json!(found), &json!(found)), "{key}");
     }
-    assert_eq!(bench.send_as("sandbox", Endpoint::Sync, &asked), json!({"success": false, "error": "Access denied"}));
-    let left =
+    assert_eq!(bench.send_as("sandbox", Endpoint::Sync, &data), json!({"success": false, "error": "Access denied"}));
+    let remaining =
         bench.send_as("two", Endpoint::Sync, &json!([{"type": "template/delete", "id": 1}, {"type": "template/list"}]));
-    assert_eq!(left["data"][1]["data"], json!([]));
-    let kept = bench.send_as("one", Endpoint::Sync, &json!([{"type": "template/list"}]));
-    assert_eq!(kept["data"][0]["data"][0]["template"], "b");
+    assert_eq!(remaining["data"][1]["data"], json!([]));
+    let templates = bench.send_as("one", Endpoint::Sync, &json!([{"type": "template/list"}]));
+    assert_eq!(templates["data"][0]["data"][0]["template"], "b");
 }
 
 #[test]

@@ -30,7 +30,8 @@ impl ReceivedWebhook {
     }
 }
 
-/// It answers the first requests with these statuses, and all others with 200. It stops when it is dropped.
+/// A receiver that answers the first requests with these statuses, and all others with 200. It stops when it is
+/// dropped.
 pub(crate) struct TestReceiver {
     address: SocketAddr,
     arrived: Mutex<mpsc::UnboundedReceiver<ReceivedWebhook>>,
@@ -70,7 +71,7 @@ impl TestReceiver {
 
     /// Whether all requests were taken.
     pub(crate) fn is_idle(&self) -> bool {
-        self.arrived.try_lock().expect("nobody waits").is_empty()
+        self.arrived.try_lock().expect("no test is waiting").is_empty()
     }
 }
 

@@ -100,7 +100,7 @@ fn unaffordable_operation_reserves_nothing() {
 #[test]
 fn lookup_and_code_call_are_charged_at_once() {
     let mut bench = Bench::new();
-    let begun = bench.platform.counts().funds.balance;
+    let initial_balance = bench.platform.counts().funds.balance;
     let call = bench.send_one(&json!({"type": "call/otp", "id": 1, "phone": 380_501_234_567_u64}));
     bench.send_one(&json!({"type": "hlr", "id": 2, "phone": 380_501_234_567_u64}));
     let prices = scenario::PartPrices::default();
@@ -109,7 +109,7 @@ fn lookup_and_code_call_are_charged_at_once() {
     let spent = prices.for_channel(Channel::CallOtp).saturating_add(prices.for_channel(Channel::Hlr));
     bench.advance_millis(60_000);
     let counts = bench.platform.counts();
-    assert_eq!((counts.funds.spent, counts.funds.balance), (spent, begun.saturating_sub(spent)));
+    assert_eq!((counts.funds.spent, counts.funds.balance), (spent, initial_balance.saturating_sub(spent)));
     assert_eq!((counts.channels[&Channel::Hlr].delivered, counts.messages), (1, 0));
 }
 
@@ -198,7 +198,7 @@ fn counts_include_delivery_results_and_spending() {
 }
 
 #[test]
-fn answered_message_counts_as_read_once() {
+fn replied_message_counts_as_read_once() {
     for (read, sent) in [("0%", 1), ("100%", 2)] {
         let mut scenario = only_delivered_by(&[Channel::Viber]);
         let reply =

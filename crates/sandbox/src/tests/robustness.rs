@@ -1,4 +1,4 @@
-//! Any request gets an answer, even random bytes.
+//! Robustness of the sandbox: any request gets an answer, even random bytes.
 
 use std::sync::LazyLock;
 
@@ -103,16 +103,16 @@ fn any_endpoint() -> impl Strategy<Value = Endpoint> {
 /// The contract's requests.
 static REQUESTS: LazyLock<Vec<(Endpoint, Value)>> = LazyLock::new(contract_pairs::contract_requests);
 
-/// A mutation at some place of the body.
+/// A mutation at a place in the body.
 #[derive(Clone, Debug)]
 enum Mutation {
-    /// Another byte.
+    /// Replaces a byte.
     Byte(Index, u8),
-    /// The body ends there.
+    /// Ends the body at this place.
     Cut(Index),
-    /// The following bytes are repeated.
+    /// Repeats the following bytes.
     Twice(Index),
-    /// A replaced value, before the body is serialized.
+    /// Replaces a value, before the body is serialized.
     Replaced(Index, Value),
 }
 
@@ -180,23 +180,23 @@ fn max_messages(body: &[u8]) -> usize {
 proptest! {
     #[test]
     fn mutated_request_gets_an_answer(
-        slips in prop::collection::vec(any_mutation(), 1..4),
+        mutations in prop::collection::vec(any_mutation(), 1..4),
         requests in prop::collection::vec(any::<Index>(), 1..4),
     ) {
         let mut bench = Bench::new();
         let mut most = 0;
         for request in requests {
             let (endpoint, body) = request.get(&REQUESTS).clone();
-            let body = apply_mutations(body, &slips);
+            let body = apply_mutations(body, &mutations);
             prop_assert!(bench.post(endpoint, &body)["success"].is_boolean());
             most += max_messages(&body);
         }
-        let begun = bench.platform.messages.len();
-        prop_assert!(begun as usize <= most && bench.platform.plans.all.len() <= most + 1);
+        let before = bench.platform.messages.len();
+        prop_assert!(before as usize <= most && bench.platform.plans.all.len() <= most + 1);
         // Every accepted message reaches a final status, and each of its webhooks is JSON with a status.
         bench.advance_millis(1_000_000_000);
         prop_assert!(bench.take_webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
-        prop_assert_eq!(bench.platform.messages.len(), begun);
+        prop_assert_eq!(bench.platform.messages.len(), before);
         prop_assert_eq!(bench.platform.next_due(), None);
         let funds = &bench.platform.counts().funds;
         prop_assert_eq!(funds.reserved, Amount::default());

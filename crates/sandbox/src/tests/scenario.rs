@@ -122,7 +122,7 @@ exceptions:
     let changed = full.behaviours.for_channel(Channel::Viber);
     assert_eq!((changed.fails_as.clone(), changed.after), (Status::SimFull, Duration::from_secs(8)));
     assert_eq!(slow.behaviours.for_channel(Channel::Sms).after, Duration::from_secs(60));
-    assert_eq!(slow.behaviours.for_channel(Channel::Sms).read, None, "an SMS knows no reading");
+    assert_eq!(slow.behaviours.for_channel(Channel::Sms).read, None, "SMS does not report reading");
 }
 
 #[test]
@@ -232,6 +232,6 @@ fn limits_need_both_rate_and_burst_unless_unlimited() {
     assert_eq!(
         error_positions("limits: { rates: 50/s, burst: many }"),
         [("unknown-key", 1, 11), ("wrong-type", 1, 31)],
-        "what was meant by the slip is not missed besides"
+        "the misspelt key is not reported as missing, too"
     );
 }

@@ -99,9 +99,9 @@ fn pipeline_webhooks_go_to_the_account_or_the_operation_hook() {
         bench.send(endpoint, &json!([operation]));
         assert_eq!(received_statuses(&mut bench), pairs(expected), "{endpoint} {operation}");
     }
-    let mut nobody = Bench::new();
-    nobody.send(Endpoint::Async, &json!([valid_operation("pipeline")]));
-    assert_eq!(received_statuses(&mut nobody), []);
+    let mut bench = Bench::new();
+    bench.send(Endpoint::Async, &json!([valid_operation("pipeline")]));
+    assert_eq!(received_statuses(&mut bench), []);
 }
 
 #[test]
@@ -143,11 +143,10 @@ fn failures_of_earlier_channels_are_sent_if_enabled() {
 #[test]
 fn async_rejection_is_sent_at_once() {
     let poor = scenario::AccountSettings {
-        balance: scenario::AccountSettings::default().balance,
+        balance: "0.79".parse().expect("an amount"),
         whatsapp: false,
         ..scenario::AccountSettings::default()
     };
-    let poor = scenario::AccountSettings { balance: "0.79".parse().expect("an amount"), ..poor };
     for (operation, error) in [
         (valid_operation("sms"), "Not enough money"),
         (valid_operation("pipeline"), "Not enough money"),
@@ -283,7 +282,7 @@ fn webhook_is_retried_until_acknowledged_or_dropped() {
             let [(number, _, body)] = bench.take_webhooks().try_into().expect("one");
             // Every attempt has the same number and the same body.
             assert_eq!(first.get_or_insert((number, body.clone())), &(number, body));
-            assert!(bench.take_webhooks().is_empty(), "it is under way");
+            assert!(bench.take_webhooks().is_empty(), "the attempt is in flight");
             bench.finish_webhook(number, outcome);
         }
         bench.advance_millis(10_000_000);

@@ -422,7 +422,7 @@ impl ProcessLedger {
     pub(super) fn corrupt_rate_limit(&self, account: &str, rate: Option<f64>) {
         let mut disk = self.disk();
         if self.mistake == Some(Mistake::BurstingPace)
-            && let (Some(pace), Some(rate)) = (disk.contents.paces.get_mut(account), rate)
+            && let (Some(pace), Some(rate)) = (disk.contents.rate_limits.get_mut(account), rate)
         {
             // A whole second's operations are available at once.
             pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };

@@ -13,9 +13,9 @@ async fn block_drawn_during_a_claim_stays_with_its_process() {
     // The first part of a claim, before its transaction.
     let (known, vacant, _locks) = scene.ledger.lock_vacant_places(run.key).await.unwrap();
     // Another process draws at a new place in the meantime.
-    let living = scene.ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
+    let alive = scene.ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
     assert!(matches!(
-        scene.ledger.begin_envelope(single_intent(living.lease, living.lease.rows.first.get())).await.unwrap(),
+        scene.ledger.begin_envelope(single_intent(alive.lease, alive.lease.rows.first.get())).await.unwrap(),
         Permit::Granted { .. }
     ));
     // The transaction of the claim.
@@ -23,7 +23,7 @@ async fn block_drawn_during_a_claim_stays_with_its_process() {
     assert_eq!(claim.in_doubt, 0, "a living process keeps its intents");
     assert!(
         matches!(
-            scene.ledger.begin_envelope(single_intent(living.lease, living.lease.rows.first.get())).await.unwrap(),
+            scene.ledger.begin_envelope(single_intent(alive.lease, alive.lease.rows.first.get())).await.unwrap(),
             Permit::Granted { .. }
         ),
         "not lost"
@@ -40,12 +40,12 @@ async fn restored_ledger_reuses_no_block_identifiers() {
     std::fs::copy(&path, &copy).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let block = ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
-    let given = block.run.message_id(block.lease.rows.first, None);
+    let id = block.run.message_id(block.lease.rows.first, None);
     drop(block);
     ledger.close().await;
     std::fs::copy(&copy, &path).unwrap();
     let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
     assert!(refused.is_some());
     let block = ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
-    assert_ne!(block.run.message_id(block.lease.rows.first, None), given);
+    assert_ne!(block.run.message_id(block.lease.rows.first, None), id);
 }

@@ -12,7 +12,7 @@ impl SqliteScene {
     }
 
     async fn begin_copies(&self, list: &str) -> Box<dyn NewCopies> {
-        let mut copies = self.ledger.prepare_copies(CopiesPurpose::NewRun(&self.hold)).await.unwrap();
+        let mut copies = self.ledger.prepare_copies(CopiesPurpose::NewRun(&self.lock)).await.unwrap();
         copies.list_writer().unwrap().write_all(list.as_bytes()).unwrap();
         copies
     }
@@ -96,6 +96,6 @@ async fn missing_copies_are_reported_with_their_folder() {
 async fn failed_copy_is_reported_as_not_copied() {
     let scene = SqliteScene::new().await;
     fs::write(scene.folder.path().join("runs"), "a file").unwrap();
-    let refused = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.hold)).await.map(drop);
+    let refused = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.map(drop);
     assert!(matches!(&refused, Err(LedgerError::NotCopied { .. })), "{refused:?}");
 }

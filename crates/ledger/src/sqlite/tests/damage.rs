@@ -40,7 +40,7 @@ fn assert_damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
 }
 
 #[tokio::test]
-async fn damaged_name_of_a_column_is_an_error() {
+async fn damaged_column_name_is_reported_as_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
     SqliteLedger::open(&path, Timestamp::now).await.unwrap().close().await;
@@ -56,7 +56,7 @@ async fn damaged_name_of_a_column_is_an_error() {
 #[tokio::test]
 async fn row_with_damaged_outcome_is_in_doubt() {
     let scene = SqliteScene::new().await;
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [not_sent(), not_sent()]).await;
     assert_eq!(scene.outcome_states(1).await, [RowState::Planned, RowState::Planned]);
     scene.flip_bit("envelopes", "outcomes").await;
@@ -66,26 +66,26 @@ async fn row_with_damaged_outcome_is_in_doubt() {
 #[tokio::test]
 async fn damaged_answer_body_does_not_hide_its_envelope() {
     let scene = SqliteScene::new().await;
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     let mut other = open_file(&scene.folder.path().join("ledger")).await;
     let damage = "UPDATE envelopes SET evidence = CAST(x'6fff' AS TEXT)";
     sqlx::query(damage).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    let kept = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Row(Row::new(2))).await.unwrap();
-    assert_eq!(kept[0].evidence.as_deref(), Some("o\u{fffd}"));
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Row(Row::new(2))).await.unwrap();
+    assert_eq!(envelopes[0].evidence.as_deref(), Some("o\u{fffd}"));
     assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt, RowState::InDoubt]);
 }
 
 #[tokio::test]
 async fn damaged_record_blocks_reading_the_run() {
     let scene = SqliteScene::new().await;
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     let change = RowChange::AssumedSent { by: Author::Person("olena".into()), why: None };
     scene
         .ledger
-        .update_rows(scene.mine, RowUpdate::Events(vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]))
+        .update_rows(scene.lease, RowUpdate::Events(vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]))
         .await
         .unwrap();
     scene.flip_bit("events", "change").await;
@@ -134,12 +134,12 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
 
 #[tokio::test]
 async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
-    let SqliteScene { scene: Parts { ledger, mine, .. }, folder } = SqliteScene::new().await;
+    let SqliteScene { scene: Parts { ledger, lease, .. }, folder } = SqliteScene::new().await;
     let sent = |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8], chain: Chain::UNKNOWN };
     // The span of the second envelope includes row 3, and both have row 4.
     for rows in [vec![sent(3), sent(4)], vec![sent(2), sent(4), sent(5)]] {
         let intent = Intent {
-            lease: mine,
+            lease,
             kind: OperationKind::Sms,
             account: Allowance::new("account", None),
             rows,
@@ -156,22 +156,22 @@ async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
         sqlx::query(sqlx::AssertSqlSafe(change)).execute(&mut other).await.unwrap();
         other.close().await.unwrap();
         for row in [3, 4] {
-            let found = ledger.find_addressee(mine.run, Row::new(row)).await.unwrap();
+            let found = ledger.find_addressee(lease.run, Row::new(row)).await.unwrap();
             assert_eq!(found, Some(phone(row).into()), "{damage}");
         }
-        assert_damaged(ledger.find_addressee(mine.run, Row::new(5)).await);
+        assert_damaged(ledger.find_addressee(lease.run, Row::new(5)).await);
     }
 }
 
 #[tokio::test]
 async fn incomplete_index_is_found_before_sending() {
-    let SqliteScene { scene: Parts { ledger, mine, .. }, folder } = SqliteScene::new().await;
+    let SqliteScene { scene: Parts { ledger, lease, .. }, folder } = SqliteScene::new().await;
     for envelope in 1..=3 {
         let row =
             SentRow { row: Row::new(envelope + 1), to: phone(envelope).into(), digest: [0; 8], chain: Chain::UNKNOWN };
         let account = Allowance::new("account", None);
         let intent = Intent {
-            lease: mine,
+            lease,
             kind: OperationKind::Sms,
             account,
             rows: vec![row],
@@ -198,20 +198,20 @@ async fn incomplete_index_is_found_before_sending() {
     bytes[at] = 2;
     std::fs::write(&path, bytes).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    assert_damaged(ledger.claim_run(&lock_campaign(&ledger).await, mine.run).await);
+    assert_damaged(ledger.claim_run(&lock_campaign(&ledger).await, lease.run).await);
     assert_damaged(ledger.create_run(&new_run(9), None).await);
 }
 
 #[tokio::test]
 async fn deleted_or_outdated_ledger_refuses_changes() {
-    let SqliteScene { scene: Parts { ledger, run, hold, mine }, folder } = SqliteScene::new().await;
+    let SqliteScene { scene: Parts { ledger, run, lock, lease }, folder } = SqliteScene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
     let mut other = open_file(&path).await;
     sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
     ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await.unwrap();
-    ledger.end_run(mine, run_end()).await.unwrap();
+    ledger.end_run(lease, run_end()).await.unwrap();
     ledger.close().await;
     for put_back in [None, Some(&copy)] {
         for name in ["ledger", "ledger-wal", "ledger-shm"] {
@@ -231,7 +231,7 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9), None).await;
         assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
-        let refused = ledger.claim_run(&hold, run.key).await;
+        let refused = ledger.claim_run(&lock, run.key).await;
         assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
     }
     for mark in [None, Some("half a mark")] {
@@ -333,7 +333,7 @@ async fn ledger_whose_creation_was_interrupted_is_recreated() {
     let folder = tempfile::tempdir().unwrap();
     let (half, path) = (folder.path().join("half"), folder.path().join("ledger"));
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&half).create_if_missing(true);
-    let mut making = options.journal_mode(sqlx::sqlite::SqliteJournalMode::Delete).connect().await.unwrap();
+    let mut connection = options.journal_mode(sqlx::sqlite::SqliteJournalMode::Delete).connect().await.unwrap();
     for step in [
         "CREATE TABLE whole (filler BLOB)",
         // Makes pages reach the file before their transaction ends.
@@ -342,7 +342,7 @@ async fn ledger_whose_creation_was_interrupted_is_recreated() {
         "WITH RECURSIVE rows (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows WHERE n < 99)
          INSERT INTO whole SELECT randomblob(4000) FROM rows",
     ] {
-        sqlx::query(step).execute(&mut making).await.unwrap();
+        sqlx::query(step).execute(&mut connection).await.unwrap();
     }
     for suffix in ["", "-journal"] {
         std::fs::copy(format!("{}{suffix}", half.display()), format!("{}{suffix}", path.display())).unwrap();

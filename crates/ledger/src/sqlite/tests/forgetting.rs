@@ -1,4 +1,4 @@
-//! Forgotten data leaves no bytes in the ledger's files.
+//! Erasure of forgotten data, which leaves no bytes in the ledger's files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,48 +16,48 @@ use campaign_core::domain::{ConsentCells, FrequencyCap, Row};
 
 /// The personal data of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
+enum PersonalData {
     Numbers,
     /// Texts of the gateway, a recipient or an operator, which can contain a number.
-    Words,
+    Texts,
     Nothing,
 }
 
 /// All tables of the ledger. A new table must be added here, and `sql/forgetting.rs` must erase its personal data.
-const TABLE_CONTENTS: [(&str, Holds); 33] = [
-    ("accounts", Holds::Nothing),
-    ("approval_rules", Holds::Nothing),
-    ("approval_uses", Holds::Nothing),
-    ("approvals", Holds::Nothing),
-    ("backup", Holds::Nothing),
-    ("blocks", Holds::Nothing),
-    ("consents", Holds::Words),
-    ("contacts", Holds::Numbers),
-    ("contacts_kept", Holds::Nothing),
-    ("days", Holds::Nothing),
-    ("envelopes", Holds::Numbers),
-    ("events", Holds::Words),
-    ("figures", Holds::Nothing),
-    ("forgetting", Holds::Nothing),
-    ("forgotten_rows", Holds::Nothing),
-    ("guarded", Holds::Nothing),
-    ("hooks", Holds::Nothing),
-    ("left_out", Holds::Nothing),
-    ("identity", Holds::Nothing),
-    ("notifications", Holds::Words),
-    ("occurrences", Holds::Nothing),
-    ("opt_out_list", Holds::Nothing),
-    ("opt_outs", Holds::Numbers),
-    ("orders", Holds::Nothing),
-    ("plans", Holds::Nothing),
-    ("profiles", Holds::Nothing),
-    ("questions", Holds::Words),
-    ("receipts", Holds::Words),
-    ("repeat_key", Holds::Nothing),
-    ("repeats", Holds::Nothing),
-    ("runs", Holds::Words),
-    ("schedules", Holds::Nothing),
-    ("spending", Holds::Nothing),
+const TABLE_CONTENTS: [(&str, PersonalData); 33] = [
+    ("accounts", PersonalData::Nothing),
+    ("approval_rules", PersonalData::Nothing),
+    ("approval_uses", PersonalData::Nothing),
+    ("approvals", PersonalData::Nothing),
+    ("backup", PersonalData::Nothing),
+    ("blocks", PersonalData::Nothing),
+    ("consents", PersonalData::Texts),
+    ("contacts", PersonalData::Numbers),
+    ("contacts_kept", PersonalData::Nothing),
+    ("days", PersonalData::Nothing),
+    ("envelopes", PersonalData::Numbers),
+    ("events", PersonalData::Texts),
+    ("figures", PersonalData::Nothing),
+    ("forgetting", PersonalData::Nothing),
+    ("forgotten_rows", PersonalData::Nothing),
+    ("guarded", PersonalData::Nothing),
+    ("hooks", PersonalData::Nothing),
+    ("left_out", PersonalData::Nothing),
+    ("identity", PersonalData::Nothing),
+    ("notifications", PersonalData::Texts),
+    ("occurrences", PersonalData::Nothing),
+    ("opt_out_list", PersonalData::Nothing),
+    ("opt_outs", PersonalData::Numbers),
+    ("orders", PersonalData::Nothing),
+    ("plans", PersonalData::Nothing),
+    ("profiles", PersonalData::Nothing),
+    ("questions", PersonalData::Texts),
+    ("receipts", PersonalData::Texts),
+    ("repeat_key", PersonalData::Nothing),
+    ("repeats", PersonalData::Nothing),
+    ("runs", PersonalData::Texts),
+    ("schedules", PersonalData::Nothing),
+    ("spending", PersonalData::Nothing),
 ];
 
 /// Whether any file in the ledger's folder contains one of these byte sequences.
@@ -73,8 +73,8 @@ fn is_in_any_file(scene: &SqliteScene, needles: &[Vec<u8>]) -> bool {
 fn encode_number(row: u32) -> Vec<Vec<u8>> {
     let number = phone(row).to_u64();
     let text = number.to_string().into_bytes();
-    let whole = number.to_be_bytes()[2..].to_vec();
-    vec![text, whole, postcard::to_stdvec(&number).unwrap()]
+    let integer = number.to_be_bytes()[2..].to_vec();
+    vec![text, integer, postcard::to_stdvec(&number).unwrap()]
 }
 
 #[tokio::test]
@@ -86,12 +86,11 @@ async fn every_table_is_classified_by_the_personal_data_it_holds() {
     .fetch_all(&scene.ledger.readers)
     .await
     .unwrap();
-    let known: BTreeMap<&str, Holds> = TABLE_CONTENTS.into_iter().collect();
+    let known: BTreeMap<&str, PersonalData> = TABLE_CONTENTS.into_iter().collect();
     for table in &tables {
         assert!(
             known.contains_key(table.as_str()),
-            "{table}: what does it hold of a person? It stands in this list, and what holds anything is dealt with in \
-             `sqlite/forgetting`"
+            "{table}: add its personal data to this list, and erase the data in `sql/forgetting.rs`"
         );
     }
     assert_eq!(tables.len(), known.len(), "{tables:?}");
@@ -101,7 +100,7 @@ async fn every_table_is_classified_by_the_personal_data_it_holds() {
 async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     let scene = SqliteScene::new().await;
     for envelope in 1..=3 {
-        scene.begin_envelope(envelope, scene.mine).await;
+        scene.begin_envelope(envelope, scene.lease).await;
     }
     let rejected = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
     let evidence = Some(format!("{{\"phone\": {}}}", phone(3)));
@@ -133,7 +132,7 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Consents([consents.build()].into())).await.unwrap();
     assert!(
         encode_number(3).into_iter().all(|spelling| is_in_any_file(&scene, &[spelling])),
-        "it is there as it is looked for"
+        "every encoding is found before the number is forgotten"
     );
     let rows = vec![(scene.run.key, RoaringBitmap::from([3]))];
     scene.ledger.forget_number(ForgetOrder { phone: phone(3), rows, cancelled_in: Vec::new(), opt_out }).await.unwrap();
@@ -150,19 +149,19 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
 #[tokio::test]
 async fn purged_run_leaves_no_numbers_in_ledger_files() {
     let scene = SqliteScene::new().await;
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let end = RunEnd { stop_reason: None, stop: None, ..run_end() };
-    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    scene.ledger.end_run(scene.lease, end).await.unwrap();
     // A cap makes the ledger store contact times.
     let caps = vec![FrequencyCap { messages: 1, period: Duration::from_secs(60) }];
     let other = SqliteLedger::open(&scene.folder.path().join("ledger"), Timestamp::now).await.unwrap();
-    let beside = Parts::with_run(other, &NewRun { campaign: "other".into(), ..new_run(2) }).await;
+    let other_scene = Parts::with_run(other, &NewRun { campaign: "other".into(), ..new_run(2) }).await;
     let bounds = Some(Arc::new(Bounds { caps, ..Bounds::default() }));
-    beside.ledger.begin_envelope(Intent { bounds, ..beside.new_intent(4, beside.mine) }).await.unwrap();
+    other_scene.ledger.begin_envelope(Intent { bounds, ..other_scene.new_intent(4, other_scene.lease) }).await.unwrap();
     let numbers = [2, 3].map(encode_number).concat();
     assert!(is_in_any_file(&scene, &numbers), "the search patterns are valid");
-    beside.ledger.close().await;
+    other_scene.ledger.close().await;
     let counted = scene.reload_run().await;
     scene.ledger.purge_run(purge_order(counted, StateCounts::default(), 0)).await.unwrap();
     let purged = scene.reload_run().await;
@@ -174,7 +173,7 @@ async fn purged_run_leaves_no_numbers_in_ledger_files() {
 #[tokio::test]
 async fn free_space_of_an_earlier_version_is_overwritten() {
     let scene = SqliteScene::new().await;
-    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(1, scene.lease).await;
     scene.ledger.close().await;
     let path = scene.folder.path().join("ledger");
     let mut earlier = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
@@ -188,8 +187,8 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
         sqlx::query(change).execute(&mut earlier).await.unwrap();
     }
     earlier.close().await.unwrap();
-    let left = [b"380501234999".to_vec()];
-    assert!(is_in_any_file(&scene, &left), "the search pattern is valid");
+    let deleted = [b"380501234999".to_vec()];
+    assert!(is_in_any_file(&scene, &deleted), "the search pattern is valid");
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let opt_out = OptOut {
         who: phone(2).into(),
@@ -204,6 +203,6 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
         .await
         .unwrap();
     ledger.overwrite_remains(&[]).await.unwrap();
-    assert!(!is_in_any_file(&scene, &left));
+    assert!(!is_in_any_file(&scene, &deleted));
     ledger.close().await;
 }

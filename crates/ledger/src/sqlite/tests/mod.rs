@@ -63,7 +63,7 @@ async fn failed_write_stops_all_later_writes() {
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("DROP TABLE envelopes").execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    let failed = scene.ledger.begin_envelope(scene.new_intent(1, scene.mine)).await;
+    let failed = scene.ledger.begin_envelope(scene.new_intent(1, scene.lease)).await;
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
     let later = scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
@@ -79,8 +79,8 @@ async fn busy_ledger_is_reported_and_can_be_written_afterwards() {
     scene.port().check_writable().await.unwrap();
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
-    let asked = futures_util::future::join_all((0..3).map(|_| scene.port().check_writable())).await;
-    assert!(asked.iter().all(|result| matches!(result, Err(LedgerError::Busy { .. }))), "{asked:?}");
+    let results = futures_util::future::join_all((0..3).map(|_| scene.port().check_writable())).await;
+    assert!(results.iter().all(|result| matches!(result, Err(LedgerError::Busy { .. }))), "{results:?}");
     sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
     scene.port().check_writable().await.unwrap();
 }
@@ -88,18 +88,18 @@ async fn busy_ledger_is_reported_and_can_be_written_afterwards() {
 #[tokio::test]
 async fn concurrent_changes_are_all_written() {
     let scene = Arc::new(SqliteScene::new().await);
-    let begun = (1..=200).map(|rows| {
+    let tasks = (1..=200).map(|rows| {
         let scene = Arc::clone(&scene);
-        tokio::spawn(async move { scene.begin_envelope(rows, scene.mine).await })
+        tokio::spawn(async move { scene.begin_envelope(rows, scene.lease).await })
     });
-    let begun = futures_util::future::join_all(begun).await;
+    let permits = futures_util::future::join_all(tasks).await;
     let summaries = scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap();
     assert_eq!(summaries.len(), 200);
     // The order is arbitrary, but each envelope has its own number and rows.
-    for (rows, begun) in (1..).zip(begun) {
-        let permit = begun.unwrap();
-        let kept = summaries.iter().find(|kept| permit == granted(kept.envelope)).unwrap();
-        assert_eq!((kept.first, kept.last), (Row::new(rows * 2), Row::new(rows * 2 + 1)));
+    for (rows, permit) in (1..).zip(permits) {
+        let permit = permit.unwrap();
+        let summary = summaries.iter().find(|summary| permit == granted(summary.envelope)).unwrap();
+        assert_eq!((summary.first, summary.last), (Row::new(rows * 2), Row::new(rows * 2 + 1)));
     }
 }
 

@@ -19,9 +19,9 @@ const ZEROS: [u8; 16] = [0; 16];
 /// Fails unless these are all variants of a type in order, with their bytes.
 fn assert_stored_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(variants: &[(T, &[u8])]) {
     for (position, (value, bytes)) in variants.iter().enumerate() {
-        assert_eq!(usize::from(bytes[0]), position, "{value:?} stands at another position");
-        assert_eq!(postcard::to_stdvec(value).unwrap(), *bytes, "{value:?} is written otherwise");
-        assert_eq!(postcard::from_bytes::<T>(bytes).as_ref(), Ok(value), "{bytes:?} is read otherwise");
+        assert_eq!(usize::from(bytes[0]), position, "{value:?} is at another position");
+        assert_eq!(postcard::to_stdvec(value).unwrap(), *bytes, "{value:?} is encoded differently");
+        assert_eq!(postcard::from_bytes::<T>(bytes).as_ref(), Ok(value), "{bytes:?} is decoded differently");
     }
     let mut next = ZEROS;
     next[0] = u8::try_from(variants.len()).unwrap();
