@@ -1,5 +1,5 @@
-//! Runs the tests in a campaign file, without the ledger. It composes messages for a made-up recipient or random rows
-//! of the list, and compares them, word by word, with what the test expects.
+//! Runner of the tests in a campaign file, without the ledger. A test composes messages for a made-up recipient or
+//! random rows of the list, and compares them word by word with the expected ones.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ use super::rules::{TEST_FAILED, TEST_NOT_RUN};
 use super::survey::{MessageSize, count_sms_parts};
 use super::timing::zone_of_number;
 
-/// The reason if `until` has passed.
+/// The skip reason if `until` has passed.
 const EXPIRED: &str = "expired";
 /// The longest text that a finding repeats, in characters.
 const MAX_QUOTED: usize = 200;
@@ -340,28 +340,28 @@ fn uses_date<'c>(
         || recipe.list_included_sources().iter().any(|(_, source)| mentions(source))
 }
 
-/// Calls `look` with what happens to the recipient of a record, and with its variant if it is selected.
+/// Calls `inspect` with the fate of the recipient in a record, and with the variant if the record is selected.
 fn with_fate<T>(
     tested: &TestedCampaign<'_>,
     test: &CampaignTest,
     composer: &mut Composer<'_>,
     record: RecordRef<'_>,
     zone: Option<usize>,
-    look: impl FnOnce(RecipientFate<'_>, Option<usize>) -> T,
+    inspect: impl FnOnce(RecipientFate<'_>, Option<usize>) -> T,
 ) -> T {
     let composed = match composer.compose(record) {
         Ok(composed) => composed,
         Err(failure) if failure.state == RowState::Skipped => {
-            return look(RecipientFate::Skipped(super::FILTERED), None);
+            return inspect(RecipientFate::Skipped(super::FILTERED), None);
         }
-        Err(failure) => return look(RecipientFate::Invalid(failure.reason.into_owned()), Some(0)),
+        Err(failure) => return inspect(RecipientFate::Invalid(failure.reason.into_owned()), Some(0)),
     };
     let ValidNumber { phone, .. } = composed.number;
     let arm = composed.arm;
     let cell = zone.map(|column| record.fields.get(column).trim());
     let countries = tested.campaign.brief.allowed_countries(tested.profile);
     if countries.is_some_and(|countries| !countries.contains(find_country(phone))) {
-        return look(RecipientFate::Skipped(COUNTRY), None);
+        return inspect(RecipientFate::Skipped(COUNTRY), None);
     }
     let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
         Some(fate) => fate,
@@ -373,13 +373,14 @@ fn with_fate<T>(
         None => {
             let content = composed.message.content();
             let sms_parts = count_sms_parts(composed.message);
-            return look(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
+            return inspect(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
         }
     };
-    look(fate, Some(arm))
+    inspect(fate, Some(arm))
 }
 
-/// Whether a recipient gets no message because of the time. `cell` is the time zone in its row.
+/// The fate of a recipient who cannot get a message at this time. `None` if the message can be sent. `cell` is the time
+/// zone in the row of the recipient.
 fn decide_by_time(
     tested: &TestedCampaign<'_>,
     at: DateTime,
@@ -396,8 +397,8 @@ fn decide_by_time(
     (!windows.are_open(moment)).then_some(RecipientFate::Waiting)
 }
 
-/// Everything about a recipient that is not as expected. `quotes` allows texts in the findings, which must not show the
-/// cells of real recipients.
+/// The expectations that the fate of a recipient does not meet. `quotes` lets findings quote texts; it must be false
+/// for real recipients, because findings must not show their cells.
 fn judge(tested: &TestedCampaign<'_>, test: &CampaignTest, fate: &RecipientFate<'_>, quotes: bool) -> Vec<TestFailure> {
     let expect = &test.expect;
     let fail = |key: String, message: String, help: Option<String>| vec![TestFailure { key, message, help }];
@@ -467,7 +468,7 @@ fn judge_cost(
     })
 }
 
-/// Everything about the text on a channel that is not as expected.
+/// The expectations that the text on a channel does not meet.
 fn judge_text(
     test: &CampaignTest,
     content: &MessageContent<Cow<'_, str>>,
@@ -518,7 +519,7 @@ fn judge_text(
     failures
 }
 
-/// A message about a test.
+/// Adds the name of the test to a message about it.
 fn name_test(test: &CampaignTest, message: &str) -> String {
     format!("test `{}`: {message}", test.name)
 }
@@ -548,7 +549,7 @@ fn draw(seed: u64, row: u32) -> u64 {
     z ^ (z >> 31)
 }
 
-/// How many differences are described.
+/// The maximum number of differences that are described.
 const MAX_DESCRIBED: usize = 3;
 
 /// How `actual` differs from `expected`, as the end of a sentence: `has "-15%" instead of "-10%"`, with backticks.

@@ -169,9 +169,9 @@ fn link_length(link: &str) -> usize {
 }
 
 /// Top-level domains that cannot be registered (RFC 2606, section 2).
-const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
+const RESERVED_TLDS: [&str; 3] = ["example", "invalid", "test"];
 /// Domains reserved for documentation (RFC 2606, section 3).
-const DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
+const RESERVED_DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
 
 /// Whether the gateway of a profile has real recipients, because it is neither on this machine nor at an example
 /// address.
@@ -210,13 +210,13 @@ pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Opt
 
 /// Finds links to reserved hosts, and returns each host with the byte offset at which it starts.
 fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    let words = text.split_inclusive(move |c| !is_of_host(c));
+    let is_host_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let words = text.split_inclusive(move |c| !is_host_char(c));
     let placed = words.scan(0, move |next, word| {
         let start = *next;
         *next += word.len();
         // Excludes the separator and the full stop that ends a sentence.
-        Some((start, word.trim_end_matches(|c| c == '.' || !is_of_host(c))))
+        Some((start, word.trim_end_matches(|c| c == '.' || !is_host_char(c))))
     });
     placed.filter(|(start, word)| {
         let is_link = text[..*start].ends_with("://") || is_subdomain(word, "example") || word.starts_with("www.");
@@ -227,7 +227,7 @@ fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Whether a host is in a reserved domain, which nobody can register.
 fn is_reserved(host: &str) -> bool {
     let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
-    TOP_LEVEL.iter().any(|domain| is_subdomain(host, domain)) || DOMAINS.iter().any(is_one)
+    RESERVED_TLDS.iter().any(|domain| is_subdomain(host, domain)) || RESERVED_DOMAINS.iter().any(is_one)
 }
 
 /// Whether a host is a subdomain of a domain.
@@ -281,8 +281,8 @@ pub(in crate::check) fn breaks_link(text: &str, cell: &str) -> bool {
     })
 }
 
-/// Parts of headers of code columns, in lower case.
-const CODES: [&str; 12] =
+/// Words that occur in the headers of code columns, in lower case.
+const CODE_HEADER_WORDS: [&str; 12] =
     ["code", "promo", "coupon", "token", "voucher", "url", "link", "utm", "код", "промо", "купон", "посилання"];
 
 /// A note that all recipients get the same link, although the list has an unused column of codes.
@@ -305,7 +305,7 @@ pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Opt
 
 fn is_code(header: &str) -> bool {
     let header = header.to_lowercase();
-    CODES.iter().any(|code| header.contains(code))
+    CODE_HEADER_WORDS.iter().any(|code| header.contains(code))
 }
 
 #[cfg(test)]
