@@ -13,7 +13,7 @@ const PIECES_PER_CORE: usize = 3;
 /// the order of the pieces. Only a few pieces are in memory at any time.
 ///
 /// Each worker creates its own tool by calling `tool`. After `consume` breaks, no more pieces are taken from `produce`.
-/// If the system cannot start threads, all work is reply on the calling thread.
+/// If the system cannot start threads, all work is done on the calling thread.
 pub fn process_in_order<T: Send, U: Send, W>(
     workers: usize,
     mut produce: impl FnMut() -> Option<T> + Send,

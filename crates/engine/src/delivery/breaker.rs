@@ -8,7 +8,8 @@ use campaign_gateway::{GatewayReply, Signal, StopCause};
 
 /// The share of rejected operations counts only after this many answers.
 const MIN_ANSWERS: u64 = 200;
-/// This many first messages rejected with one text stop a run whose messages the gateway has never accepted.
+/// A run whose messages the gateway has never accepted stops after this many first messages are rejected with the same
+/// text.
 const MAX_FIRST_REJECTIONS: u32 = 4;
 
 /// The bounds of a campaign's `stop_after`.
@@ -45,7 +46,7 @@ impl BreakerLimits {
     }
 }
 
-/// Counts of one start of a run.
+/// The circuit breaker of one start of a run, with its counts.
 #[derive(Debug)]
 pub(super) struct Breaker {
     limits: BreakerLimits,
@@ -307,11 +308,11 @@ mod tests {
             (1..10).find(|_| breaker.observe(&one, true).is_some())
         };
         assert_eq!(stops(limits(), false), Some(4));
-        assert_eq!(stops(limits(), true), None, "others were taken before");
+        assert_eq!(stops(limits(), true), None, "other messages were accepted before");
         assert_eq!(stops(BreakerLimits { keep_going: true, ..limits() }, false), None);
-        let mut taken = Breaker::new(limits(), false);
-        assert_eq!(taken.observe(&accepted(1), true), None);
-        assert_eq!(taken.observe(&rejected(5, "No route"), true), None, "one was taken");
+        let mut proven = Breaker::new(limits(), false);
+        assert_eq!(proven.observe(&accepted(1), true), None);
+        assert_eq!(proven.observe(&rejected(5, "No route"), true), None, "one was accepted");
         let mut mixed = Breaker::new(limits(), false);
         let texts = ["No route", "Wrong number", "No route", "Wrong number"];
         assert!(texts.iter().all(|text| mixed.observe(&rejected(1, text), true).is_none()), "several texts");

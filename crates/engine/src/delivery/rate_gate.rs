@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use campaign_ledger::{halve_share, recover_share};
 
-/// The maximum catch-up in microseconds: timers tick in milliseconds, and a commit takes some.
+/// The maximum catch-up in microseconds: timers tick in milliseconds, and a commit takes a few.
 const MAX_CATCH_UP: u32 = 20_000;
 /// The targeted share of the rate. In every window of at least a second, the catch-up fits into the rest, because
 /// `TARGET_SHARE * (1 s + MAX_CATCH_UP)` is less than a second.
@@ -38,7 +38,7 @@ pub(super) struct RateGate {
     slowed: Mutex<Slowdown>,
 }
 
-/// The time that passed unused.
+/// The unused time of the gate, as credit for envelopes.
 struct RateCredit {
     limiter: RateLimiter<NotKeyed, InMemoryState, RuntimeClock, NoOpMiddleware<Duration>>,
     /// Microseconds already taken from the limiter for an envelope that has not left.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn slowed_gate_halves_and_recovers_a_tenth_a_minute() {
+    async fn slowed_gate_halves_and_recovers_a_tenth_per_minute() {
         let gate = RateGate::new(Some(100.0));
         gate.slow_down();
         let slowed = measure_seconds(&gate, 1_000, 10).await;

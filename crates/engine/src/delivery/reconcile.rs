@@ -1,7 +1,7 @@
 //! Reconciliation: asks the gateway about rows in doubt, using our identifiers and staying within the account's rate
 //! limit.
 //!
-//! It sends no messages. Everything that it learns is stored in the ledger before it is reported.
+//! Reconciliation sends no messages. It stores each answer in the ledger before it reports the answer.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -113,10 +113,10 @@ impl MessagesInDoubt {
 /// The last message of an envelope that the gateway accepted or queued, so the gateway must know it.
 fn find_reference(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> Option<MessageId> {
     let (_, outcomes) = envelope.settled.as_ref()?;
-    let took = |outcome: &OperationOutcome| {
+    let is_accepted = |outcome: &OperationOutcome| {
         matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
     };
-    let (sent, _) = envelope.rows.iter().zip(outcomes).rfind(|(_, outcome)| took(outcome))?;
+    let (sent, _) = envelope.rows.iter().zip(outcomes).rfind(|(_, outcome)| is_accepted(outcome))?;
     run.message_id(sent.row, states.events().find_order(sent.row, envelope.envelope))
 }
 
@@ -277,7 +277,8 @@ pub struct MessageInDoubt {
     pub envelope: u32,
     /// The channels of its message.
     pub chain: Chain,
-    /// Since when the attempt is in doubt. An intent without an outcome may have left at any time since it began.
+    /// The time since which the attempt has been in doubt. An intent without an outcome may have left at any time since
+    /// it began.
     pub since: Timestamp,
     /// The answers so far.
     pub history: Option<AskedRow>,
@@ -485,7 +486,7 @@ mod tests {
         let denials = |seconds: &[i64]| seconds.iter().map(|second| (*second, denied())).collect::<Vec<_>>();
         let not_found = |asked| Some(RowChange::NotFound { asked });
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[60, 120, 180, 240]));
-        assert_eq!(changes, [None, None, not_found(3), None], "labelled once");
+        assert_eq!(changes, [None, None, not_found(3), None], "marked once");
         let (_, changes) =
             ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[1, 5, 20, 60, 61, 119, 120, 179, 180]));
         assert_eq!(changes.iter().flatten().count(), 1);
@@ -501,7 +502,7 @@ mod tests {
     fn row_is_unresolved_after_twenty_inquiries_or_a_day() {
         let answers: Vec<_> = (1..=21).map(|second| (second, unclear())).collect();
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Blind, &answers);
-        assert_eq!(changes[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "labelled once");
+        assert_eq!(changes[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "marked once");
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &[(86_399, unclear()), (86_400, unclear())]);
         assert_eq!(changes, [None, Some(RowChange::Unresolved { asked: 2 })]);
         let late: Vec<_> = [86_400, 90_000, 90_060, 90_120, 90_180].map(|second| (second, denied())).into();
