@@ -201,16 +201,16 @@ impl Engine {
                     envelope,
                     is_piece: piece,
                     reply,
-                    is_held_back: false,
+                    is_withdrawn: false,
                 });
             }
-            Ok(SubmissionEnd::HeldBack(number, reply)) => {
+            Ok(SubmissionEnd::Withdrawn(number, reply)) => {
                 return self.in_flight.record_result(EnvelopeResult {
                     number,
                     envelope,
                     is_piece: piece,
                     reply,
-                    is_held_back: true,
+                    is_withdrawn: true,
                 });
             }
             Ok(SubmissionEnd::Recalled) => return self.put_back(envelope, piece),
@@ -272,14 +272,14 @@ impl Engine {
     }
 
     async fn handle_recorded(&mut self, record: EnvelopeResult, recorded: Result<(), LedgerError>) {
-        let EnvelopeResult { number, envelope, is_piece: piece, reply, is_held_back: held_back } = record;
+        let EnvelopeResult { number, envelope, is_piece: piece, reply, is_withdrawn: withdrawn } = record;
         if let Err(error) = recorded {
             // The intents stay, so sent messages are in doubt and are not resent.
             self.tally.shift_state(RowState::Sending, RowState::InDoubt, envelope.operations().len());
             return self.stop_sending(ledger_stop(&error));
         }
         self.tally.count_reply(&envelope, &reply);
-        let steps = if held_back {
+        let steps = if withdrawn {
             split_into_resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
             let moment =
@@ -289,7 +289,7 @@ impl Engine {
         for step in steps {
             self.apply_follow_up(step, number).await;
         }
-        if self.is_shared() && !held_back {
+        if self.is_shared() && !withdrawn {
             self.share_progress(number, &reply).await;
         }
         self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });

@@ -28,7 +28,7 @@ pub(super) struct EnvelopeResult {
     pub(super) is_piece: bool,
     /// The reply. If the envelope was withdrawn, it does not come from the gateway.
     pub(super) reply: GatewayReply,
-    pub(super) is_held_back: bool,
+    pub(super) is_withdrawn: bool,
 }
 
 /// An event for the engine.

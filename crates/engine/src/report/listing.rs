@@ -61,7 +61,7 @@ impl<'a> Listing<'a> {
     pub(super) fn row_formatter(&self, layout: Layout, own: &RecipientColumns, header: &ListHeader) -> RowFormatter {
         RowFormatter {
             layout,
-            own: own.find_positions(header),
+            recipient_positions: own.find_positions(header),
             variants: VariantLookup::from_brief(self.brief, own.has_variants),
             kind: self.kind,
             run: self.run.map(|run| (run.clone(), run.name())),

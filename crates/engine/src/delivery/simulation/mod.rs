@@ -15,7 +15,7 @@ mod platform;
 mod process;
 mod rates;
 mod receipts;
-mod shares;
+mod shards;
 mod workers;
 mod world;
 
@@ -42,21 +42,21 @@ const REQUIRED_SIGHTINGS: [Sighting; 29] = [
     Sighting::CountedAsNotSent,
     Sighting::Retried,
     Sighting::Unresolved,
-    Sighting::BegunAnew,
+    Sighting::StartedOver,
     Sighting::OptedOut,
-    Sighting::LeftOut,
-    Sighting::ToldEarly,
-    Sighting::ToldAgain,
+    Sighting::Skipped,
+    Sighting::ReceiptEarly,
+    Sighting::ReceiptRepeated,
     Sighting::DoubtProven,
-    Sighting::SharedOut,
-    Sighting::ShareTakenOver,
+    Sighting::Sharded,
+    Sighting::ShardTakenOver,
     Sighting::WorkerKilled,
     Sighting::SuspendedPastItsLease,
     Sighting::HaltedForAll,
     Sighting::ClockSet,
     Sighting::FellBack,
     Sighting::FailedOnEveryChannel,
-    Sighting::RetryLeftOut,
+    Sighting::RetrySkipped,
 ];
 
 /// Plays one world on its own virtual clock.
