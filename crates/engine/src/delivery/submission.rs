@@ -362,7 +362,8 @@ impl WatchState {
 impl Watchdog {
     /// A watchdog for requests with this timeout.
     pub(super) fn new(timeout: Duration) -> Self {
-        let steps = WatchState { awake: Duration::ZERO, checked_at: Instant::now(), began: BTreeMap::new(), registered: 0 };
+        let (awake, checked_at) = (Duration::ZERO, Instant::now());
+        let steps = WatchState { awake, checked_at, began: BTreeMap::new(), registered: 0 };
         Self { patience: timeout.saturating_mul(3).max(MIN_PATIENCE), steps: Mutex::new(steps) }
     }
 

@@ -253,7 +253,12 @@ impl RowFacts {
     }
 
     /// The phone number to which the row's message was sent or, if none was sent, a valid number in the list.
-    pub(super) fn phone(&self, fields: RecordFields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
+    pub(super) fn phone(
+        &self,
+        fields: RecordFields<'_>,
+        columns: &PhoneColumns,
+        region: Option<Region>,
+    ) -> Option<Phone> {
         self.record.as_ref().map_or_else(|| columns.choose_phone(fields, region).ok(), |record| record.phone)
     }
 }
@@ -298,7 +303,14 @@ impl RowFormatter {
         Some(run.message_id(row, order)?.get())
     }
 
-    fn fill_row(&self, line: &mut RowBuffer<'_>, row: Row, fields: RecordFields<'_>, facts: &RowFacts, state: RowState) {
+    fn fill_row(
+        &self,
+        line: &mut RowBuffer<'_>,
+        row: Row,
+        fields: RecordFields<'_>,
+        facts: &RowFacts,
+        state: RowState,
+    ) {
         let cells = self.build_cells(row, fields, facts, state);
         for column in &RESULT_COLUMNS {
             match (column.value)(&cells) {

@@ -43,7 +43,7 @@ pub enum EffectVerdict {
 }
 
 /// The smallest group whose share is meaningful.
-const MIN_PEOPLE: u64 = 30;
+const MIN_GROUP_SIZE: u64 = 30;
 
 /// The effect of a campaign.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ impl EffectVerdict {
     pub fn from_proportions(sent: Proportion, holdout: Proportion) -> Self {
         let difference = sent.difference_interval(holdout);
         match sent.total.min(holdout.total) {
-            ..MIN_PEOPLE => Self::TooFew,
+            ..MIN_GROUP_SIZE => Self::TooFew,
             _ if difference.contains_zero() => Self::Unproven,
             _ if difference.low > 0.0 => Self::More,
             _ => Self::Fewer,
@@ -113,18 +113,18 @@ impl CampaignEffect {
             let results = RunResults::open(ledger, run, is_owned(ledger, run).await?).await?;
             for listing in results.open_listings().await? {
                 let began_at = run.began_at;
-                let each = |person: ObservedRecipient<'_>| match person.decision {
-                    RunDecision::Sent(at) if sent.insert(person.phone.to_u64()) => {
-                        let arm = effect.sent.entry(person.variant.map(str::to_owned)).or_default();
-                        arm.add_recipient(person.phone, at, purchases, within);
+                let visit = |recipient: ObservedRecipient<'_>| match recipient.decision {
+                    RunDecision::Sent(at) if sent.insert(recipient.phone.to_u64()) => {
+                        let arm = effect.sent.entry(recipient.variant.map(str::to_owned)).or_default();
+                        arm.add_recipient(recipient.phone, at, purchases, within);
                     }
                     RunDecision::Sent(_) => {}
                     RunDecision::HeldOut => {
-                        held_out.entry(person.phone).or_insert(began_at);
+                        held_out.entry(recipient.phone).or_insert(began_at);
                     }
                     RunDecision::Waiting => effect.waiting += 1,
                 };
-                for_each_recipient(listing, each).await?;
+                for_each_recipient(listing, visit).await?;
             }
         }
         for (phone, since) in held_out {
@@ -155,10 +155,10 @@ enum RunDecision {
 
 async fn for_each_recipient(
     listing: Listing<'_>,
-    mut each: impl FnMut(ObservedRecipient<'_>),
+    mut visit: impl FnMut(ObservedRecipient<'_>),
 ) -> Result<(), ResultsError> {
     let (region, activity) = (listing.brief.region, listing.activity());
-    let (allotment, arms) = (listing.brief.variant_allocation(), listing.brief.list_arms());
+    let (allocation, arms) = (listing.brief.variant_allocation(), listing.brief.list_arms());
     let reader = listing.open_reader()?;
     let columns = reader.header().phones().clone();
     // The effect counts only this run's messages.
@@ -173,9 +173,9 @@ async fn for_each_recipient(
                 _ => continue,
             };
             if let Some(phone) = facts.phone(recipient.fields, &columns, region) {
-                each(ObservedRecipient {
+                visit(ObservedRecipient {
                     phone,
-                    variant: arms.get(allotment.assign_variant(phone)).and_then(|arm| arm.name),
+                    variant: arms.get(allocation.assign_variant(phone)).and_then(|arm| arm.name),
                     decision,
                 });
             }
@@ -238,10 +238,10 @@ impl Proportion {
     /// The confidence interval of this share minus the other share (R. G. Newcombe 1998, method 10), computed from both
     /// Wilson intervals.
     pub fn difference_interval(self, other: Self) -> Interval {
-        let (own, its) = (self.wilson_interval(), other.wilson_interval());
+        let (first, second) = (self.wilson_interval(), other.wilson_interval());
         let (p, q) = (self.share(), other.share());
-        let low = (p - q) - ((p - own.low).powi(2) + (its.high - q).powi(2)).sqrt();
-        let high = (p - q) + ((own.high - p).powi(2) + (q - its.low).powi(2)).sqrt();
+        let low = (p - q) - ((p - first.low).powi(2) + (second.high - q).powi(2)).sqrt();
+        let high = (p - q) + ((first.high - p).powi(2) + (q - second.low).powi(2)).sqrt();
         Interval { low: low.max(-1.0), high: high.min(1.0) }
     }
 }
@@ -451,10 +451,10 @@ pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
 
 /// Whether the last separator is a decimal separator.
 fn is_decimal(number: &str, at: usize) -> bool {
-    let (before, behind) = (number[..at].trim_start_matches('-'), &number[at + 1..]);
+    let (before, after) = (number[..at].trim_start_matches('-'), &number[at + 1..]);
     let alone = !before.contains(['.', ',']);
     let repeated = before.contains(&number[at..=at]);
-    !repeated && (behind.len() != 3 || before == "0" || !alone)
+    !repeated && (after.len() != 3 || before == "0" || !alone)
 }
 
 #[cfg(test)]
@@ -471,16 +471,16 @@ mod tests {
     fn intervals_match_published_examples() {
         // Newcombe 1998, Statistics in Medicine 17, pp. 857 and 873: table II and the Wilson intervals for the same
         // counts.
-        for (did, people, low, high) in
+        for (successes, total, low, high) in
             [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)]
         {
-            let Interval { low: l, high: h } = Proportion { total: people, successes: did }.wilson_interval();
-            assert!(is_close(l, low) && is_close(h, high), "{did} of {people}: {l} to {h}");
+            let Interval { low: l, high: h } = Proportion { total, successes }.wilson_interval();
+            assert!(is_close(l, low) && is_close(h, high), "{successes} of {total}: {l} to {h}");
         }
         for (one, other, low, high) in
             [((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090), ((10, 10), (0, 10), 0.6075, 1.0)]
         {
-            let [one, other] = [one, other].map(|(did, people)| Proportion { total: people, successes: did });
+            let [one, other] = [one, other].map(|(successes, total)| Proportion { total, successes });
             let Interval { low: l, high: h } = one.difference_interval(other);
             assert!(is_close(l, low) && is_close(h, high), "{one:?} above {other:?}: {l} to {h}");
         }
@@ -488,10 +488,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn interval_contains_the_share_and_narrows_with_sample_size(people in 1_u64..5_000, part in 0.0_f64..=1.0) {
-            let did = (people as f64 * part) as u64;
-            let few = Proportion { total: people, successes: did };
-            let many = Proportion { total: people * 10, successes: did * 10 };
+        fn interval_contains_the_share_and_narrows_with_sample_size(total in 1_u64..5_000, part in 0.0_f64..=1.0) {
+            let successes = (total as f64 * part) as u64;
+            let few = Proportion { total, successes };
+            let many = Proportion { total: total * 10, successes: successes * 10 };
             let (wide, narrow) = (few.wilson_interval(), many.wilson_interval());
             prop_assert!(0.0 <= wide.low && wide.low <= few.share() && few.share() <= wide.high && wide.high <= 1.0);
             prop_assert!(narrow.high - narrow.low < wide.high - wide.low);

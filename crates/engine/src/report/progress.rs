@@ -108,8 +108,8 @@ impl Speed {
 
     /// The speed, and the time that `rows` more rows will take. `None` if the speed is unknown.
     pub(super) fn estimate(&self, rows: u64) -> Option<Estimate> {
-        let ((began, before), (now, through)) = (self.first?, self.last?);
-        let (time, sent) = (now.saturating_duration_since(began), through.saturating_sub(before));
+        let ((began, before), (now, done)) = (self.first?, self.last?);
+        let (time, sent) = (now.saturating_duration_since(began), done.saturating_sub(before));
         if time < MIN_INTERVAL || sent == 0 {
             return None;
         }
@@ -173,6 +173,6 @@ mod tests {
         assert_eq!(speed.estimate(80), None);
         speed.update(after(100), 21);
         speed.update(after(102), 41);
-        assert_eq!(speed.estimate(59).unwrap().rate, 10.0, "the wait is no part of it");
+        assert_eq!(speed.estimate(59).unwrap().rate, 10.0, "the pause does not count");
     }
 }

@@ -14,7 +14,7 @@ use crate::report::run_view::IN_DOUBT_STATES;
 use campaign_core::domain::{Amount, Channel, OperationOutcome, Row, Spending};
 use campaign_ledger::{BilledParts, ENDED_EARLY, EnvelopeRecord, RowChange, RowEvents, RowState, StateCounts};
 
-/// How many different reasons are counted, which bounds memory.
+/// The maximum number of different reasons that are counted, which bounds memory use.
 const MAX_REASONS: usize = 400;
 /// The length to which reasons are cut, in characters.
 const MAX_REASON_CHARS: usize = 200;
@@ -39,22 +39,22 @@ pub struct ReasonCount<'r> {
 }
 
 /// Shortens a reason to the length that is counted and shown.
-pub(super) fn shorten_reason(words: &str) -> String {
-    words.trim().chars().take(MAX_REASON_CHARS).collect()
+pub(super) fn shorten_reason(text: &str) -> String {
+    text.trim().chars().take(MAX_REASON_CHARS).collect()
 }
 
 impl ReasonCounts {
     /// Adds rows with a state and a reason.
-    pub(super) fn add_rows(&mut self, state: RowState, words: &str, rows: u64) {
+    pub(super) fn add_rows(&mut self, state: RowState, text: &str, rows: u64) {
         if rows == 0 {
             return;
         }
-        let words = shorten_reason(words);
-        let full = self.counts.len() >= MAX_REASONS;
-        match self.counts.get_mut(&(state, words.clone())) {
+        let text = shorten_reason(text);
+        let is_full = self.counts.len() >= MAX_REASONS;
+        match self.counts.get_mut(&(state, text.clone())) {
             Some(count) => *count += rows,
-            None if full => self.others += rows,
-            None => drop(self.counts.insert((state, words), rows)),
+            None if is_full => self.others += rows,
+            None => drop(self.counts.insert((state, text), rows)),
         }
     }
 
@@ -62,7 +62,7 @@ impl ReasonCounts {
     pub fn most_frequent(&self) -> Vec<ReasonCount<'_>> {
         let counts = self.counts.iter();
         let mut most: Vec<ReasonCount<'_>> =
-            counts.map(|((state, words), rows)| ReasonCount { state: *state, text: words, rows: *rows }).collect();
+            counts.map(|((state, text), rows)| ReasonCount { state: *state, text, rows: *rows }).collect();
         most.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
         most
     }
@@ -92,8 +92,8 @@ pub struct FallbackChainFigure {
 impl FallbackChainFigure {
     /// How many messages with a reported channel reached a position in the chain or went beyond it.
     pub fn count_reached(&self, place: u8) -> u64 {
-        let behind = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
-        behind.map(|(_, counts)| counts.total()).sum()
+        let reached = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
+        reached.map(|(_, counts)| counts.total()).sum()
     }
 
     /// How many messages have no reported channel.
@@ -139,7 +139,7 @@ impl Default for RequestFigures {
             used: Spending::default(),
             given_back: Amount::default(),
             priced: true,
-            answers: Histogram::new_with_max(MAX_ANSWER_MS, 3).expect("these bounds are those of a histogram"),
+            answers: Histogram::new_with_max(MAX_ANSWER_MS, 3).expect("valid bounds of a histogram"),
         }
     }
 }
@@ -181,15 +181,15 @@ impl RequestFigures {
         }
     }
 
-    /// The time within which `of_100` percent of the requests were answered, including the wait for the rate limit.
-    /// `None` if there are no answers.
-    pub fn answer_quantile(&self, of_100: u8) -> Option<Duration> {
-        let share = f64::from(of_100) / 100.0;
+    /// The time within which `percent` % of the requests were answered, including the wait for the rate limit. `None`
+    /// if there are no answers.
+    pub fn answer_quantile(&self, percent: u8) -> Option<Duration> {
+        let share = f64::from(percent) / 100.0;
         (!self.answers.is_empty()).then(|| Duration::from_millis(self.answers.value_at_quantile(share)))
     }
 }
 
-/// How many rows are named.
+/// The maximum number of rows that are listed.
 const MAX_NAMED_ROWS: usize = 20;
 
 /// The rows in doubt.
@@ -332,7 +332,7 @@ impl<K: Ord + Clone> Timeline<K> {
         let counts = |counts: &BTreeMap<K, u64>| {
             counts.iter().filter_map(|(kind, count)| Some((name(kind)?, *count))).collect::<BTreeMap<L, u64>>()
         };
-        Timeline { length: self.length, points: self.points.iter().map(|(at, of)| (*at, counts(of))).collect() }
+        Timeline { length: self.length, points: self.points.iter().map(|(at, kinds)| (*at, counts(kinds))).collect() }
     }
 
     /// The total of each kind that occurs.
@@ -364,7 +364,7 @@ mod tests {
         #[test]
         fn row_counts_add_up_for_any_set_of_reasons(counts in proptest::collection::vec((".{0,300}", 0..9_u64), 0..40)) {
             let mut reasons = ReasonCounts::default();
-            counts.iter().for_each(|(words, rows)| reasons.add_rows(RowState::Failed, words, *rows));
+            counts.iter().for_each(|(text, rows)| reasons.add_rows(RowState::Failed, text, *rows));
             prop_assert_eq!(reasons.count_rows(), counts.iter().map(|(_, rows)| rows).sum::<u64>());
             prop_assert!(reasons.most_frequent().windows(2).all(|pair| pair[0].rows >= pair[1].rows));
         }

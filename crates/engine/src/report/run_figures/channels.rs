@@ -23,7 +23,8 @@ pub const ACCEPTED_STATES: [RowState; 5] =
 /// The longest measured time, in milliseconds: about thirteen months.
 const MAX_DELIVERY_MS: u64 = 400 * 24 * 3_600_000;
 
-/// The upper bounds of the spans in which messages are counted exactly, in seconds. A last span counts longer times.
+/// The upper bounds of the spans in which messages are counted exactly, in seconds. The last span counts all longer
+/// times.
 const SPAN_SECONDS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_200, 86_400];
 
 /// Accepted messages by channel.
@@ -64,7 +65,7 @@ pub struct DeliveryTimes {
 
 impl Default for DeliveryTimes {
     fn default() -> Self {
-        let times = Histogram::new_with_max(MAX_DELIVERY_MS, 3).expect("these bounds are those of a histogram");
+        let times = Histogram::new_with_max(MAX_DELIVERY_MS, 3).expect("valid bounds of a histogram");
         Self { times, spans: [0; SPAN_SECONDS.len() + 1], at_latest: 0, uncertain: 0 }
     }
 }
@@ -82,7 +83,7 @@ impl DeliveryTimes {
     /// Records the delivery time of a message.
     fn record_time(&mut self, time: Duration) {
         self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(MAX_DELIVERY_MS));
-        self.spans[SPAN_SECONDS.partition_point(|longest| Duration::from_secs(*longest) < time)] += 1;
+        self.spans[SPAN_SECONDS.partition_point(|bound| Duration::from_secs(*bound) < time)] += 1;
     }
 
     /// How many messages have a time.
@@ -207,7 +208,7 @@ impl ChannelFigures {
             })
         };
         let name = |channel: Option<Channel>| channel.map_or("unknown", Channel::name).to_owned();
-        self.iter().map(|(channel, of)| (name(channel), figure(of))).collect::<Map<_, _>>().into()
+        self.iter().map(|(channel, channel_figure)| (name(channel), figure(channel_figure))).collect::<Map<_, _>>().into()
     }
 
     /// The figures as text, one line per channel.
@@ -247,9 +248,9 @@ mod tests {
     use super::*;
 
     /// The time within which this percentage of the messages arrived, calculated from all times.
-    fn exact_quantile(times: &mut [u64], of_100: usize) -> u64 {
+    fn exact_quantile(times: &mut [u64], percent: usize) -> u64 {
         times.sort_unstable();
-        times[(times.len() * of_100).div_ceil(100).max(1) - 1]
+        times[(times.len() * percent).div_ceil(100).max(1) - 1]
     }
 
     proptest! {
@@ -260,18 +261,18 @@ mod tests {
             let mut counted = DeliveryTimes::default();
             times.iter().for_each(|time| counted.record_time(Duration::from_millis(*time)));
             prop_assert_eq!(counted.count_messages(), times.len() as u64);
-            let kept = DeliveryTimes::from_counts(&counted.time_counts(), counted.span_counts());
-            prop_assert_eq!(kept.span_counts(), counted.span_counts());
-            for (longest, within) in counted.iter_spans().scan(0, |sum, (longest, messages)| {
+            let restored = DeliveryTimes::from_counts(&counted.time_counts(), counted.span_counts());
+            prop_assert_eq!(restored.span_counts(), counted.span_counts());
+            for (bound, within) in counted.iter_spans().scan(0, |sum, (bound, messages)| {
                 *sum += messages;
-                Some((longest.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
+                Some((bound.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
             }) {
-                prop_assert_eq!(within, times.iter().filter(|time| **time <= longest).count() as u64);
+                prop_assert_eq!(within, times.iter().filter(|time| **time <= bound).count() as u64);
             }
-            prop_assert_eq!((kept.count_messages(), kept.median(), kept.p95()), (counted.count_messages(), counted.median(), counted.p95()));
-            for (of_100, counted) in [(50, counted.median()), (95, counted.p95())] {
-                let (exact, counted) = (exact_quantile(&mut times, of_100), counted.expect("there are times").as_millis() as u64);
-                prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{of_100}: {counted} and exactly \
+            prop_assert_eq!((restored.count_messages(), restored.median(), restored.p95()), (counted.count_messages(), counted.median(), counted.p95()));
+            for (percent, counted) in [(50, counted.median()), (95, counted.p95())] {
+                let (exact, counted) = (exact_quantile(&mut times, percent), counted.expect("there are times").as_millis() as u64);
+                prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{percent}: {counted} and exactly \
                     {exact}");
             }
         }
