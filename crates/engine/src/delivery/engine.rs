@@ -334,7 +334,9 @@ impl Engine {
         }
         let result = tokio::select! {
             biased;
-            result = status_poll::ask_until_known(&self.submitter, queued, deadline) => result.map_err(|error| ledger_stop(&error))?,
+            result = status_poll::ask_until_known(&self.submitter, queued, deadline) => {
+                result.map_err(|error| ledger_stop(&error))?
+            }
             // The main loop handles the signal itself.
             _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return Ok(()),
         };

@@ -111,8 +111,8 @@ fn extract_replies(stored: &StoredReceipt) -> impl Iterator<Item = MessageReply<
         digit: "",
         media: media.as_ref().map_or("", |Media { url, filename: _, filesize: _ }| url),
     });
-    let digit =
-        digit.as_deref().map(move |digit| MessageReply { channel, at: stored.reported_at(), text: "", digit, media: "" });
+    let at = stored.reported_at();
+    let digit = digit.as_deref().map(move |digit| MessageReply { channel, at, text: "", digit, media: "" });
     replies.chain(digit)
 }
 

@@ -190,7 +190,8 @@ impl<'a> RunResults<'a> {
             Some(_) => target.path().with_file_name(backup.file_name().unwrap_or_default()),
             None => backup,
         };
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+        let absolute =
+            |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let is_at_target = |other: &Run| other.results.as_deref() == Some(absolute(target.path()).as_str());
         if let Some(other) = other.filter(is_at_target) {
             self.ledger.update_runs(vec![other.key], RunUpdate::ResultsFile(absolute(&place))).await?;

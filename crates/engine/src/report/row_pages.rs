@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(page(None, 6, 9), [6, 7, 8]);
         assert_eq!(page(Some(RowState::Rejected), 5, 9), [5, 8]);
         assert_eq!(page(Some(RowState::InDoubt), 2, 9), [0; 0]);
-        let before = |state, before, limit| sample_index().find_page_start(state, Row::new(before), limit).map(Row::get);
+        let before = |state, row, limit| sample_index().find_page_start(state, Row::new(row), limit).map(Row::get);
         assert_eq!(before(None, 8, 3), Some(5));
         assert_eq!(before(Some(RowState::Accepted), 7, 2), Some(3));
         assert_eq!(before(Some(RowState::Accepted), 2, 2), None);

@@ -188,7 +188,10 @@ pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerErro
     }
     // Workers continue a run after the process that started it is gone.
     let has_claimed_shards = run.sharding.is_some() && !ledger.load_claimed_rows(run.key).await?.is_empty();
-    Ok(has_claimed_shards || run.epoch.is_some() && ledger.find_campaign_lock(&run.campaign, &run.account).await?.is_some())
+    if has_claimed_shards || run.epoch.is_none() {
+        return Ok(has_claimed_shards);
+    }
+    Ok(ledger.find_campaign_lock(&run.campaign, &run.account).await?.is_some())
 }
 
 /// The states of rows with an unknown outcome.

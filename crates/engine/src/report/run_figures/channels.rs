@@ -208,7 +208,8 @@ impl ChannelFigures {
             })
         };
         let name = |channel: Option<Channel>| channel.map_or("unknown", Channel::name).to_owned();
-        self.iter().map(|(channel, channel_figure)| (name(channel), figure(channel_figure))).collect::<Map<_, _>>().into()
+        let figures = self.iter().map(|(channel, channel_figure)| (name(channel), figure(channel_figure)));
+        figures.collect::<Map<_, _>>().into()
     }
 
     /// The figures as text, one line per channel.
@@ -269,9 +270,11 @@ mod tests {
             }) {
                 prop_assert_eq!(within, times.iter().filter(|time| **time <= bound).count() as u64);
             }
-            prop_assert_eq!((restored.count_messages(), restored.median(), restored.p95()), (counted.count_messages(), counted.median(), counted.p95()));
+            let summary = |times: &DeliveryTimes| (times.count_messages(), times.median(), times.p95());
+            prop_assert_eq!(summary(&restored), summary(&counted));
             for (percent, counted) in [(50, counted.median()), (95, counted.p95())] {
-                let (exact, counted) = (exact_quantile(&mut times, percent), counted.expect("there are times").as_millis() as u64);
+                let exact = exact_quantile(&mut times, percent);
+                let counted = counted.expect("there are times").as_millis() as u64;
                 prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{percent}: {counted} and exactly \
                     {exact}");
             }

@@ -74,7 +74,8 @@ impl RunFigures {
         let Some((counts, _)) = counted else { return Ok(None) };
         let read = if run.purged_at.is_some() { StoredFigures::decode } else { StoredFigures::decode_current };
         let stored = ledger.load_figures(run.key).await?.and_then(|stored| read(&stored));
-        let stored = stored.map(|stored| if run.progress == RunProgress::Replaced { stored.mark_replaced() } else { stored });
+        let is_replaced = run.progress == RunProgress::Replaced;
+        let stored = stored.map(|stored| if is_replaced { stored.mark_replaced() } else { stored });
         let is_valid = |stored: &StoredFigures| stored.is_current(counts, run.receipts) || run.purged_at.is_some();
         Ok(stored.filter(is_valid).and_then(StoredFigures::into_figures).filter(|figures| figures.counts == *counts))
     }

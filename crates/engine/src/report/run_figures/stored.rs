@@ -170,12 +170,13 @@ impl StoredRows {
             times: figure.times.time_counts(),
             spans: figure.times.span_counts().to_vec(),
         };
+        let channels = figures.channels.iter().map(|(channel, figure)| (name(channel), stored_channel(figure)));
         let names = |chain: &FallbackChain| chain.iter().map(|channel| channel.name().to_owned()).collect();
         let RowsInDoubt { since, rows } = figures.doubts.clone();
         Self {
             counts: figures.counts.clone(),
             left_out: figures.left_out.clone(),
-            channels: figures.channels.iter().map(|(channel, figure)| (name(channel), stored_channel(figure))).collect(),
+            channels: channels.collect(),
             chains: figures.chains.iter().map(|(chain, figure)| (names(chain), figure.clone())).collect(),
             arrived: figures.arrivals.map_kinds(|ArrivalKind { channel, first }| Some((name(*channel), *first))),
             failures: figures.failures.clone(),

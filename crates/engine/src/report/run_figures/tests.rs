@@ -44,7 +44,8 @@ proptest! {
         prop_assert!(channels().all(|figure| figure.in_part <= figure.counts.get(RowState::Delivered)));
         let accepted = sum(counts, &super::ACCEPTED_STATES);
         prop_assert_eq!(figures.channels.iter().map(|(_, figure)| figure.counts.total()).sum::<u64>(), accepted);
-        prop_assert_eq!(figures.chains.values().map(|chain| chain.count_reached(0) + chain.count_unknown()).sum::<u64>(), accepted);
+        let chain_counts = figures.chains.values().map(|chain| chain.count_reached(0) + chain.count_unknown());
+        prop_assert_eq!(chain_counts.sum::<u64>(), accepted);
         let doubtful = sum(counts, &[RowState::InDoubt, RowState::Unresolved]);
         prop_assert_eq!(figures.doubts.rows.len() as u64, doubtful.min(20));
         prop_assert_eq!(figures.doubts.since.is_some(), doubtful > 0);
@@ -56,7 +57,9 @@ proptest! {
 
     #[test]
     fn stored_figures_round_trip_and_damaged_data_is_rejected(
-        cases in proptest::collection::vec(row_case("[a-c]{0,2}"), 0..16), cut in any::<usize>(), noise in any::<Vec<u8>>(),
+        cases in proptest::collection::vec(row_case("[a-c]{0,2}"), 0..16),
+        cut in any::<usize>(),
+        noise in any::<Vec<u8>>(),
     ) {
         let figures = block_on(async {
             let (ledger, run) = build_run(&cases).await;
