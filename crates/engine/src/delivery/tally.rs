@@ -287,7 +287,7 @@ mod deviations_tests {
             outcomes: ids.iter().map(|id| accepted(*id)).collect(),
             signal: Signal::Go,
             evidence: None,
-            deviations: deviations,
+            deviations,
         };
         let mut deviations = DeviationCounts::default();
         deviations.observe(&reply(&[1, 2, 3], Vec::new()));

@@ -311,7 +311,7 @@ fn points_json(timeline: &Timeline<()>) -> Vec<Value> {
 }
 
 fn requests_json(figures: &RequestFigures) -> Value {
-    let seconds = |of_100| figures.answer_quantile(of_100).map(|time| time.as_secs_f64());
+    let seconds = |percent| figures.answer_quantile(percent).map(|time| time.as_secs_f64());
     json!({
         "requests": figures.requests, "unanswered": figures.unanswered, "messages": figures.messages,
         "median_seconds": seconds(50), "p95_seconds": seconds(95),
