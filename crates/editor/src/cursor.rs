@@ -405,7 +405,7 @@ fn find_key(text: &str) -> Option<FoundKey> {
     is_name.then(|| FoundKey { name: name.to_owned(), length: name.len(), colon })
 }
 
-/// How many bytes before the cursor are searched for the start of a tag.
+/// The number of bytes before the cursor that are searched for the start of a tag.
 const MAX_TAG: usize = 4_000;
 
 /// The part of a template that can be written at the cursor.

@@ -51,7 +51,7 @@ pub struct TestResult {
     pub place: Option<SourceLocation>,
     /// The outcome.
     pub outcome: TestOutcome,
-    /// Why it failed or was not run completely.
+    /// The reasons why it failed or was not run completely.
     pub findings: Vec<Finding>,
 }
 
@@ -77,7 +77,7 @@ struct TestFailure {
     help: Option<String>,
 }
 
-/// What happens to a recipient.
+/// The planned outcome for a recipient.
 enum RecipientFate<'m> {
     Message {
         phone: Phone,

@@ -48,13 +48,13 @@ pub struct SurveyExclusions {
 pub struct CappedNumbers {
     /// The numbers that get no further message after 0, 1, 2… messages of the campaign.
     reached: Vec<NumberSet>,
-    /// The most messages that a number may get. `None` without caps.
+    /// The maximum number of messages that a number can get. `None` without caps.
     most: Option<u32>,
 }
 
 impl CappedNumbers {
-    /// Creates the set from the numbers that get no further message after 0, 1, 2… messages, and the most messages that
-    /// any number may get.
+    /// Creates the set from the numbers that get no further message after 0, 1, 2… messages, and the maximum number of
+    /// messages for any number.
     pub fn new(reached: Vec<NumberSet>, most: u32) -> Self {
         Self { reached, most: Some(most) }
     }

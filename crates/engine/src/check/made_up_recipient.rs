@@ -19,7 +19,8 @@ use campaign_manifest::{Campaign, CampaignBrief, VARIANT};
 
 /// The name of the column with the phone number.
 const PHONE: &str = "phone";
-/// How often unknown names are added as columns: once for the texts, and once for names that are found only then.
+/// The number of times that unknown names are added as columns: once for the texts, and once for names that are found
+/// only then.
 const MAX_ROUNDS: usize = 2;
 
 /// A recipient with the texts of a campaign, compiled for its row.
@@ -35,7 +36,7 @@ pub struct MadeUpRecipient {
     pub(super) recipe: Arc<Recipe>,
 }
 
-/// Why a recipient cannot be made up.
+/// The reason why a recipient cannot be made up.
 #[derive(Debug)]
 pub enum MadeUpError {
     /// The list has no column, or the campaign no variant, of this name.

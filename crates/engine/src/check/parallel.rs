@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, scope};
 
-/// How many pieces of work are queued or in progress, per core.
+/// The maximum number of pieces of work that are queued or in progress, per core.
 const PIECES_PER_CORE: usize = 3;
 
 /// Processes pieces from `produce` on `workers` threads, and passes the results to `consume` on the calling thread, in

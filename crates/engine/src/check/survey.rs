@@ -109,7 +109,7 @@ pub struct MessageSize {
 }
 
 impl MessageSize {
-    /// How many parts are billed: the parts of the message's SMS, or one if the message has no SMS.
+    /// The number of billed parts: the parts of the message's SMS, or one if the message has no SMS.
     pub fn billed_parts(self) -> u64 {
         self.sms_parts.max(1).into()
     }
@@ -178,12 +178,12 @@ impl Survey {
         &self.rows - self.left_out.rows()
     }
 
-    /// How many messages are planned.
+    /// The number of planned messages.
     pub fn count_planned(&self) -> u64 {
         self.count_by_state().get(RowState::Planned)
     }
 
-    /// How many parts are billed for the messages for `rows`.
+    /// The number of billed parts of the messages for `rows`.
     pub fn count_parts(&self, rows: &RoaringBitmap) -> u64 {
         self.by_size.iter().map(|(size, sized)| size.billed_parts() * sized.intersection_len(rows)).sum()
     }
@@ -344,7 +344,7 @@ struct SurveyTally {
     recipients: u64,
     rows: RoaringBitmap,
     seen: SeenNumbers,
-    /// How many planned rows each number has. Used only if caps apply and a number can have several.
+    /// The number of planned rows of each phone number. Used only if caps apply and a number can have several.
     messages: FxHashMap<Phone, u32>,
     left_out: ExcludedRows,
     failing: BTreeMap<String, TextProblem>,
@@ -497,7 +497,7 @@ impl SurveyTally {
     }
 }
 
-/// How many parts the message's SMS has; 0 if the message has no SMS.
+/// The number of parts in the message's SMS; 0 if the message has no SMS.
 pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
     message.billed_text().map_or(0, |text| u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX))
 }

@@ -47,7 +47,7 @@ pub(super) struct TimedCampaign<'c> {
     pub(super) limits: RunLimits<'c>,
     /// The windows in words.
     pub(super) windows: Vec<String>,
-    /// How many messages a run has, if its list is known.
+    /// The number of messages in a run, if its list is known.
     pub(super) messages: Option<u64>,
 }
 
@@ -181,7 +181,7 @@ impl LocalZones {
         self.rows.values().fold(RoaringBitmap::new(), |all, rows| all | rows)
     }
 
-    /// How many of `rows` are in each time zone, highest count first.
+    /// The number of `rows` in each time zone, highest count first.
     pub fn count_by_zone(&self, rows: &RoaringBitmap) -> Vec<(&'static str, u64)> {
         let mut zones: Vec<_> =
             self.rows.iter().map(|(zone, zone_rows)| (*zone, zone_rows.intersection_len(rows))).collect();

@@ -27,7 +27,7 @@ use campaign_ledger::{
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The wait after which the missing answer is announced to a waiting person.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
-/// How long a second signal waits for pending records.
+/// The maximum time that a second signal waits for pending records.
 const EXIT_LIMIT: Duration = Duration::from_millis(250);
 
 /// Sends all operations of `feed`. `counts` are the run's current row counts by state.
@@ -74,7 +74,7 @@ struct Engine {
     is_expired: bool,
     interrupt: watch::Receiver<Interrupt>,
     began: Instant,
-    /// When a missing answer is announced to a waiting person.
+    /// The time when a missing answer is announced to the waiting operator.
     silent_until: Option<Instant>,
     /// Whether the inquiry about the first messages was announced.
     inquiry_announced: bool,

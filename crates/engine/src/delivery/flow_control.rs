@@ -30,7 +30,7 @@ pub(super) enum FollowUp {
         /// What is sent after the pause.
         next: AfterWait,
     },
-    /// Halve the rate. The gateway may have asked for a pause of this length.
+    /// Halve the rate. If the gateway asked for a pause, its length.
     SlowDown(Option<Duration>),
     /// Ask for the status of queued messages before sending more.
     AskStatus {
@@ -311,7 +311,7 @@ const MAX_SINGLES: usize = 3;
 pub(super) struct WarmUp {
     largest: usize,
     step: usize,
-    /// Single operations that may still follow a rejected one.
+    /// The number of single operations that can still follow a rejected one.
     further: usize,
 }
 

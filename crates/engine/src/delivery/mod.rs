@@ -88,7 +88,7 @@ pub struct SendOptions {
     pub in_flight: usize,
     /// The timeout of a request.
     pub timeout: Duration,
-    /// When to stop.
+    /// The limits at which the circuit breaker stops the run.
     pub limits: BreakerLimits,
     /// Whether the gateway has already accepted messages of the run, or these are resends. Then a first rejection says
     /// nothing about the others.
@@ -111,7 +111,7 @@ pub struct RunOptOuts {
     pub errors: Vec<String>,
     /// The name of the run.
     pub run: String,
-    /// What such opt-outs cover.
+    /// The scope of such opt-outs.
     pub scope: OptOutScope,
     /// The gateways that they apply to.
     pub reach: OptOutReach,

@@ -149,7 +149,7 @@ fn to_cells(micros: u64) -> Option<NonZeroU32> {
 mod tests {
     use super::*;
 
-    /// How many seconds it takes to send `count` operations in envelopes of `size`.
+    /// The seconds that it takes to send `count` operations in envelopes of `size`.
     async fn measure_seconds(gate: &RateGate, count: usize, size: usize) -> f64 {
         let start = Instant::now();
         for _ in 0..count / size {
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn abandoned_turn_takes_nothing_from_the_rate() {
+    async fn abandoned_turn_does_not_reduce_the_rate() {
         let gate = RateGate::new(Some(10.0));
         drop(gate.wait_for_turn(10).await);
         assert!(measure_seconds(&gate, 10, 10).await < 0.001);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn abandoned_turn_keeps_what_was_paid() {
+    async fn next_envelope_inherits_the_credit_of_an_abandoned_turn() {
         let gate = RateGate::new(Some(1.0 / 60.0));
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         assert!(tokio::time::timeout(minutes(60), gate.wait_for_turn(100)).await.is_err(), "it takes 102 minutes");

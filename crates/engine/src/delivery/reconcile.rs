@@ -261,7 +261,7 @@ pub const MAX_STAY: Duration = Duration::from_secs(30);
 
 /// The maximum number of inquiries about a row.
 const MAX_ROW_INQUIRIES: u32 = 20;
-/// How long a row is asked about after sending.
+/// The time after sending during which the gateway is asked about a row.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
 /// The number of denials, each after its wait, that make a row `not found`.
 const DENIALS_NEEDED: u32 = 3;
@@ -277,8 +277,8 @@ pub struct MessageInDoubt {
     pub envelope: u32,
     /// The channels of its message.
     pub chain: Chain,
-    /// The time since which the attempt has been in doubt. An intent without an outcome may have left at any time since
-    /// it began.
+    /// The time since which the attempt has been in doubt. An intent without an outcome might have been sent at any
+    /// time since it began.
     pub since: Timestamp,
     /// The answers so far.
     pub history: Option<AskedRow>,
@@ -313,7 +313,7 @@ impl StatusTrust {
     }
 }
 
-/// How much time must pass after sending, and after the previous denial, before a denial counts.
+/// The time that must pass after sending, and after the previous denial, before a denial counts.
 ///
 /// `lag` is the longest observed time until the gateway knew a message.
 pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {

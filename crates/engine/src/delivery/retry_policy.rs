@@ -82,7 +82,7 @@ pub(super) enum RetryPause {
 /// The retries of a gateway that accepts nothing, with their duration and number.
 #[derive(Debug)]
 pub(super) struct RetryPolicy {
-    /// How long the gateway is tried.
+    /// The maximum duration of an outage before sending stops.
     patience: Duration,
     /// Whether a person waits. Then the patience counts from the start, and no pause is longer.
     attended: bool,

@@ -81,15 +81,15 @@ pub struct SendingHours {
 /// The rows that a pass has skipped.
 #[derive(Clone, Copy, Debug, Default)]
 struct PassedRows {
-    /// When the first of them may be sent.
+    /// The time from which the first of them may be sent.
     opens: Option<Timestamp>,
-    /// When the window closes for the first of them that would be sent too late.
+    /// The time when the window closes for the first of them that would be sent too late.
     closes: Option<Timestamp>,
     /// Whether some of them may never be sent.
     never: bool,
 }
 
-/// When skipped rows must be checked again.
+/// The time when skipped rows must be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCheck {
     /// At this time, when some rows may be sent.
@@ -197,7 +197,7 @@ impl SendingHours {
         opens.is_some_and(|at| self.now() >= at)
     }
 
-    /// When skipped rows must be checked again. Clears the record of skipped rows.
+    /// The time when skipped rows must be checked again. Clears the record of skipped rows.
     pub(super) fn take_next_check(&self) -> NextCheck {
         let PassedRows { opens, closes, never } = std::mem::take(&mut *self.passed_rows());
         let check = match (opens, closes) {

@@ -18,7 +18,7 @@ use campaign_ledger::{
 /// The interval of checks while other workers hold shards.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Why a worker draws no more shards of a run.
+/// The reason why a worker draws no more shards of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawEnd {
     /// All rows are drawn, and no worker holds a shard.
@@ -248,7 +248,7 @@ struct DrawState {
     drawn: Vec<RowSpan>,
     /// The result that ended drawing.
     last: Option<ShardDraw>,
-    /// When this worker last looked for dead workers.
+    /// The time when this worker last looked for dead workers.
     checked_at: Option<Instant>,
 }
 
@@ -348,7 +348,7 @@ pub(super) const MAX_SHARD_ROWS: u32 = 5_000;
 /// The duration of a shard in seconds, so that no worker has much left when the others are finished.
 const SHARD_SECONDS: f64 = 2.0;
 
-/// How many rows a worker with this rate and envelope size draws at a time.
+/// The number of rows that a worker with this rate and envelope size draws at a time.
 pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
     let least = u32::try_from(batch).unwrap_or(MAX_SHARD_ROWS).clamp(1, MAX_SHARD_ROWS);
     let lasting = rate.map_or(MAX_SHARD_ROWS, |rate| (rate * SHARD_SECONDS) as u32);
@@ -358,7 +358,7 @@ pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
 /// The number of envelopes before and after one that are checked for consecutive doubt: as many as can be in flight.
 pub(super) const DOUBT_WINDOW: u32 = 256;
 
-/// How many consecutive settled envelopes of all workers are in doubt, counted back from the latest.
+/// The number of consecutive settled envelopes of all workers that are in doubt, counted back from the latest.
 pub(super) fn count_trailing_doubtful(envelopes: &[EnvelopeRecord]) -> u32 {
     let mut settled: Vec<_> = envelopes
         .iter()

@@ -24,9 +24,9 @@ use campaign_manifest::{CampaignBrief, DuplicatePolicy, Percentage};
 pub struct SingleEnding {
     /// The stored outcome. `None` if the intent was left without one.
     pub outcome: Option<OperationOutcome>,
-    /// Why it was not sent, or was abandoned.
+    /// The reason why the operation was not sent or was abandoned.
     pub stopped: Option<Stop>,
-    /// Why the ledger skipped the recipient: [`OPTED_OUT`] or [`CAPPED`]. `None` if it did not.
+    /// The reason why the ledger skipped the recipient: [`OPTED_OUT`] or [`CAPPED`]. `None` if it did not.
     pub skipped: Option<&'static str>,
 }
 

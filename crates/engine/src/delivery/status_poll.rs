@@ -34,7 +34,7 @@ pub struct PendingMessage {
     pub id: MessageId,
     /// Its channels.
     pub chain: Chain,
-    /// When the lifetimes of all its channels have passed.
+    /// The time when the lifetimes of all its channels have passed.
     pub expires_at: Timestamp,
 }
 
@@ -252,9 +252,9 @@ pub enum ConfirmedStatus {
     Failed,
     /// The message was delivered.
     Delivered,
-    /// One of its channels may still deliver it.
+    /// One of its channels can still deliver it.
     InProgress,
-    /// The gateway does not know.
+    /// The gateway does not know the status.
     Unknown,
 }
 

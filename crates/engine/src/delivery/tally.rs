@@ -39,7 +39,7 @@ impl fmt::Display for Stop {
 /// How sending ended.
 #[derive(Clone, Debug, Default)]
 pub struct SendEnding {
-    /// Why sending stopped before the last row. `None` if all rows were tried.
+    /// The reason why sending stopped before the last row. `None` if all rows were tried.
     pub stopped: Option<Stop>,
     /// The stored counts by state of the whole run.
     pub counts: StateCounts,

@@ -137,7 +137,7 @@ pub(super) struct RecipientColumns {
 /// A column of a recipient list.
 #[derive(Clone, Debug)]
 struct RecipientColumn {
-    /// Its header, which may be empty.
+    /// Its header, which can be empty.
     header: String,
     /// The key that distinguishes it: its header, or its name if the header is empty.
     key: String,

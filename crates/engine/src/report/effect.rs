@@ -203,7 +203,7 @@ const Z: f64 = 1.959_963_984_540_054;
 pub struct Proportion {
     /// The size of the group.
     pub total: u64,
-    /// How many members succeeded; at most `total`.
+    /// The number of members who succeeded; at most `total`.
     pub successes: u64,
 }
 

@@ -43,7 +43,7 @@ pub struct Forecast {
     pub currency: Option<String>,
     /// The duration in seconds at the rate limit; `None` without a limit.
     seconds: Option<f64>,
-    /// How many times the window must open; `None` if once is enough.
+    /// The number of times that the window must open; `None` if once is enough.
     openings: Option<u64>,
     /// The number of days, if `per_day` spreads the run over several.
     days: Option<u64>,

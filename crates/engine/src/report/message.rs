@@ -156,7 +156,7 @@ impl MessageHistory {
         Ok(Some(Self { row, phone, state, left_out, entries }))
     }
 
-    /// How many attempts there were to send the message.
+    /// The number of attempts to send the message.
     pub fn count_attempts(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.event, HistoryEvent::Attempt { .. })).count()
     }
@@ -263,11 +263,12 @@ pub struct MessageDelivery {
     pub at: Timestamp,
     /// The certainty of that time.
     pub certainty: TimeCertainty,
-    /// When the receipt with that time arrived.
+    /// The time when the receipt with that time arrived.
     pub received: Timestamp,
     /// The time from the request to the delivery. `None` if it is uncertain.
     pub time: Option<Duration>,
-    /// The channel that reported its reading, or the channel of the delivery if that receipt names none. `None` if it was not read.
+    /// The channel that reported its reading, or the channel of the delivery if that receipt names none. `None` if it
+    /// was not read.
     pub read_by: Option<Channel>,
     /// Whether the gateway reported only some of its parts as delivered.
     pub in_part: bool,

@@ -174,10 +174,10 @@ fn filter_recipients(
     Ok(found)
 }
 
-/// How many recipients were written.
+/// The number of written recipients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecipientsWritten {
-    /// The recipients.
+    /// The number of recipients.
     pub recipients: u64,
     /// Messages of the run that are still undecided, including those of other recipients.
     pub undecided: u64,
@@ -372,7 +372,7 @@ impl RecipientRecord {
         Ok(record)
     }
 
-    /// How many rows have this phone number.
+    /// The number of rows with this phone number.
     pub fn count_rows(&self) -> u64 {
         self.runs.iter().map(|run| run.rows.len()).sum()
     }
@@ -554,7 +554,7 @@ mod tests {
     use campaign_core::domain::Phone;
 
     #[test]
-    fn numbers_keep_their_rows() {
+    fn written_list_keeps_each_number_in_its_row() {
         let number = |last: u64| Addressee::from(Phone::new(380_501_234_560 + last).unwrap());
         let numbers = [(2, 1), (3, 2), (6, 3)].map(|(row, last)| (Row::new(row), number(last)));
         let list = String::from_utf8(build_list(&numbers.into())).unwrap();

@@ -60,7 +60,7 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
 /// A reply to a message: a text, a file, or a pressed digit.
 struct MessageReply<'k> {
     channel: &'k str,
-    /// When the recipient replied, as precisely as known.
+    /// The time of the reply, as precisely as known.
     at: Timestamp,
     text: &'k str,
     digit: &'k str,
@@ -137,7 +137,7 @@ pub struct UnclearReply {
     pub phone: Phone,
     /// The channel, as the gateway reported it; empty if it reported none.
     pub channel: String,
-    /// When the recipient replied.
+    /// The time of the reply.
     pub at: Timestamp,
     /// The text of the reply.
     pub text: String,

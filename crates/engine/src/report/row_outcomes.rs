@@ -35,7 +35,7 @@ pub struct RowRecord {
     pub kind: OperationKind,
     /// The channels of that message.
     pub chain: Chain,
-    /// When the last attempt was recorded.
+    /// The time when the last attempt was recorded.
     pub begun_at: Timestamp,
     /// The same time in the format of the results.
     pub submitted_at: Arc<str>,

@@ -93,13 +93,13 @@ impl RowIndex {
         rows.last().copied().map(Row::new)
     }
 
-    /// How many rows in a state (or in any state) precede row `from`, and how many there are in total.
+    /// The number of rows in a state (or in any state) before row `from`, and their total number.
     pub fn count_before(&self, state: Option<RowState>, from: Row) -> (u64, u64) {
         let sets = self.matching_sets(state);
         sets.fold((0, 0), |(before, all), set| (before + set.range_cardinality(..from.get()), all + set.len()))
     }
 
-    /// How many rows are in a state.
+    /// The number of rows in a state.
     pub fn count(&self, state: RowState) -> u64 {
         self.matching_sets(Some(state)).map(RoaringBitmap::len).sum()
     }
@@ -171,7 +171,7 @@ pub struct RowSummary {
     pub state: RowState,
     /// The reason for its state, from the gateway or from the check that excluded it.
     pub reason: Option<String>,
-    /// When its last attempt started.
+    /// The time when its last attempt started.
     pub sent_at: Option<Timestamp>,
 }
 

@@ -104,7 +104,7 @@ impl fmt::Display for RunStatus {
     }
 }
 
-/// How long a run's messages are followed after its start: the longest lifetime of a message, plus a day.
+/// The time for which a run's messages are followed after its start: the longest lifetime of a message, plus a day.
 const FOLLOW_UP_TIME: Duration = Duration::from_secs(4 * 86_400);
 
 /// A run with its status and counts.

@@ -32,7 +32,7 @@ const FIRST_COLUMNS: [&str; 17] = [
     "run",
 ];
 
-/// How much of a file is read to find the header. The header takes a fifth of it, quoted and in any dialect.
+/// The number of bytes that are read to find the header. In any dialect, the quoted header takes a fifth of them.
 const HEAD_BYTES: u64 = 1024;
 
 /// The path of the results, and the files that they must not replace.

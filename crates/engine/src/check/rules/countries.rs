@@ -56,7 +56,7 @@ impl RecipientCountries {
         self.rows.get(&Some(country))
     }
 
-    /// How many of `rows` are in each country that `is_wanted` selects, highest count first.
+    /// The number of `rows` in each country that `is_wanted` selects, highest count first.
     pub fn count_rows(&self, rows: &RoaringBitmap, is_wanted: impl Fn(Option<Region>) -> bool) -> Vec<CountryCount> {
         let wanted = self.rows.iter().filter(|(country, _)| is_wanted(**country));
         let counted = wanted.map(|(country, country_rows)| CountryCount {
@@ -68,7 +68,7 @@ impl RecipientCountries {
         counts
     }
 
-    /// How many of `rows` are in each country outside `home`, highest count first.
+    /// The number of `rows` in each country outside `home`, highest count first.
     pub fn count_abroad(&self, home: &CountrySet, rows: &RoaringBitmap) -> Vec<CountryCount> {
         self.count_rows(rows, |country| !home.contains(country))
     }

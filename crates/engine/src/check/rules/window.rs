@@ -115,7 +115,7 @@ pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Fin
     )))
 }
 
-/// How long messages can wait without a warning.
+/// The maximum time that messages can wait without a warning.
 const TOLERATED_WAIT: Duration = Duration::from_secs(3_600);
 
 /// A warning about dates on which messages wait a long time for the window to open.

@@ -43,7 +43,7 @@ pub(super) enum Breach {
     RateLimit,
     /// Something was shown before it was on the disk.
     ShownEarly,
-    /// The next run would send to a recipient who has, or may have, a message.
+    /// The next run would send to a recipient who has, or might have, a message.
     Unguarded,
     /// A message was sent although its intent came after the opt-out.
     SentAfterOptOut,
@@ -204,7 +204,7 @@ impl PromiseJudge {
 
     /// Checks counts that are shown to the operator: the answers that they include must be on the disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
-        // Another process may know more about a message by now, but no message is forgotten.
+        // Another process might know more about a message by now, but no message is forgotten.
         let answered = [
             RowState::Accepted,
             RowState::Queued,
@@ -396,7 +396,7 @@ pub(super) enum Sighting {
 pub(super) struct WorldReport {
     pub(super) broken: Breaches,
     pub(super) seen: BTreeMap<Sighting, u64>,
-    /// When its last process ended, by its own clock.
+    /// The time when its last process ended, by its own clock.
     pub(super) ended: Duration,
 }
 
@@ -406,7 +406,7 @@ impl SimulatedWorld {
     pub(super) fn measure_rates(&self) {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;
-        // A suspended process may have had an envelope between its gate and the socket.
+        // A suspended process might have had an envelope between its gate and the socket.
         let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
         // A worker of a shared run has no gate: each of its envelopes can be late independently, before one that is on

@@ -26,11 +26,11 @@ pub(super) struct AcceptedMessage {
     pub(super) id: u64,
     pub(super) phone: u64,
     pub(super) msg_id: u64,
-    /// When the platform can report it.
+    /// The time from which the platform can report it.
     known_at: Duration,
     /// Whether it was rejected after being queued, so that it did not reach the recipient.
     pub(super) rejected: bool,
-    /// When it is executed.
+    /// The time when it is executed.
     executed_at: Duration,
     /// Its path through its channels.
     fallback: FallbackPath,
@@ -50,11 +50,11 @@ pub(super) struct ArrivedOperation {
     pub(super) phone: u64,
 }
 
-/// A message that the platform executes, and may report by webhook.
+/// A message that the platform executes and might report by webhook.
 #[derive(Clone, Debug)]
 pub(super) struct ExecutedMessage {
     pub(super) id: u64,
-    /// How long it takes until it is executed.
+    /// The delay before it is executed.
     pub(super) late: Duration,
     pub(super) rejected: bool,
     pub(super) fallback: FallbackPath,
@@ -514,7 +514,7 @@ pub(super) struct SimulatedGateway {
 }
 
 impl SimulatedGateway {
-    /// Waits for an answer that may never come.
+    /// Waits for an answer that might never arrive.
     async fn wait_for_answer(&self, answer: TimedAnswer) -> HttpExchange {
         match answer.after {
             Some(time) => sleep(time).await,

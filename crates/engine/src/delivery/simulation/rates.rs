@@ -31,7 +31,7 @@ const SHORT_EXTENT: TestExtent = TestExtent { worlds: 4, operations: 30_000.0 };
 const LONG_EXTENT: TestExtent = TestExtent { worlds: 24, operations: f64::INFINITY };
 
 impl TestExtent {
-    /// How long a rate is measured: as long as the operations take, but at least one minute and at most ten.
+    /// The duration of a measurement: as long as the operations take, but at least one minute and at most ten.
     fn measured_time(self, rate: f64) -> Duration {
         Duration::from_secs_f64((self.operations / rate).clamp(60.0, 600.0))
     }
@@ -197,7 +197,7 @@ fn assert_rate_holds_in(extent: TestExtent, faults: RateFaults, full: bool) {
             let excess = max_excess(&account.log.lock().unwrap(), rate);
             let mean = account.mean_rate();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
-            // The last slot of a killed process may be unused.
+            // The last slot of a killed process might be unused.
             let least = 0.95 * rate - account.size as f64 / measured.as_secs_f64();
             assert!(!full || mean >= least, "{mean}/s of {rate}/s; seed {seed}");
         });
@@ -287,7 +287,8 @@ const TURN_COMMIT: Duration = Duration::from_millis(15);
 /// Worlds per rate.
 const TURN_WORLDS: u64 = 4;
 
-/// How long a world with this rate lasts: for some 30,000 operations, but at least one minute and at most ten.
+/// The duration of a world with this rate: long enough for some 30,000 operations, but at least one minute and at most
+/// ten.
 fn world_duration(rate: f64) -> Duration {
     Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
 }

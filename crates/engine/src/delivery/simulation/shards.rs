@@ -80,7 +80,7 @@ impl SimulatedDisk {
 }
 
 impl ProcessLedger {
-    /// Renews the places of this process if it may have lost the place of `epoch` while it was suspended. Returns
+    /// Renews the places of this process if it might have lost the place of `epoch` while it was suspended. Returns
     /// whether the process still has this place.
     pub(super) async fn renew_if_lost(&self, epoch: Epoch) -> Result<bool, LedgerError> {
         if self.leases.is_reliable(epoch) == Some(false) {

@@ -61,18 +61,18 @@ impl ReasonCounts {
     /// The reasons, most frequent first; equally frequent reasons are sorted by state and then alphabetically.
     pub fn most_frequent(&self) -> Vec<ReasonCount<'_>> {
         let counts = self.counts.iter();
-        let mut most: Vec<ReasonCount<'_>> =
+        let mut reasons: Vec<ReasonCount<'_>> =
             counts.map(|((state, text), rows)| ReasonCount { state: *state, text, rows: *rows }).collect();
-        most.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
-        most
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
+        reasons
     }
 
-    /// How many rows have reasons that are not listed separately.
+    /// The number of rows whose reasons are not listed separately.
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    /// How many rows were added, with any reason.
+    /// The number of all rows that were added, with any reason.
     pub fn count_rows(&self) -> u64 {
         self.others + self.counts.values().sum::<u64>()
     }
@@ -90,13 +90,13 @@ pub struct FallbackChainFigure {
 }
 
 impl FallbackChainFigure {
-    /// How many messages with a reported channel reached a position in the chain or went beyond it.
+    /// The number of messages with a reported channel that reached a position in the chain or went beyond it.
     pub fn count_reached(&self, place: u8) -> u64 {
         let reached = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
         reached.map(|(_, counts)| counts.total()).sum()
     }
 
-    /// How many messages have no reported channel.
+    /// The number of messages without a reported channel.
     pub fn count_unknown(&self) -> u64 {
         self.places.get(&None).map_or(0, StateCounts::total)
     }
@@ -195,7 +195,7 @@ const MAX_NAMED_ROWS: usize = 20;
 /// The rows in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsInDoubt {
-    /// When the first of them was sent.
+    /// The time when the first of them was sent.
     pub since: Option<Timestamp>,
     /// The first rows.
     pub rows: Vec<RowInDoubt>,
@@ -208,11 +208,11 @@ pub struct RowInDoubt {
     pub row: u32,
     /// In doubt, or unresolved.
     pub state: RowState,
-    /// When it was sent, as a Unix time in seconds.
+    /// The time when its message was sent, as Unix time in seconds.
     pub sent_at: i64,
     /// The reason for the doubt.
     pub why: String,
-    /// How often the gateway was asked before it gave up. `None` if it can still be asked.
+    /// The number of inquiries after which campaign gave up. `None` if the gateway can still be asked.
     pub asked: Option<u32>,
 }
 
@@ -290,7 +290,7 @@ impl<K: Ord + Clone> Timeline<K> {
         POINT_SECONDS.get(usize::from(self.length)).copied().unwrap_or(POINT_SECONDS[POINT_SECONDS.len() - 1])
     }
 
-    /// How many points there are from the first to the last, including empty points.
+    /// The number of points from the first to the last, including empty points.
     pub fn count_points(&self) -> i64 {
         let (first, last) = (self.points.keys().next(), self.points.keys().next_back());
         first.zip(last).map_or(0, |(first, last)| last - first + 1)

@@ -43,11 +43,11 @@ pub struct ChannelFigures {
 pub struct ChannelFigure {
     /// Its messages by state. If another channel reported the reading, the message counts here as delivered.
     pub counts: StateCounts,
-    /// How many readings it reported, including those of messages that another channel delivered first.
+    /// The number of readings that it reported, including those of messages that another channel delivered first.
     pub read: u64,
-    /// How many of its messages were delivered only in part.
+    /// The number of its messages that were delivered only in part.
     pub in_part: u64,
-    /// How long their delivery took.
+    /// The delivery times of its messages.
     pub times: DeliveryTimes,
 }
 
@@ -57,7 +57,7 @@ pub struct DeliveryTimes {
     times: Histogram<u64>,
     /// The number of messages in each span.
     spans: [u64; SPAN_SECONDS.len() + 1],
-    /// How many of these times are upper bounds.
+    /// The number of these times that are upper bounds.
     at_latest: u64,
     /// Delivered messages whose reported time cannot be right.
     uncertain: u64,
@@ -86,18 +86,18 @@ impl DeliveryTimes {
         self.spans[SPAN_SECONDS.partition_point(|bound| Duration::from_secs(*bound) < time)] += 1;
     }
 
-    /// How many messages have a time.
+    /// The number of messages with a delivery time.
     pub fn count_messages(&self) -> u64 {
         self.times.len()
     }
 
-    /// How many delivery times are upper bounds, because the gateway reported only that the message was read, or no
-    /// time.
+    /// The number of delivery times that are only upper bounds, because the gateway reported only that the message was
+    /// read, or no time.
     pub fn at_latest(&self) -> u64 {
         self.at_latest
     }
 
-    /// How many delivered messages have no delivery time, because the reported time cannot be right.
+    /// The number of delivered messages without a delivery time, because the reported time cannot be right.
     pub fn uncertain(&self) -> u64 {
         self.uncertain
     }
@@ -117,7 +117,7 @@ impl DeliveryTimes {
         self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
     }
 
-    /// How many messages are in each time span, shortest span first.
+    /// The number of messages in each time span, shortest span first.
     pub(super) fn span_counts(&self) -> &[u64] {
         &self.spans
     }
@@ -174,12 +174,12 @@ impl ChannelFigures {
         }
     }
 
-    /// How many messages were delivered only in part.
+    /// The number of messages that were delivered only in part.
     pub fn count_partial(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.in_part).sum()
     }
 
-    /// How many delivered messages have no delivery time, because the reported time cannot be right.
+    /// The number of delivered messages without a delivery time, because the reported time cannot be right.
     pub fn count_uncertain_times(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
