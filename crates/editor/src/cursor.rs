@@ -104,7 +104,7 @@ impl Scanner<'_> {
             if let Some(owner) = block {
                 let line = &self.text[at..end];
                 let is_blank = line.trim().is_empty();
-                if is_blank || indent_of(line) > owner {
+                if is_blank || indentation(line) > owner {
                     if self.is_cursor_in(at..end) {
                         if is_blank && self.at_cursor - at <= owner {
                             self.note_blank(at);
@@ -124,7 +124,7 @@ impl Scanner<'_> {
     /// Reads a line, and all lines of a flow collection that begins on it. Returns the start of the next line.
     fn scan_line(&mut self, start: usize, end: usize, block: &mut Option<usize>) -> usize {
         let line = &self.text[start..end];
-        let mut at = start + indent_of(line);
+        let mut at = start + indentation(line);
         let rest = self.text[at..end].trim_end();
         if rest.is_empty() {
             if self.is_cursor_in(start..end) {
@@ -137,7 +137,7 @@ impl Scanner<'_> {
         }
         while self.text[at..end].trim_end() == "-" || self.text[at..end].starts_with("- ") {
             self.open_item(at - start);
-            let next = at + 1 + indent_of(&self.text[at + 1..end]);
+            let next = at + 1 + indentation(&self.text[at + 1..end]);
             if self.text[next..end].trim().is_empty() {
                 if self.is_cursor_in(at + 1..end) {
                     self.note(YamlSlot::Key, self.path(), self.at_cursor..self.at_cursor, false);
@@ -163,7 +163,7 @@ impl Scanner<'_> {
             self.note(YamlSlot::Key, parent.clone(), span.clone(), false);
         }
         let after = at + key.colon + 1;
-        let value = after + indent_of(&self.text[after..end]);
+        let value = after + indentation(&self.text[after..end]);
         let value = value..value + value_length(&self.text[value..end]);
         self.frames.push(Frame { column, step: PathStep::Key(key.name.clone()), items: 0 });
         self.keys.push(YamlKey { parent, name: key.name, span, value: value.clone() });
@@ -274,7 +274,7 @@ impl Scanner<'_> {
     /// Whether the line at `next` is outside the open flow collection.
     fn ends_flow(&self, next: usize, owner: usize) -> bool {
         let line = self.text[next..].lines().find(|line| !line.trim().is_empty());
-        line.is_some_and(|line| indent_of(line) <= owner && !line.trim_start().starts_with(['}', ']']))
+        line.is_some_and(|line| indentation(line) <= owner && !line.trim_start().starts_with(['}', ']']))
     }
 
     fn note_flow(&mut self, base: &[PathStep], levels: &[FlowLevel], token: usize) {
@@ -343,7 +343,7 @@ fn flow_path(base: &[PathStep], levels: &[FlowLevel]) -> Vec<PathStep> {
     base.iter().cloned().chain(steps).collect()
 }
 
-fn indent_of(line: &str) -> usize {
+fn indentation(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
@@ -355,7 +355,7 @@ fn value_length(text: &str) -> usize {
 
 /// The length in bytes of the key or value at the beginning of `text`, including leading spaces.
 fn flow_value_length(text: &str) -> usize {
-    let spaces = indent_of(text);
+    let spaces = indentation(text);
     let rest = &text[spaces..];
     if rest.starts_with(['"', '\'']) {
         return spaces + find_quote_end(rest, 0);

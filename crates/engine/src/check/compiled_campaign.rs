@@ -418,7 +418,7 @@ impl Recipe {
     }
 
     /// One finder for each variant, which finds the empty cells that a message uses.
-    pub(super) fn empty_use_finders(&self) -> Vec<EmptyCellFinder<'_>> {
+    pub(super) fn empty_cell_finders(&self) -> Vec<EmptyCellFinder<'_>> {
         self.arms.iter().map(CompiledMessages::empty_cell_finder).collect()
     }
 

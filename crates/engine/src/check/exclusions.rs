@@ -269,17 +269,17 @@ mod tests {
                 cancelled = true;
                 continue;
             }
-            let fate = match (std::mem::take(&mut cancelled), letter.is_ascii_uppercase()) {
+            let outcome = match (std::mem::take(&mut cancelled), letter.is_ascii_uppercase()) {
                 (true, _) => EarlierOutcome::Cancelled,
                 (false, true) => EarlierOutcome::Sent,
                 (false, false) => EarlierOutcome::NotSent,
             };
             // `Z` is a sent row whose text can no longer be rendered.
             let text = (letter != 'Z').then(|| text(letter.to_ascii_lowercase()));
-            earlier.rows.push(EarlierRow { phone: phone(1), text, outcome: fate });
+            earlier.rows.push(EarlierRow { phone: phone(1), text, outcome });
         }
         let set = |has: bool| NumberSet::new(has.then_some(phone(1).to_u64()).into_iter().collect(), None);
-        let has = |fate| earlier.rows.iter().any(|earlier| earlier.outcome == fate);
+        let has = |outcome| earlier.rows.iter().any(|earlier| earlier.outcome == outcome);
         (earlier.sent, earlier.cancelled) = (set(has(EarlierOutcome::Sent)), set(has(EarlierOutcome::Cancelled)));
         earlier
     }

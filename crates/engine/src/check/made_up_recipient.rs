@@ -91,7 +91,7 @@ impl MadeUpRecipient {
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, MadeUpError> {
         let brief = &campaign.brief;
-        let GivenCells { variant, cells } = GivenCells::from_given(brief, given)?;
+        let GivenCells { variant, cells } = GivenCells::from_pairs(brief, given)?;
         let mut columns = RowColumns::new(brief, header, &cells)?;
         let mut rounds = 0;
         loop {
@@ -229,7 +229,7 @@ struct GivenCells {
 
 impl GivenCells {
     /// Separates the variant from the cells, if the campaign has variants and a variant is given.
-    fn from_given(brief: &CampaignBrief, given: &[(String, String)]) -> Result<Self, MadeUpError> {
+    fn from_pairs(brief: &CampaignBrief, given: &[(String, String)]) -> Result<Self, MadeUpError> {
         let is_variant = |(name, _): &&(String, String)| name == VARIANT && !brief.variants.is_empty();
         let cells = given.iter().filter(|cell| !is_variant(cell)).cloned().collect();
         let Some((_, value)) = given.iter().find(is_variant) else { return Ok(Self { variant: None, cells }) };

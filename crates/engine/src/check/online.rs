@@ -115,7 +115,7 @@ impl MessagePrices {
             let chosen = sized & rows;
             let mut others = chosen.len();
             for (country, prices) in &variant.by_country {
-                let messages = countries.rows_of(*country).map_or(0, |rows| rows.intersection_len(&chosen));
+                let messages = countries.rows_in(*country).map_or(0, |rows| rows.intersection_len(&chosen));
                 others -= messages;
                 sum = sum.saturating_add(cost(*prices, *size).saturating_mul(messages));
             }

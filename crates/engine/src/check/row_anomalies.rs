@@ -18,8 +18,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::compiled_campaign::Recipe;
 use super::rules::{
-    DatabaseValue, TextDamage, breaks_link, find_damage, find_database_value, find_mixed_word, has_empty_greeting,
-    is_code_after_apostrophe, is_insecure_link, may_break_link,
+    DatabaseValue, TextDamage, breaks_link, can_break_link, find_damage, find_database_value, find_mixed_word,
+    has_empty_greeting, is_code_after_apostrophe, is_insecure_link,
 };
 
 /// Placeholders that programs write for missing values.
@@ -177,7 +177,7 @@ impl AnomalyDetector {
             if let Some(value) = find_database_value(cell).filter(|_| is_in_message(message, cell)) {
                 anomalies.push((column, RowAnomaly::DatabaseFormat(value), cell.into()));
             }
-            if self.has_link && may_break_link(cell) && message.texts().any(|(_, text)| breaks_link(text, cell)) {
+            if self.has_link && can_break_link(cell) && message.texts().any(|(_, text)| breaks_link(text, cell)) {
                 anomalies.push((column, RowAnomaly::BreaksLink, cell.into()));
             }
         }

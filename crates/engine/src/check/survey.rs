@@ -267,7 +267,7 @@ pub fn survey_recipients<R: Read + Send>(
     process_in_order(
         count_cores(),
         produce,
-        || (recipe.composer(), recipe.empty_use_finders(), recipe.branch_finders()),
+        || (recipe.composer(), recipe.empty_cell_finders(), recipe.branch_finders()),
         examine,
         |(chunk, examined, embedded)| {
             tally.embedded_rows.extend(embedded.iter().map(|row| row.get()));
@@ -302,7 +302,7 @@ pub fn survey_recipients<R: Read + Send>(
     match read_error {
         Some(finding) => Err(vec![finding]),
         None => {
-            let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
+            let empty = tally.empty.group_by_text(&recipe.empty_cell_finders());
             tally.into_survey(inputs.brief, columns, empty, recipe.places.as_ref(), detector.into_unmatched())
         }
     }

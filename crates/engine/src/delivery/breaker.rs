@@ -112,7 +112,7 @@ impl Breaker {
         if rejected == asked && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
             let messages = self.same_error.1;
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
-            return Some(rejections_stop(&reason));
+            return Some(rejection_stop(&reason));
         }
         self.check_rejection_rate()
     }
@@ -174,7 +174,7 @@ impl Breaker {
         }
         let (error, in_a_row) = &self.same_error;
         if warming_up && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
-            return Some(rejections_stop(&format!(
+            return Some(rejection_stop(&format!(
                 "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
             )));
         }
@@ -187,21 +187,21 @@ impl Breaker {
             let in_a_row = u64::from(*in_a_row);
             let (messages, were) = (format_count(in_a_row, "message"), choose_plural(in_a_row, "was", "were"));
             let reason = format!("{messages} in a row {were} rejected with `{error}`");
-            return Some(rejections_stop(&reason));
+            return Some(rejection_stop(&reason));
         }
         if self.answers >= MIN_ANSWERS
             && self.rejected > 0
             && self.rejected as f64 >= self.limits.rejected * self.answers as f64
         {
             let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
-            return Some(rejections_stop(&reason));
+            return Some(rejection_stop(&reason));
         }
         None
     }
 }
 
 /// A stop that `--keep-going` overrides.
-fn rejections_stop(rejections: &str) -> Stop {
+fn rejection_stop(rejections: &str) -> Stop {
     Stop::new(StopKind::Breaker, format!("{rejections}; use `--keep-going` to continue despite rejections"))
 }
 

@@ -76,7 +76,7 @@ impl<S: ShardSender> Participant<'_, S> {
     /// If the work cannot continue.
     pub async fn join_run(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
         let (ending, draw_end) = self.send_shards(run, None).await?;
-        if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| stops_all_workers(stop.kind)) {
             self.halt_run(run, stop).await?;
         }
         Ok((ending, draw_end))
@@ -218,7 +218,7 @@ impl<S: ShardSender> Participant<'_, S> {
 
 /// Whether a stop of one worker must stop all workers. If a worker is interrupted, or has a rejected key or no
 /// connection, other workers can continue.
-fn is_stop_for_all(kind: StopKind) -> bool {
+fn stops_all_workers(kind: StopKind) -> bool {
     matches!(
         kind,
         StopKind::Breaker | StopKind::OffContract | StopKind::Credit | StopKind::Budget | StopKind::Inconsistent

@@ -154,7 +154,7 @@ impl<'a> EarlierRuns<'a> {
         };
         let mut pairs = pairs.into_iter().peekable();
         for (first, last) in steps {
-            records.read_through(Row::new(first), Row::new(last)).await?;
+            records.read_rows(Row::new(first), Row::new(last)).await?;
             for row in first..=last {
                 // Each record is removed, so that it does not stay in memory.
                 let record = records.take_loaded(Row::new(row));

@@ -58,7 +58,7 @@ pub struct CampaignEffect {
 
 impl ArmFigures {
     fn add_recipient(&mut self, phone: Phone, since: Timestamp, purchases: &Purchases, within: SignedDuration) {
-        let counts = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.may_follow(since, within));
+        let counts = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.can_follow(since, within));
         let before = self.purchases;
         for purchase in counts {
             self.purchases += 1;
@@ -423,7 +423,7 @@ impl PurchaseTime {
     }
 
     /// Whether the purchase was, or might have been, at most `within` after a message that was sent at `at`.
-    pub(super) fn may_follow(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
+    pub(super) fn can_follow(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
         self.last >= at && at.checked_add(within).is_ok_and(|end| self.first < end)
     }
 }
@@ -544,7 +544,7 @@ mod purchases_tests {
             ("08.12.2026", true),
             ("09.12.2026", false),
         ] {
-            assert_eq!(PurchaseTime::parse(cell, &kyiv()).unwrap().may_follow(sent, week), counts, "{cell}");
+            assert_eq!(PurchaseTime::parse(cell, &kyiv()).unwrap().can_follow(sent, week), counts, "{cell}");
         }
     }
 

@@ -113,7 +113,7 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>> ListingRows<'a, I> {
         let mut facts = Vec::with_capacity(chunk.len());
         let ends = chunk.get(0).zip(chunk.get(chunk.len().saturating_sub(1)));
         if let (Some(records), Some((first, last))) = (&mut self.records, ends) {
-            records.read_through(first.row, last.row).await?;
+            records.read_rows(first.row, last.row).await?;
         }
         if let (Some(earlier), Some((_, last))) = (&mut self.earlier, ends) {
             earlier.look_up_through(last.row).await?;

@@ -309,7 +309,7 @@ impl<'a> RowRecords<'a> {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn take_record(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
-        self.read_through(row, row).await?;
+        self.read_rows(row, row).await?;
         Ok(self.take_loaded(row))
     }
 
@@ -317,7 +317,7 @@ impl<'a> RowRecords<'a> {
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub(super) async fn read_through(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
+    pub(super) async fn read_rows(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
         while self.blocks.front().is_some_and(|(first, _)| *first <= last) {
             if let Some((_, numbers)) = self.blocks.pop_front() {
                 for envelope in self.ledger.load_envelopes(self.run, EnvelopeFilter::Numbers(numbers)).await? {

@@ -52,7 +52,7 @@ impl RecipientCountries {
     }
 
     /// The rows whose recipients are in a country.
-    pub fn rows_of(&self, country: Region) -> Option<&RoaringBitmap> {
+    pub fn rows_in(&self, country: Region) -> Option<&RoaringBitmap> {
         self.rows.get(&Some(country))
     }
 

@@ -62,7 +62,7 @@ pub(in crate::check) fn find_damage(text: &str) -> Option<(TextDamage, Range<usi
         ampersand |= byte == b'&';
         control |= byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f;
     }
-    if non_ascii != 0 && may_be_damaged(text.as_bytes()) {
+    if non_ascii != 0 && can_be_damaged(text.as_bytes()) {
         if let Some(at) = text.find('\u{fffd}') {
             return Some((TextDamage::LostLetters, find_word(text, at)));
         }
@@ -95,7 +95,7 @@ fn is_c1_control(c: char) -> bool {
 }
 
 /// Whether UTF-8 bytes contain U+FFFD, a control character outside ASCII, or a byte pair of misread text.
-fn may_be_damaged(bytes: &[u8]) -> bool {
+fn can_be_damaged(bytes: &[u8]) -> bool {
     (0..bytes.len()).any(|at| match &bytes[at..] {
         [0xef, 0xbf, 0xbd, ..] | [0xc2, 0x80..=0x9f, ..] => true,
         // A UTF-8 lead byte that Windows-1251 shows as a Cyrillic letter, followed by a misread continuation byte.

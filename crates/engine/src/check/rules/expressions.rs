@@ -83,7 +83,7 @@ pub(in crate::check) fn find_failing_comparisons(
     let defined: HashSet<String> = texts.iter().flat_map(|text| find_defined_names(&text.source)).collect();
     let is_column = |name: &str| {
         columns.is_none_or(|columns| columns.iter().any(|column| column == name))
-            && may_be_column(&defined, &constants, name)
+            && can_be_column(&defined, &constants, name)
     };
     let mut problems: Vec<TextProblem> = Vec::new();
     for text in texts {
@@ -114,7 +114,7 @@ fn is_cell(check: &ConditionCheck, is_column: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Whether a name in a text can be a column: neither a constant, nor defined by texts, nor built in.
-pub(super) fn may_be_column(defined: &HashSet<String>, constants: &[&str], name: &str) -> bool {
+pub(super) fn can_be_column(defined: &HashSet<String>, constants: &[&str], name: &str) -> bool {
     let is_built_in = is_reserved(name) || ROW_VARIABLES.contains(&name) || CAMPAIGN_VARIABLES.contains(&name);
     !defined.contains(name) && !is_built_in && !constants.contains(&name)
 }

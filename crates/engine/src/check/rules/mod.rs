@@ -46,7 +46,7 @@ pub use environment::{
 };
 pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
 pub(super) use expressions::find_failing_comparisons;
-pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
+pub(super) use links::{breaks_link, can_break_link, is_insecure_link};
 pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_format_note, missing_zone_column};
 pub use recipients::{
     check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
@@ -254,7 +254,7 @@ fn finding_without_place(problem: TextProblem) -> Finding {
 fn check_wording(text: &NamedTemplate, constants: &[&str]) -> Vec<TextProblem> {
     let mut problems: Vec<TextProblem> = TEXT_CHECKS.into_iter().flat_map(|check| check(text)).collect();
     let defined = find_defined_names(&text.source).collect();
-    problems.extend(expressions::check_comparisons(text, |name| expressions::may_be_column(&defined, constants, name)));
+    problems.extend(expressions::check_comparisons(text, |name| expressions::can_be_column(&defined, constants, name)));
     problems
 }
 

@@ -168,19 +168,19 @@ impl Ledger for ProcessLedger {
     }
 
     fn prepare_copies<'a>(&'a self, _: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        refuse_copies()
+        reject_copies()
     }
 
     fn load_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Copies> {
-        refuse_copies()
+        reject_copies()
     }
 
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
-        refuse_copies()
+        reject_copies()
     }
 
     fn set_copies_aside<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, String> {
-        refuse_copies()
+        reject_copies()
     }
 
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
@@ -355,7 +355,7 @@ impl SuppressionList for ProcessLedger {
 }
 
 /// Fails, because simulated worlds have no copies: the lists come from the plans of the worlds.
-pub(super) fn refuse_copies<'a, T>() -> LedgerFuture<'a, T> {
+pub(super) fn reject_copies<'a, T>() -> LedgerFuture<'a, T> {
     Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
 }
 

@@ -125,7 +125,7 @@ impl ShardStore for ProcessLedger {
                 return Ok(None);
             }
             self.write(|disk, _| {
-                let place = disk.places.find_free();
+                let place = disk.places.find_free_place();
                 if disk.places.has_stalled_holder(&[place]) {
                     disk.record_sighting(Sighting::SuspendedPastItsLease);
                 }
@@ -134,7 +134,7 @@ impl ShardStore for ProcessLedger {
                     PlaceGuard::without_renewal((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
                 let worker = disk.contents.register_worker(run, (place, by), guard);
                 if let Some(worker) = &worker {
-                    self.leases.record_taken(worker.lease.epoch, place, holder);
+                    self.leases.record_acquisition(worker.lease.epoch, place, holder);
                     disk.workers.insert(worker.lease.epoch, Arc::clone(&self.life));
                 }
                 Ok(worker)
@@ -211,7 +211,7 @@ impl PlaceLocks {
     }
 
     /// The first free place.
-    pub(super) fn find_free(&self) -> u32 {
+    pub(super) fn find_free_place(&self) -> u32 {
         (0..).find(|place| !self.is_occupied(*place)).expect("there is always another place")
     }
 
@@ -257,7 +257,7 @@ pub(super) struct HeldPlaces(Mutex<HashMap<Epoch, HeldPlace>>);
 
 impl HeldPlaces {
     /// Records that a place was taken now, and under which epoch.
-    pub(super) fn record_taken(&self, epoch: Epoch, place: u32, holder: u64) {
+    pub(super) fn record_acquisition(&self, epoch: Epoch, place: u32, holder: u64) {
         let asked = Some((elapsed(), wall_now()));
         self.0.lock().unwrap().insert(epoch, HeldPlace { place, holder, asked });
     }

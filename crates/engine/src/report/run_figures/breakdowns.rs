@@ -399,15 +399,15 @@ mod tests {
         }
     }
 
-    fn sample_timeline(moments: &[(i64, bool, u64)]) -> Timeline<bool> {
+    fn sample_timeline(events: &[(i64, bool, u64)]) -> Timeline<bool> {
         let mut timeline = Timeline::default();
-        for (second, kind, count) in moments {
+        for (second, kind, count) in events {
             timeline.add_count(Timestamp::from_second(*second).unwrap(), *kind, *count);
         }
         timeline
     }
 
-    fn moments() -> impl Strategy<Value = Vec<(i64, bool, u64)>> {
+    fn arbitrary_events() -> impl Strategy<Value = Vec<(i64, bool, u64)>> {
         let second = prop_oneof![
             0..300_i64,
             1_700_000_000..1_700_400_000_i64,
@@ -418,13 +418,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_fall_into_a_bounded_number_of_points(moments in moments()) {
-            let timeline = sample_timeline(&moments);
+        fn events_fall_into_a_bounded_number_of_points(events in arbitrary_events()) {
+            let timeline = sample_timeline(&events);
             prop_assert!((1..=MAX_POINTS).contains(&timeline.count_points()), "{}", timeline.count_points());
             let sum: u64 = timeline.points().flat_map(|(_, point)| point.counts.values()).sum();
-            prop_assert_eq!(sum, moments.iter().map(|(_, _, count)| count).sum::<u64>());
+            prop_assert_eq!(sum, events.iter().map(|(_, _, count)| count).sum::<u64>());
             let (first, last) = timeline.bounds().expect("there are points");
-            for (second, ..) in &moments {
+            for (second, ..) in &events {
                 let at = Timestamp::from_second(*second).unwrap();
                 prop_assert!(first <= at && (at < last || last == Timestamp::MAX));
             }
@@ -433,12 +433,12 @@ mod tests {
         }
 
         #[test]
-        fn order_of_events_makes_no_difference(moments in moments(), chance in any::<u64>()) {
-            let mut other = moments.clone();
+        fn order_of_events_makes_no_difference(events in arbitrary_events(), chance in any::<u64>()) {
+            let mut other = events.clone();
             let middle = usize::try_from(chance % other.len() as u64).unwrap();
             other.rotate_left(middle);
             other.reverse();
-            prop_assert_eq!(sample_timeline(&moments), sample_timeline(&other));
+            prop_assert_eq!(sample_timeline(&events), sample_timeline(&other));
         }
     }
 
