@@ -172,8 +172,8 @@ pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Findin
     }
     let same = |(a, b): &(u8, u8)| a == b;
     let before = old.bytes().zip(text.bytes()).take_while(same).count();
-    let most = old.len().min(text.len()) - before;
-    let after = old.bytes().rev().zip(text.bytes().rev()).take_while(same).count().min(most);
+    let max_after = old.len().min(text.len()) - before;
+    let after = old.bytes().rev().zip(text.bytes().rev()).take_while(same).count().min(max_after);
     let span = match place.span.clone() {
         span if span.end < before => span,
         span if span.start > old.len() - after => {

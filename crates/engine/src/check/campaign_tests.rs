@@ -169,8 +169,8 @@ fn run_row(
         })
     });
     let (used, failures) = examined.map_err(|findings| {
-        let why = findings.first().map_or("", |finding| finding.message.as_str());
-        let message = name_test(test, &format!("the row of the recipient cannot be read: {why}"));
+        let reason = findings.first().map_or("", |finding| finding.message.as_str());
+        let message = name_test(test, &format!("the row of the recipient cannot be read: {reason}"));
         Finding::new(&rules::CAMPAIGN_TEST, message).at(given())
     })?;
     require(&used, "the texts use")?;
@@ -273,13 +273,13 @@ impl TestedCampaign<'_> {
     /// An error if the result depends on the time, and the test has none.
     fn check_time(&self, test: &CampaignTest, recipe: &Recipe) -> Option<Finding> {
         let Campaign { brief, window, .. } = self.campaign;
-        let why = match test.at {
+        let reason = match test.at {
             Some(_) => return None,
             None if window.is_some() => "the campaign has a sending window",
             None if uses_date(brief.condition.as_ref(), brief.all_contents(), recipe) => "the texts use `today`",
             None => return None,
         };
-        let message = name_test(test, &format!("`at` is required, because {why}"));
+        let message = name_test(test, &format!("`at` is required, because {reason}"));
         let finding = Finding::new(&rules::CAMPAIGN_TEST, message).help("add, for example, `at: 2026-12-01 10:00`");
         Some(finding.at(self.locate(&format!("{}.name", test.path))))
     }
@@ -287,14 +287,14 @@ impl TestedCampaign<'_> {
     /// A note if the test limits the cost, and the prices are unknown.
     fn note_unknown_cost(&self, test: &CampaignTest) -> Option<Finding> {
         test.expect.max_cost?;
-        let why = match self.profile.map(|profile| MessagePrices::for_campaign(profile, &self.campaign.brief)) {
+        let reason = match self.profile.map(|profile| MessagePrices::for_campaign(profile, &self.campaign.brief)) {
             Some(Ok(_)) => return None,
             Some(Err(missing)) => {
                 format!("the gateway profile has no price for {}", join_names(missing.iter().map(|c| c.name())))
             }
             None => "a rehearsal has no prices".to_owned(),
         };
-        let message = name_test(test, &format!("`max_cost` was not checked, because {why}"));
+        let message = name_test(test, &format!("`max_cost` was not checked, because {reason}"));
         let finding = Finding::new(&TEST_NOT_RUN, message);
         let help = "choose a gateway whose profile has prices, for example with `--gateway NAME`";
         Some(finding.help(help).at(self.locate(&test.expected_key("max_cost"))))
@@ -500,8 +500,8 @@ fn judge_text(
     if let Some(wanted) = expected.parts.filter(|wanted| *wanted != parts) {
         failures.push(fail("parts", format!("the text on `{name}` has {count} instead of {wanted}"), whole()));
     }
-    if let Some(most) = expected.max_parts.filter(|most| parts > *most) {
-        failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {most}"), whole()));
+    if let Some(max) = expected.max_parts.filter(|max| parts > *max) {
+        failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {max}"), whole()));
     }
     for (index, piece) in expected.contains.iter().enumerate().filter(|(_, piece)| !text.contains(piece.as_str())) {
         let message = format!("the text on `{name}` does not contain {}", quote_piece(piece));

@@ -346,8 +346,8 @@ pub struct ComposeFailure {
 }
 
 impl ComposeFailure {
-    fn from_reason(why: impl ToString) -> Self {
-        Self { state: RowState::Invalid, reason: why.to_string().into(), problem: None }
+    fn from_reason(reason: impl ToString) -> Self {
+        Self { state: RowState::Invalid, reason: reason.to_string().into(), problem: None }
     }
 }
 

@@ -49,25 +49,25 @@ pub struct CappedNumbers {
     /// The numbers that get no further message after 0, 1, 2… messages of the campaign.
     reached: Vec<NumberSet>,
     /// The maximum number of messages that a number can get. `None` without caps.
-    most: Option<u32>,
+    cap: Option<u32>,
 }
 
 impl CappedNumbers {
     /// Creates the set from the numbers that get no further message after 0, 1, 2… messages, and the maximum number of
     /// messages for any number.
-    pub fn new(reached: Vec<NumberSet>, most: u32) -> Self {
-        Self { reached, most: Some(most) }
+    pub fn new(reached: Vec<NumberSet>, cap: u32) -> Self {
+        Self { reached, cap: Some(cap) }
     }
 
     /// Whether there is no cap.
     pub fn is_empty(&self) -> bool {
-        self.most.is_none()
+        self.cap.is_none()
     }
 
     /// Whether a number with this many planned messages gets no further one.
     pub fn contains(&self, phone: Phone, planned: u32) -> bool {
         let reached = self.reached.get(planned as usize).or(self.reached.last());
-        self.most.is_some_and(|most| planned >= most) || reached.is_some_and(|numbers| numbers.contains(phone))
+        self.cap.is_some_and(|cap| planned >= cap) || reached.is_some_and(|numbers| numbers.contains(phone))
     }
 }
 
@@ -344,8 +344,8 @@ mod tests {
     fn cap_counts_the_planned_messages_of_a_number() {
         let numbers = |last: &[u64]| NumberSet::new(last.iter().map(|last| phone(*last).to_u64()).collect(), None);
         let capped = CappedNumbers::new(vec![numbers(&[1]), numbers(&[1, 2])], 3);
-        let most = |last| (0..9).find(|planned| capped.contains(phone(last), *planned));
-        assert_eq!([1, 2, 3].map(most), [Some(0), Some(1), Some(3)]);
+        let limit = |last| (0..9).find(|planned| capped.contains(phone(last), *planned));
+        assert_eq!([1, 2, 3].map(limit), [Some(0), Some(1), Some(3)]);
         let without_ledger = CappedNumbers::new(Vec::new(), 2);
         assert!(!without_ledger.contains(phone(1), 1) && without_ledger.contains(phone(1), 2));
         assert!(CappedNumbers::default().is_empty() && !CappedNumbers::default().contains(phone(1), 9));

@@ -430,8 +430,8 @@ mod message_comparison_tests {
         shapes
     }
 
-    fn samples(shapes: &MessageShapes, rows: &[u32], most: usize) -> Vec<u32> {
-        shapes.pick_samples(&rows.iter().copied().collect(), most).into_iter().map(Row::get).collect()
+    fn samples(shapes: &MessageShapes, rows: &[u32], max: usize) -> Vec<u32> {
+        shapes.pick_samples(&rows.iter().copied().collect(), max).into_iter().map(Row::get).collect()
     }
 
     #[test]

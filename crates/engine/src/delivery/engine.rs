@@ -119,11 +119,11 @@ impl Engine {
                 }
                 () = wait_for_instant(self.silent_until) => {
                     self.silent_until = None;
-                    let what = "still waiting for the rate limit or for the gateway's response";
-                    self.submitter.emit(DeliveryEvent::Warning(what.to_owned()));
+                    let text = "still waiting for the rate limit or for the gateway's response";
+                    self.submitter.emit(DeliveryEvent::Warning(text.to_owned()));
                 }
-                what = submitter.watchdog.wait_until_overdue(), if !self.in_flight.is_empty() => {
-                    self.abandon_in_flight(what);
+                reason = submitter.watchdog.wait_until_overdue(), if !self.in_flight.is_empty() => {
+                    self.abandon_in_flight(reason);
                     break;
                 }
             }
@@ -298,7 +298,7 @@ impl Engine {
     /// Carries out a follow-up to an answer.
     async fn apply_follow_up(&mut self, step: FollowUp, number: u32) {
         match step {
-            FollowUp::Warn(what) => self.submitter.emit(DeliveryEvent::Warning(what)),
+            FollowUp::Warn(text) => self.submitter.emit(DeliveryEvent::Warning(text)),
             FollowUp::Pause { reason, time, next } => self.announce_pause(reason, time, next),
             FollowUp::SlowDown(wait) => {
                 self.submitter.gate.slow_down();
@@ -385,11 +385,11 @@ impl Engine {
     }
 
     /// Abandons everything in flight, because a step took too long.
-    fn abandon_in_flight(&mut self, what: String) {
-        self.submitter.emit(DeliveryEvent::Warning(what.clone()));
+    fn abandon_in_flight(&mut self, reason: String) {
+        self.submitter.emit(DeliveryEvent::Warning(reason.clone()));
         self.in_flight.abandon();
         self.tally.leave_in_doubt();
-        self.control.record_stop(Stop::new(StopKind::Unreachable, what));
+        self.control.record_stop(Stop::new(StopKind::Unreachable, reason));
     }
 }
 

@@ -244,7 +244,7 @@ impl FlowControl {
 /// The warning about an answer that the user must see, if there is one.
 fn warning_for(reply: &GatewayReply) -> Option<String> {
     match &reply.signal {
-        Signal::Warn(what) | Signal::Broken(what) | Signal::Strange(what) => Some(what.clone()),
+        Signal::Warn(text) | Signal::Broken(text) | Signal::Strange(text) => Some(text.clone()),
         Signal::Slow { reason, .. } if reply.is_unsent() => {
             Some(format!("the gateway asked campaign to slow down ({reason}); the rate has been halved"))
         }
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn each_gateway_answer_triggers_the_expected_follow_ups() {
-        let warn = |what: &str| FollowUp::Warn(what.to_owned());
+        let warn = |text: &str| FollowUp::Warn(text.to_owned());
         let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate has been halved");
         let in_doubt = || {
             warn(

@@ -125,9 +125,9 @@ impl FrozenInputs {
             holdout,
         } = &self.brief;
         let mut changes = Vec::new();
-        let mut note = |changed: bool, what: &str| {
+        let mut note = |changed: bool, key: &str| {
             if changed {
-                changes.push(what.to_owned());
+                changes.push(key.to_owned());
             }
         };
         note(*endpoint != now.endpoint, "`endpoint`");

@@ -161,9 +161,9 @@ impl Reconciler<'_> {
     /// The size of a group, chosen so that little of the rate is reserved but unused at `deadline`.
     fn group_size(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-        let most = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
+        let max = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
         // Each group includes the probe and the reference. There is room for at least one row.
-        most.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
+        max.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
     }
 
     /// Stores the answers about a group. Settled rows are removed from the group.
@@ -317,11 +317,11 @@ impl StatusTrust {
 ///
 /// `lag` is the longest observed time until the gateway knew a message.
 pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
-    let least = match endpoint {
+    let minimum = match endpoint {
         Endpoint::Sync => Duration::from_secs(60),
         Endpoint::Async => Duration::from_secs(600),
     };
-    least.max(lag.unwrap_or_default() * 10)
+    minimum.max(lag.unwrap_or_default() * 10)
 }
 
 /// Evaluates an answer, and returns the updated inquiry and the change to the row, if there is one.
@@ -368,9 +368,9 @@ pub(super) fn evaluate_answer(
 fn next_inquiry(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
         StatusAnswer::Known { status, .. } => format!("status {status}"),
-        StatusAnswer::Denied(words) if words.is_empty() => "message unknown".to_owned(),
-        StatusAnswer::Denied(words) => words.clone(),
-        StatusAnswer::Unclear(why) => format!("no usable response: {why}"),
+        StatusAnswer::Denied(text) if text.is_empty() => "message unknown".to_owned(),
+        StatusAnswer::Denied(text) => text.clone(),
+        StatusAnswer::Unclear(reason) => format!("no usable response: {reason}"),
     };
     match &doubt.history {
         Some(known) => AskedRow { asked: known.asked + 1, last_at: now, answer, ..known.clone() },

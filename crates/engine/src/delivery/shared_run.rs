@@ -196,8 +196,8 @@ impl<S: ShardSender> Participant<'_, S> {
     /// The stop that another process requested for all workers.
     async fn find_stop_request(&self, run: &Run) -> Result<Option<Stop>, S::Error> {
         let current = self.reload_run(run).await?;
-        let why = current.stop_reason.unwrap_or_else(|| "asked to stop".to_owned());
-        Ok(current.stop_requested.then(|| Stop::new(current.stop.unwrap_or(StopKind::StopRequested), why)))
+        let reason = current.stop_reason.unwrap_or_else(|| "asked to stop".to_owned());
+        Ok(current.stop_requested.then(|| Stop::new(current.stop.unwrap_or(StopKind::StopRequested), reason)))
     }
 
     /// Loads the current state of a run.
@@ -350,9 +350,9 @@ const SHARD_SECONDS: f64 = 2.0;
 
 /// The number of rows that a worker with this rate and envelope size draws at a time.
 pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
-    let least = u32::try_from(batch).unwrap_or(MAX_SHARD_ROWS).clamp(1, MAX_SHARD_ROWS);
-    let lasting = rate.map_or(MAX_SHARD_ROWS, |rate| (rate * SHARD_SECONDS) as u32);
-    lasting.clamp(least, MAX_SHARD_ROWS)
+    let min_rows = u32::try_from(batch).unwrap_or(MAX_SHARD_ROWS).clamp(1, MAX_SHARD_ROWS);
+    let rows = rate.map_or(MAX_SHARD_ROWS, |rate| (rate * SHARD_SECONDS) as u32);
+    rows.clamp(min_rows, MAX_SHARD_ROWS)
 }
 
 /// The number of envelopes before and after one that are checked for consecutive doubt: as many as can be in flight.

@@ -456,7 +456,8 @@ fn outcome_texts<'a>(outcome: Option<&'a OperationOutcome>, exclusion: Option<&'
 /// rejected. Proof of the state replaces all decisions and all inquiries without a result.
 fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> String {
     let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
-    let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let format_reason =
+        |reason: &Option<String>| reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let last = amendment.last.as_ref().map(|(_, change)| change);
     let text = match last.filter(|change| !state.is_proven() || matches!(change, RowChange::Found { .. })) {
         None => before.to_owned(),
@@ -467,9 +468,11 @@ fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> S
         Some(RowChange::Unresolved { asked: times }) => {
             format!("{before}; the gateway was asked {} but gave no conclusive response", asked(times))
         }
-        Some(RowChange::AssumedSent { by, why }) => format!("marked as sent by {by}{}", because(why)),
-        Some(RowChange::NotSent { by, why }) => format!("marked as not sent by {by}{}", because(why)),
-        Some(RowChange::SendAgain { by, why }) => format!("another attempt was requested by {by}{}", because(why)),
+        Some(RowChange::AssumedSent { by, why }) => format!("marked as sent by {by}{}", format_reason(why)),
+        Some(RowChange::NotSent { by, why }) => format!("marked as not sent by {by}{}", format_reason(why)),
+        Some(RowChange::SendAgain { by, why }) => {
+            format!("another attempt was requested by {by}{}", format_reason(why))
+        }
         Some(RowChange::Retry { by, .. }) => format!("a retry as a new message was requested by {by}"),
     };
     const DUPLICATE: &str = "duplicate suspected: an earlier attempt sent the message after all";

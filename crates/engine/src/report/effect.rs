@@ -300,7 +300,7 @@ impl Purchases {
         let suggestion = suggest_columns(table, path).map_err(|finding| vec![*finding])?;
         let phone = file.phone.clone().or(suggestion.phone);
         let phone = phone.ok_or_else(|| {
-            missing_column(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
+            unusable_purchases(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
         })?;
         let region = file.region.or(suggestion.region);
         let amounts = file.amount.as_deref();
@@ -310,24 +310,24 @@ impl Purchases {
         let found = read_columns(table, path, headers, |row, cells| {
             match parse_purchase(cells, region, amounts.is_some(), &file.zone) {
                 Ok(purchase) => purchases.list.push(purchase),
-                Err(why) => purchases.unusable.entry(why).or_insert((0, row)).0 += 1,
+                Err(reason) => purchases.unusable.entry(reason).or_insert((0, row)).0 += 1,
             }
         });
         let found = found.map_err(|finding| vec![*finding])?;
         if let Some((header, _)) = headers.iter().zip(found).find(|(_, found)| !found) {
-            return Err(missing_column(
+            return Err(unusable_purchases(
                 path,
                 &format!("no column `{header}`"),
                 "write the header exactly as in the file",
             ));
         }
         if purchases.list.is_empty() {
-            let why =
-                purchases.unusable.iter().map(|(why, (rows, first))| format!("{rows} × {why} (first in row {first})"));
-            let why: Vec<String> = why.collect();
-            return Err(missing_column(
+            let reasons = purchases.unusable.iter();
+            let reasons: Vec<String> =
+                reasons.map(|(reason, (rows, first))| format!("{rows} × {reason} (first in row {first})")).collect();
+            return Err(unusable_purchases(
                 path,
-                &format!("no usable rows: {}", why.join("; ")),
+                &format!("no usable rows: {}", reasons.join("; ")),
                 "use another file or another column",
             ));
         }
@@ -373,13 +373,13 @@ fn parse_purchase(
 fn open_table(path: &Path, region: Option<Region>) -> Result<DecodedText, Vec<Finding>> {
     let file = regular_file::open(path);
     let file = file.map_err(|error| {
-        missing_column(path, &format!("cannot be read: {error}"), "check the path of the purchases file")
+        unusable_purchases(path, &format!("cannot be read: {error}"), "check the path of the purchases file")
     })?;
     decode_table(file, path, region).map_err(|finding| vec![*finding])
 }
 
-fn missing_column(path: &Path, what: &str, help: &str) -> Vec<Finding> {
-    vec![Finding::new(&rules::PURCHASES_UNUSABLE, format!("`{}`: {what}", path.display())).help(help)]
+fn unusable_purchases(path: &Path, problem: &str, help: &str) -> Vec<Finding> {
+    vec![Finding::new(&rules::PURCHASES_UNUSABLE, format!("`{}`: {problem}", path.display())).help(help)]
 }
 
 /// Formats of a date with a time, without the zone.

@@ -57,10 +57,10 @@ pub fn describe_counts(counts: &StateCounts, in_part: u64) -> Vec<(RowState, Str
 
 /// Describes delivered messages, with the counts of read and of partly delivered messages: `20 delivered (5 read)`.
 fn describe_delivered(delivered: u64, read: u64, in_part: u64) -> String {
-    let among = [(read, "read"), (in_part, "only in part")].into_iter().filter(|(count, _)| *count > 0);
-    let among: Vec<String> = among.map(|(count, what)| format!("{} {what}", format_thousands(count))).collect();
-    let among = if among.is_empty() { String::new() } else { format!(" ({})", among.join(", ")) };
-    format!("{} delivered{among}", format_thousands(delivered))
+    let details = [(read, "read"), (in_part, "only in part")].into_iter().filter(|(count, _)| *count > 0);
+    let details: Vec<String> = details.map(|(count, text)| format!("{} {text}", format_thousands(count))).collect();
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    format!("{} delivered{details}", format_thousands(delivered))
 }
 
 /// The name of a state for display.

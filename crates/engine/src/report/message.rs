@@ -135,7 +135,7 @@ impl MessageHistory {
         let state = snapshot.row_state(row);
         // A row that was skipped after an attempt can have an outcome.
         let left_out =
-            snapshot.left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, why)| why.to_owned());
+            snapshot.left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, text)| text.to_owned());
         let entries = load_entries(ledger, run, row, snapshot.states.events()).await?;
         Ok(Self { row, phone, state, left_out, entries })
     }
@@ -151,7 +151,7 @@ impl MessageHistory {
         };
         let left_out = ledger.load_excluded_rows(run.key).await?;
         let events = RowEvents::new(ledger.load_events(run.key).await?, run.endpoint).with_excluded_rows(&left_out);
-        let left_out = left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, why)| why.to_owned());
+        let left_out = left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, text)| text.to_owned());
         let entries = load_entries(ledger, run, row, &events).await?;
         Ok(Some(Self { row, phone, state, left_out, entries }))
     }

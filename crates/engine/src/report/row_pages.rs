@@ -187,7 +187,7 @@ fn find_counted_reason(
     let unattempted = || activity.unattempted_state(excluded.map(|(state, _)| state));
     match (record.map_or_else(unattempted, |record| record.state), record) {
         (RowState::Skipped | RowState::Invalid, _) => {
-            Some(excluded.map_or(activity.skip_reason(), |(_, why)| why).to_owned())
+            Some(excluded.map_or(activity.skip_reason(), |(_, reason)| reason).to_owned())
         }
         (state, Some(record)) if UNDELIVERED_STATES.contains(&state) => Some(normalize_failure_reason(record)),
         _ => None,
@@ -217,7 +217,7 @@ pub async fn load_row_summaries(
         };
         let exclusion = match exclusion.filter(|(other, _)| *other == state) {
             None if state == RowState::Skipped => Some(records.activity().skip_reason()),
-            exclusion => exclusion.map(|(_, why)| why),
+            exclusion => exclusion.map(|(_, reason)| reason),
         };
         let exclusion = exclusion.map(str::to_owned);
         let sent_at = record.as_ref().map(|record| record.begun_at);

@@ -73,8 +73,8 @@ impl ResultsTarget {
     /// The reason why the file must not be written, as text.
     pub fn resolve_path(&self) -> Result<PathBuf, String> {
         let (file, path) = (self.path(), self.file.display());
-        if let Some(why) = self.file.find_write_refusal() {
-            return Err(format!("`{path}` is {why}"));
+        if let Some(refusal) = self.file.find_write_refusal() {
+            return Err(format!("`{path}` is {refusal}"));
         }
         if let Some(extension) = unsupported_workbook_extension(file) {
             return Err(format!("`{path}` has an unsupported workbook format ({extension}); use `.xlsx` or `.csv`"));
@@ -331,8 +331,8 @@ mod tests {
         let protected = [(list.as_path(), "the list"), (state.as_path(), "in the state folder")];
         let names = ["list.csv", "./list.csv", "sub/../list.csv", "none/../list.csv", "link.csv", "here/list.csv"];
         for name in names.into_iter().chain(["twin.csv", "here/state/x.csv", "state", "sub/../state/runs/a/b.csv"]) {
-            let why = resolve(&at(name), &protected).unwrap_err();
-            assert!(why.ends_with("the list") || why.ends_with("in the state folder"), "{why}");
+            let error = resolve(&at(name), &protected).unwrap_err();
+            assert!(error.ends_with("the list") || error.ends_with("in the state folder"), "{error}");
         }
         assert!(resolve(&at("state.csv"), &protected).is_ok(), "beside the folder, not in it");
     }

@@ -50,8 +50,8 @@ enum SheetCell {
 pub(super) fn write_workbook(csv: impl Read, figures: &[FigureRow], out: File, folder: &Path) -> io::Result<()> {
     // The library panics if it cannot write its temporary file.
     let written = catch_panic(|| write_with_row_limit(csv, figures, out, folder, MAX_SHEET_ROWS));
-    let why = || io::Error::other("cannot create temporary files: disk full or permission denied");
-    written.ok_or_else(why).flatten()
+    let error = || io::Error::other("cannot create temporary files: disk full or permission denied");
+    written.ok_or_else(error).flatten()
 }
 
 /// Writes a workbook with at most `max_rows` rows in each results sheet.
@@ -284,9 +284,9 @@ impl ResultsSummary {
         self.rows += 1;
         self.parts += cell("parts").parse().unwrap_or(0);
         count_key(&mut self.states, state);
-        let why = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
-        if !why.is_empty() {
-            let key = (state.to_owned(), why.to_owned());
+        let reason = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
+        if !reason.is_empty() {
+            let key = (state.to_owned(), reason.to_owned());
             match self.reasons.len() < MAX_REASONS || self.reasons.contains_key(&key) {
                 true => *self.reasons.entry(key).or_default() += 1,
                 false => count_key(&mut self.other_reasons, state),
@@ -330,9 +330,9 @@ impl ResultsSummary {
         }
         for state in known {
             let mut reasons: Vec<_> = self.reasons.iter().filter(|((other, _), _)| other == state).collect();
-            reasons.sort_by_key(|((_, why), rows)| (std::cmp::Reverse(**rows), why));
-            for ((_, why), rows) in reasons {
-                lines.write_count(state, *rows, why)?;
+            reasons.sort_by_key(|((_, reason), rows)| (std::cmp::Reverse(**rows), reason));
+            for ((_, reason), rows) in reasons {
+                lines.write_count(state, *rows, reason)?;
             }
             if let Some(rows) = self.other_reasons.get(state) {
                 lines.write_count(state, *rows, "other reasons")?;

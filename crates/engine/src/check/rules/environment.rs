@@ -132,11 +132,11 @@ pub(in crate::check) fn key_rejected_finding(reason: String, key: &str) -> Findi
 
 /// A warning that account data is unknown, with the reason.
 pub(in crate::check) fn online_unknown_finding(
-    what: &str,
+    subject: &str,
     unanswered: &InquiryFailure,
     account: AccountTerms<'_>,
 ) -> Finding {
-    let finding = Finding::new(&ONLINE_UNKNOWN, format!("{what} unknown: {}", unanswered.reason));
+    let finding = Finding::new(&ONLINE_UNKNOWN, format!("{subject} unknown: {}", unanswered.reason));
     finding.help(format!(
         "run `{}` and `{}` to try again; missing account data does not stop a run",
         account.balance, account.senders

@@ -199,11 +199,11 @@ pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Opt
         }
     }
     let (text, span) = first?;
-    let what = match hosts.len() {
+    let predicate = match hosts.len() {
         1 => "is an example domain, so the link does not work",
         _ => "are example domains, so the links do not work",
     };
-    let message = format!("{} {what}", join_names(hosts.iter().map(String::as_str)));
+    let message = format!("{} {predicate}", join_names(hosts.iter().map(String::as_str)));
     let problem = problem_at(text, span, &EXAMPLE_LINK, message, EXAMPLE_LINK.text.fix);
     Some(to_finding(problem, Some(&campaign.places)))
 }

@@ -94,9 +94,9 @@ pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
     format_subject(&shown, rows.len() - shown.len() as u64)
 }
 
-/// Creates a finding for each reason until the limit of named rows is reached, and one for the remaining rows; `what`
-/// describes all these rows.
-pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
+/// Creates a finding for each reason until the limit of named rows is reached, and one for the remaining rows.
+/// `description` describes all these rows.
+pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
     let (mut findings, mut listed, mut rest) = (Vec::new(), 0, 0);
     for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
         // Leaves room for at least one row of each remaining reason.
@@ -110,12 +110,12 @@ pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[Reason
         let shown: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
         listed += shown.len();
         let subject = format_subject(&shown, rows.len() - shown.len() as u64);
-        findings.push(Finding::new(rule, format!("{subject} {what}: {reason}")));
+        findings.push(Finding::new(rule, format!("{subject} {description}: {reason}")));
     }
     match rest {
         0 => {}
-        1 => findings.push(Finding::new(rule, format!("1 more row is {what}"))),
-        rest => findings.push(Finding::new(rule, format!("{rest} more rows are {what}"))),
+        1 => findings.push(Finding::new(rule, format!("1 more row is {description}"))),
+        rest => findings.push(Finding::new(rule, format!("{rest} more rows are {description}"))),
     }
     let all: u64 = reasons.iter().map(|group| group.rows.len()).sum();
     if all > listed as u64

@@ -103,14 +103,14 @@ pub(super) fn has_accepted(snapshot: &Snapshot) -> bool {
 }
 
 impl JudgeNotes {
-    fn record_breach(&mut self, what: Breach, how: impl FnOnce() -> String) {
-        self.findings.entry(what).or_insert_with(|| (0, how())).0 += 1;
+    fn record_breach(&mut self, breach: Breach, details: impl FnOnce() -> String) {
+        self.findings.entry(breach).or_insert_with(|| (0, details())).0 += 1;
     }
 }
 
 impl PromiseJudge {
-    pub(super) fn record_breach(&self, what: Breach, how: &str) {
-        self.0.lock().unwrap().record_breach(what, || how.to_owned());
+    pub(super) fn record_breach(&self, breach: Breach, details: &str) {
+        self.0.lock().unwrap().record_breach(breach, || details.to_owned());
     }
 
     pub(super) fn breaches(&self) -> Breaches {
@@ -163,8 +163,8 @@ impl PromiseJudge {
     ) {
         let mut notes = self.0.lock().unwrap();
         // After a rejection, operations are sent one at a time, and at most four in all.
-        let most = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
-        if notes.first_rejections.get(&process).is_some_and(|texts| arrived.len() > most(texts)) {
+        let allowed = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
+        if notes.first_rejections.get(&process).is_some_and(|texts| arrived.len() > allowed(texts)) {
             notes.record_breach(Breach::WarmUp, || format!("{} operations more", arrived.len()));
         }
         if envelope.operations().first().is_some_and(|first| is_settled(disk, first.row)) {
@@ -250,7 +250,7 @@ impl PromiseJudge {
             let unsent =
                 [RowState::Planned, RowState::Skipped, RowState::NotSent, RowState::Rejected, RowState::Failed];
             let says_unsent =
-                unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, why)| why == OPTED_OUT);
+                unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, text)| text == OPTED_OUT);
             // A failure that names no channel is taken as a failure of the whole message, although the platform goes on
             // to the next channel. Only a status inquiry corrects this.
             let is_misreported = state == RowState::Failed && plan.omits_failed_channel();
@@ -310,8 +310,8 @@ impl PromiseJudge {
                 processes.insert(last.process);
                 let window = (last.at - first.at).as_secs_f64().max(1.0);
                 let spare: f64 = processes.iter().map(|process| spare[*process]).sum();
-                let most = rate * window + spare;
-                if within as f64 > most + 0.01 {
+                let max_allowed = rate * window + spare;
+                if within as f64 > max_allowed + 0.01 {
                     notes.record_breach(Breach::RateLimit, || {
                         format!("{within} in {window} s at {rate}/s and {spare} to spare")
                     });

@@ -178,8 +178,8 @@ impl SimulatedDisk {
         Self { contents, intents, places, workers, seen, unrecorded: 0 }
     }
 
-    pub(super) fn record_sighting(&mut self, what: Sighting) {
-        *self.seen.entry(what).or_default() += 1;
+    pub(super) fn record_sighting(&mut self, sighting: Sighting) {
+        *self.seen.entry(sighting).or_default() += 1;
     }
 
     /// Begins a run on this disk. Returns the run's identifier.

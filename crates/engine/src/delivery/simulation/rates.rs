@@ -78,8 +78,8 @@ impl LimitedAccount {
     fn new(rate: f64, chance: &mut SimulationRandom, seed: u64) -> Self {
         // The envelopes of a process wait for each other's commits. So each must be large enough that sending it at the
         // rate takes longer than the commits.
-        let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
-        let size = (least + chance.below((rate as u64).min(100) - least + 1)) as usize;
+        let min_size = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
+        let size = (min_size + chance.below((rate as u64).min(100) - min_size + 1)) as usize;
         let in_flight = 1 + chance.below(4) as usize;
         Self { rate, size, in_flight, limit: Arc::default(), run_limit: None, log: SendLog::default(), seed }
     }
@@ -126,16 +126,16 @@ pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
         before.push((at.as_secs_f64(), sum));
         sum += *size as f64;
     }
-    let (mut most, mut first, mut least) = (f64::MIN, 0, f64::MAX);
+    let (mut excess, mut first, mut lowest) = (f64::MIN, 0, f64::MAX);
     for (last, (at, size)) in log.iter().enumerate() {
         let (at, after) = (at.as_secs_f64(), before[last].1 + *size as f64);
         while at - before[first].0 >= 1.0 {
-            least = least.min(before[first].1 - rate * before[first].0);
+            lowest = lowest.min(before[first].1 - rate * before[first].0);
             first += 1;
         }
-        most = most.max(after - before[first].1 - rate).max(after - rate * at - least);
+        excess = excess.max(after - before[first].1 - rate).max(after - rate * at - lowest);
     }
-    most
+    excess
 }
 
 /// Lets the processes of an account send for the measured time, with the given faults.
@@ -198,8 +198,8 @@ fn assert_rate_holds_in(extent: TestExtent, faults: RateFaults, full: bool) {
             let mean = account.mean_rate();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
             // The last slot of a killed process might be unused.
-            let least = 0.95 * rate - account.size as f64 / measured.as_secs_f64();
-            assert!(!full || mean >= least, "{mean}/s of {rate}/s; seed {seed}");
+            let min_mean = 0.95 * rate - account.size as f64 / measured.as_secs_f64();
+            assert!(!full || mean >= min_mean, "{mean}/s of {rate}/s; seed {seed}");
         });
     }
 }
@@ -332,14 +332,14 @@ async fn take_turns(
 /// 95 % of the rate must be used, unless there is a reason to use less.
 async fn play_turns(rate: f64, seed: u64, faults: TurnFaults) {
     begin_world();
-    let (mut chance, lasts) = (SimulationRandom::new(seed), world_duration(rate));
+    let (mut chance, duration) = (SimulationRandom::new(seed), world_duration(rate));
     // At this rate, an envelope takes longer than a commit.
-    let least = (rate * 2.0 * TURN_COMMIT.as_secs_f64()) as u64 + 1;
-    let even = least + chance.below(least);
+    let min_size = (rate * 2.0 * TURN_COMMIT.as_secs_f64()) as u64 + 1;
+    let fixed_size = min_size + chance.below(min_size);
     let (gate, log) = (Arc::new(RateGate::new(Some(rate))), Arc::default());
     for _ in 0..1 + chance.below(4) {
         let mut sizes = SimulationRandom::new(chance.next_bits());
-        let size = move || if faults.mixed { least + sizes.below(2 * least + 1) } else { even } as usize;
+        let size = move || if faults.mixed { min_size + sizes.below(2 * min_size + 1) } else { fixed_size } as usize;
         tokio::spawn(take_turns(
             Arc::clone(&gate),
             size,
@@ -348,8 +348,8 @@ async fn play_turns(rate: f64, seed: u64, faults: TurnFaults) {
             Arc::clone(&log),
         ));
     }
-    while elapsed() < lasts {
-        sleep(Duration::from_millis(1 + chance.below(120_000)).min(lasts - elapsed())).await;
+    while elapsed() < duration {
+        sleep(Duration::from_millis(1 + chance.below(120_000)).min(duration - elapsed())).await;
         if faults.slowed {
             (0..=chance.below(3)).for_each(|_| gate.slow_down());
         }
@@ -360,8 +360,8 @@ async fn play_turns(rate: f64, seed: u64, faults: TurnFaults) {
     let case = format!("at {rate}/s, seed {seed}, {faults:?}");
     assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {case}");
     let sent = log.iter().map(|(_, size)| size).sum::<usize>() + largest;
-    let least = 0.95 * rate * lasts.as_secs_f64();
-    assert!(faults.late || faults.slowed || sent as f64 >= least, "{sent} of {least} {case}");
+    let required = 0.95 * rate * duration.as_secs_f64();
+    assert!(faults.late || faults.slowed || sent as f64 >= required, "{sent} of {required} {case}");
 }
 
 #[test]

@@ -186,8 +186,8 @@ impl SimulatedWorld {
                 DeliveryState::Pending | DeliveryState::Failed => false,
             };
             if stored.run == self.current_run() && !new_message && forgotten {
-                let what = format!("row {} is {state}: {:?}", stored.row, stored.receipt);
-                self.judge.record_breach(Breach::StatusWentBack, &what);
+                let details = format!("row {} is {state}: {:?}", stored.row, stored.receipt);
+                self.judge.record_breach(Breach::StatusWentBack, &details);
             }
         }
     }

@@ -109,8 +109,8 @@ impl SimulatedWorld {
         draw(&mut self.chance.lock().unwrap())
     }
 
-    pub(super) fn record_sighting(&self, what: Sighting, times: u64) {
-        *self.seen.lock().unwrap().entry(what).or_default() += times;
+    pub(super) fn record_sighting(&self, sighting: Sighting, times: u64) {
+        *self.seen.lock().unwrap().entry(sighting).or_default() += times;
     }
 
     /// The faulty phase: processes end at any step, are suspended, and replace each other.

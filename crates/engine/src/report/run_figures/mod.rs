@@ -170,8 +170,8 @@ impl<'f> Fold<'f> {
         self.figures.doubts.add_row(row, record);
         match record.state {
             RowState::Skipped => {
-                let why = self.left_out.find_reason(row).map_or(self.skip_reason, |(_, why)| why);
-                self.figures.left_out.add_rows(RowState::Skipped, why, 1);
+                let reason = self.left_out.find_reason(row).map_or(self.skip_reason, |(_, reason)| reason);
+                self.figures.left_out.add_rows(RowState::Skipped, reason, 1);
             }
             RowState::Rejected | RowState::Failed | RowState::NotSent => {
                 self.figures.failures.add_rows(record.state, &normalize_failure_reason(record), 1);
@@ -202,9 +202,9 @@ impl<'f> Fold<'f> {
     /// activity.
     pub(in crate::report) fn finish(self, activity: RunActivity, recipients: u64) -> RunFigures {
         let Self { mut figures, left_out, attempted, skip_reason, .. } = self;
-        for (state, why, rows) in left_out.sets() {
+        for (state, reason, rows) in left_out.sets() {
             let rows = rows.len() - rows.intersection_len(&attempted);
-            figures.left_out.add_rows(state, why, rows);
+            figures.left_out.add_rows(state, reason, rows);
             figures.counts.add(state, rows);
         }
         let untouched = recipients.saturating_sub(figures.counts.total());
