@@ -423,7 +423,7 @@ const SPECIAL: &[(&str, &[&str])] = &[
     // The list of sender names might contain SMS senders only.
     ("crates/engine/src/check/rules/environment.rs", &["Sms"]),
     // Phones cannot reply to the sender name of an SMS.
-    ("crates/engine/src/check/rules/ways_out.rs", &["Sms"]),
+    ("crates/engine/src/check/rules/opt_out_instructions.rs", &["Sms"]),
     // An account might have no route for WhatsApp.
     ("crates/sandbox/src/platform/account.rs", &["Whatsapp"]),
     // Operations that are answered immediately.

@@ -248,7 +248,7 @@ impl OutcomePrinter<'_> {
                 false => format!("{recipients} opted out; in a live run, they would get no more marketing messages"),
             });
         }
-        notes.extend(ended.oddities.counts().map(|(oddity, count)| describe_deviation(oddity, count)));
+        notes.extend(ended.deviations.counts().map(|(oddity, count)| describe_deviation(oddity, count)));
         let (name, doubt) = (run.name(), counts.get(RowState::InDoubt));
         let resolve = output.suggest_for_run(&name, &NextStep::Decide);
         if doubt > 0 {

@@ -1,4 +1,4 @@
-//! Completions: keys, values, and names in templates.
+//! Code completion for keys, values, and the names in templates.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use crate::DocumentKind;
 use crate::cursor::{TemplateSlot, YamlCursor, YamlOutline, YamlSlot, find_template_cursor, find_word};
 use crate::explanation::{BUILT_IN, KnownNames, column_expression, describe_column, describe_key};
 
-/// What a completion stands for, which editors show as a symbol.
+/// The kind of a completion, which editors show as an icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CompletionMeaning {
+pub(crate) enum CompletionKind {
     Key,
     Value,
     Column,
@@ -24,7 +24,7 @@ pub(crate) enum CompletionMeaning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
     pub(crate) label: String,
-    pub(crate) meaning: CompletionMeaning,
+    pub(crate) kind: CompletionKind,
     /// The explanation, in Markdown.
     pub(crate) doc: String,
     /// The text that replaces [`Completions::word`].
@@ -34,12 +34,12 @@ pub(crate) struct Completion {
 /// The completions at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Completions {
-    /// The bytes that they replace.
+    /// The range of bytes that a completion replaces.
     pub(crate) word: Range<usize>,
     pub(crate) items: Vec<Completion>,
 }
 
-/// The blocks of templates, with their meaning.
+/// The tags of templates, each with its explanation.
 const TAGS: [(&str, &str); 8] = [
     ("if", "Shows part of the text if a condition is true."),
     ("elif", "Another condition, tested if the previous ones are false."),
@@ -51,17 +51,17 @@ const TAGS: [(&str, &str); 8] = [
     ("include", "Inserts another template."),
 ];
 
-/// The keys under `recipients.consent` and elsewhere whose value is a header of the list.
+/// The keys under `recipients.consent` whose value is a header of the list.
 const HEADER_KEYS: [&str; 4] = ["column", "at", "source", "wording"];
 
 impl Completion {
-    fn new(label: impl Into<String>, meaning: CompletionMeaning, doc: impl Into<String>) -> Self {
+    fn new(label: impl Into<String>, kind: CompletionKind, doc: impl Into<String>) -> Self {
         let label = label.into();
-        Self { insert: label.clone(), label, meaning, doc: doc.into() }
+        Self { insert: label.clone(), label, kind, doc: doc.into() }
     }
 }
 
-/// The completions at a byte of a document.
+/// The completions at the cursor of a document; `cursor` is a byte offset.
 pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &KnownNames) -> Option<Completions> {
     if matches!(kind, DocumentKind::Template | DocumentKind::Campaign)
         && let Some(found) = find_template_cursor(text, cursor)
@@ -69,7 +69,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
         let items = match found.slot {
             TemplateSlot::Expression => complete_template_names(names),
             TemplateSlot::Filter => complete_filters(),
-            TemplateSlot::Tag => TAGS.map(|(tag, doc)| Completion::new(tag, CompletionMeaning::Tag, doc)).into(),
+            TemplateSlot::Tag => TAGS.map(|(tag, doc)| Completion::new(tag, CompletionKind::Tag, doc)).into(),
             TemplateSlot::Include => Vec::new(),
         };
         return Some(Completions { word: found.word, items });
@@ -102,7 +102,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
     Some(Completions { word: found.word.clone(), items })
 }
 
-/// Whether a path is a condition over columns.
+/// Whether a path leads to the condition `recipients.where`.
 fn is_condition(path: &[PathStep]) -> bool {
     matches!(path, [PathStep::Key(recipients), PathStep::Key(key)] if recipients == "recipients" && key == "where")
 }
@@ -122,7 +122,7 @@ fn complete_keys(
         let columns = names.columns.iter().filter(|column| !used.contains(&column.name.as_str()));
         items.extend(columns.map(|column| Completion {
             insert: if has_colon { column.name.clone() } else { format!("{}: ", column.name) },
-            ..Completion::new(&column.name, CompletionMeaning::Column, describe_column(column))
+            ..Completion::new(&column.name, CompletionKind::Column, describe_column(column))
         }));
     }
     items
@@ -134,11 +134,11 @@ fn complete_key(key: &'static KeySpec, is_flow: bool, has_colon: bool) -> Comple
         false if key.place().is_nested() && !is_flow => format!("{}:", key.name),
         false => format!("{}: ", key.name),
     };
-    Completion { insert, ..Completion::new(key.name, CompletionMeaning::Key, describe_key(key)) }
+    Completion { insert, ..Completion::new(key.name, CompletionKind::Key, describe_key(key)) }
 }
 
 fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> Vec<Completion> {
-    let value = |word: &str, doc: &str| Completion::new(word, CompletionMeaning::Value, doc);
+    let value = |word: &str, doc: &str| Completion::new(word, CompletionKind::Value, doc);
     let doc = place.key().map(describe_key).unwrap_or_default();
     let mut items: Vec<Completion> = place.words().into_iter().map(|word| value(word, &doc)).collect();
     let path: Vec<&str> = found.path.iter().filter_map(key_name).collect();
@@ -166,7 +166,7 @@ fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> V
         [.., "by"] | ["delivery", "window", "zone"] => {
             let columns = names.columns.iter();
             items.extend(
-                columns.map(|column| Completion::new(&column.name, CompletionMeaning::Column, describe_column(column))),
+                columns.map(|column| Completion::new(&column.name, CompletionKind::Column, describe_column(column))),
             );
         }
         _ => {}
@@ -186,7 +186,7 @@ fn complete_headers(names: &KnownNames) -> Vec<Completion> {
     let with_header = names.columns.iter().filter(|column| !column.header.is_empty());
     let items = with_header.map(|column| Completion {
         insert: format!("\"{}\"", column.header.replace('\\', "\\\\").replace('"', "\\\"")),
-        ..Completion::new(&column.header, CompletionMeaning::Column, describe_column(column))
+        ..Completion::new(&column.header, CompletionKind::Column, describe_column(column))
     });
     items.collect()
 }
@@ -195,15 +195,15 @@ fn complete_headers(names: &KnownNames) -> Vec<Completion> {
 fn complete_template_names(names: &KnownNames) -> Vec<Completion> {
     let columns = names.columns.iter().map(|column| Completion {
         insert: column_expression(column),
-        ..Completion::new(&column.name, CompletionMeaning::Column, describe_column(column))
+        ..Completion::new(&column.name, CompletionKind::Column, describe_column(column))
     });
     let constants = names.constants.iter();
     let constants = constants.map(|(name, value)| {
-        Completion::new(name, CompletionMeaning::Constant, format!("Constant: `{}`", value.replace('`', "'")))
+        Completion::new(name, CompletionKind::Constant, format!("Constant: `{}`", value.replace('`', "'")))
     });
     let tables = names.tables.iter();
-    let tables = tables.map(|name| Completion::new(name, CompletionMeaning::Constant, "A table of the campaign."));
-    let built_in = BUILT_IN.map(|(name, doc)| Completion::new(name, CompletionMeaning::Constant, doc));
+    let tables = tables.map(|name| Completion::new(name, CompletionKind::Constant, "A table of the campaign."));
+    let built_in = BUILT_IN.map(|(name, doc)| Completion::new(name, CompletionKind::Constant, doc));
     columns.chain(constants).chain(tables).chain(built_in).collect()
 }
 
@@ -216,7 +216,7 @@ fn complete_filters() -> Vec<Completion> {
             [] => "A filter without arguments.".to_owned(),
             some => format!("Arguments: `{}`. Those in brackets are optional.", some.join(", ")),
         };
-        Completion::new(filter, CompletionMeaning::Filter, doc)
+        Completion::new(filter, CompletionKind::Filter, doc)
     });
     with_doc.collect()
 }

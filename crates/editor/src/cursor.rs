@@ -1,4 +1,4 @@
-//! What the cursor is in while a text is being written: a key or a value of YAML, or a part of a template.
+//! The position of the cursor in unfinished text: in a key or a value of YAML, or in a part of a template.
 //!
 //! Unfinished text is rarely valid YAML. The outline of its keys is therefore built from indentation and brackets,
 //! never fails, and can be wrong about unusual YAML. Findings come from the real parser.
@@ -9,7 +9,7 @@ use campaign_manifest::PathStep;
 
 use crate::protocol::floor_boundary;
 
-/// What the cursor is in.
+/// The kind of YAML node at the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum YamlSlot {
     /// A key, or an empty place where one can begin.
@@ -18,7 +18,7 @@ pub(crate) enum YamlSlot {
     Value,
 }
 
-/// The place of the cursor.
+/// The position of the cursor in YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct YamlCursor {
     /// For a key, the path of its map; for a value, its own path.
@@ -26,11 +26,11 @@ pub(crate) struct YamlCursor {
     pub(crate) slot: YamlSlot,
     /// The key or the value, as far as it is on one line.
     pub(crate) word: Range<usize>,
-    /// Whether the place is between brackets.
+    /// Whether the cursor is between brackets.
     pub(crate) is_flow: bool,
 }
 
-/// A key of the text.
+/// A key in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct YamlKey {
     /// The path of its map.
@@ -41,11 +41,11 @@ pub(crate) struct YamlKey {
     pub(crate) value: Range<usize>,
 }
 
-/// The keys of a text in their order.
+/// The keys of a text, in the order of the text.
 #[derive(Debug)]
 pub(crate) struct YamlOutline {
     pub(crate) keys: Vec<YamlKey>,
-    /// The place of the cursor; `None` in a comment.
+    /// The position of the cursor; `None` in a comment.
     pub(crate) cursor: Option<YamlCursor>,
 }
 
@@ -78,7 +78,7 @@ struct Scanner<'t> {
 struct Frame {
     column: usize,
     step: PathStep,
-    /// The number of items below it so far.
+    /// The number of its list items so far.
     items: usize,
 }
 
@@ -104,7 +104,7 @@ impl Scanner<'_> {
             if let Some(owner) = block {
                 let line = &self.text[at..end];
                 let is_blank = line.trim().is_empty();
-                if is_blank || indent_of(line) > owner {
+                if is_blank || indentation(line) > owner {
                     if self.is_cursor_in(at..end) {
                         if is_blank && self.at_cursor - at <= owner {
                             self.note_blank(at);
@@ -121,10 +121,10 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads a line, and all lines of a flow collection that begins in it. Returns the beginning of the next line.
+    /// Reads a line, and all lines of a flow collection that begins on it. Returns the start of the next line.
     fn scan_line(&mut self, start: usize, end: usize, block: &mut Option<usize>) -> usize {
         let line = &self.text[start..end];
-        let mut at = start + indent_of(line);
+        let mut at = start + indentation(line);
         let rest = self.text[at..end].trim_end();
         if rest.is_empty() {
             if self.is_cursor_in(start..end) {
@@ -137,7 +137,7 @@ impl Scanner<'_> {
         }
         while self.text[at..end].trim_end() == "-" || self.text[at..end].starts_with("- ") {
             self.open_item(at - start);
-            let next = at + 1 + indent_of(&self.text[at + 1..end]);
+            let next = at + 1 + indentation(&self.text[at + 1..end]);
             if self.text[next..end].trim().is_empty() {
                 if self.is_cursor_in(at + 1..end) {
                     self.note(YamlSlot::Key, self.path(), self.at_cursor..self.at_cursor, false);
@@ -163,7 +163,7 @@ impl Scanner<'_> {
             self.note(YamlSlot::Key, parent.clone(), span.clone(), false);
         }
         let after = at + key.colon + 1;
-        let value = after + indent_of(&self.text[after..end]);
+        let value = after + indentation(&self.text[after..end]);
         let value = value..value + value_length(&self.text[value..end]);
         self.frames.push(Frame { column, step: PathStep::Key(key.name.clone()), items: 0 });
         self.keys.push(YamlKey { parent, name: key.name, span, value: value.clone() });
@@ -271,10 +271,10 @@ impl Scanner<'_> {
         self.line_end(at.min(bytes.len())) + 1
     }
 
-    /// Whether the line after an open flow collection is a key outside of it.
+    /// Whether the line at `next` is outside the open flow collection.
     fn ends_flow(&self, next: usize, owner: usize) -> bool {
         let line = self.text[next..].lines().find(|line| !line.trim().is_empty());
-        line.is_some_and(|line| indent_of(line) <= owner && !line.trim_start().starts_with(['}', ']']))
+        line.is_some_and(|line| indentation(line) <= owner && !line.trim_start().starts_with(['}', ']']))
     }
 
     fn note_flow(&mut self, base: &[PathStep], levels: &[FlowLevel], token: usize) {
@@ -343,7 +343,7 @@ fn flow_path(base: &[PathStep], levels: &[FlowLevel]) -> Vec<PathStep> {
     base.iter().cloned().chain(steps).collect()
 }
 
-fn indent_of(line: &str) -> usize {
+fn indentation(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
@@ -355,7 +355,7 @@ fn value_length(text: &str) -> usize {
 
 /// The length in bytes of the key or value at the beginning of `text`, including leading spaces.
 fn flow_value_length(text: &str) -> usize {
-    let spaces = indent_of(text);
+    let spaces = indentation(text);
     let rest = &text[spaces..];
     if rest.starts_with(['"', '\'']) {
         return spaces + find_quote_end(rest, 0);
@@ -405,10 +405,10 @@ fn find_key(text: &str) -> Option<FoundKey> {
     is_name.then(|| FoundKey { name: name.to_owned(), length: name.len(), colon })
 }
 
-/// How far the beginning of a tag is searched, in bytes.
+/// The number of bytes before the cursor that are searched for the start of a tag.
 const MAX_TAG: usize = 4_000;
 
-/// What can be written at the cursor.
+/// The part of a template that can be written at the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateSlot {
     /// A name or a value.
@@ -429,8 +429,8 @@ pub(crate) struct TemplateCursor {
     pub(crate) word: Range<usize>,
 }
 
-/// The cursor in a template; `None` outside of tags, after a dot, and in quoted texts other than names of included
-/// texts.
+/// The cursor in a template. `None` outside tags, after a dot, and in quoted strings other than the name of an included
+/// template.
 pub(crate) fn find_template_cursor(text: &str, cursor: usize) -> Option<TemplateCursor> {
     let cursor = floor_boundary(text, cursor);
     let first = floor_boundary(text, cursor.saturating_sub(MAX_TAG));
@@ -599,7 +599,7 @@ mod tests {
 mod template_tests {
     use super::*;
 
-    /// The slot and the word at `|` in a text.
+    /// The slot and the word at the marker `¦`, which stands for the cursor.
     fn find(marked: &str) -> Option<(TemplateSlot, String)> {
         let cursor = marked.find('¦').unwrap();
         let text = marked.replace('¦', "");

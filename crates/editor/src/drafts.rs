@@ -19,7 +19,7 @@ pub struct ListCheck {
     stop: Arc<AtomicBool>,
 }
 
-/// The result of a check of a list.
+/// The result of a list check.
 pub struct ListOutcome {
     pub(crate) file: PathBuf,
     key: ListKey,
@@ -51,7 +51,7 @@ impl fmt::Debug for ListOutcome {
     }
 }
 
-/// The columns of a list.
+/// The columns of a list, with the state of the list that they were read from.
 struct SampledList {
     key: Option<ColumnsKey>,
     columns: Vec<SampledColumn>,
@@ -63,14 +63,14 @@ impl SampledList {
     }
 }
 
-/// A list up to this size is read at once for its columns.
+/// For its columns, a list smaller than this is read immediately, without a background check.
 const SMALL_LIST_BYTES: u64 = 1 << 22;
 
-/// A campaign with everything that is known about it.
+/// A draft campaign with the results of its checks.
 pub(crate) struct CheckedDraft {
     /// The campaign as it is now.
     pub(crate) draft: Arc<DraftCampaign>,
-    /// The last version that could be read, for its names.
+    /// The last version that could be read. Its names are offered while the current text is invalid.
     readable: Option<Arc<DraftCampaign>>,
     columns: Option<SampledList>,
     checked: Option<CheckedList>,
@@ -81,10 +81,10 @@ pub(crate) struct CheckedDraft {
 struct CheckedList {
     /// What the findings depend on; `None` if other files can have changed since.
     key: Option<ListKey>,
-    /// Whether the check was of the current text.
+    /// Whether the check covered the current text.
     is_current: bool,
     findings: Vec<Finding>,
-    /// Those that did not depend on the list.
+    /// The findings that did not depend on the list.
     without_list: Vec<Finding>,
 }
 
@@ -144,7 +144,7 @@ impl CheckedDraft {
     }
 
     /// All findings. Until the list is checked again, findings about the list come from the last check, moved to their
-    /// new places.
+    /// new positions.
     pub(crate) fn findings(&self, texts: &BTreeMap<PathBuf, SourceText>) -> Vec<Finding> {
         let mut findings = self.draft.findings().to_vec();
         let Some(checked) = &self.checked else { return findings };

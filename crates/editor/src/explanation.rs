@@ -35,14 +35,14 @@ pub(crate) const BUILT_IN: [(&str, &str); 4] = [
     ("recipient", "All cells in the row, accessed by header: `recipient[\"First name\"]`."),
 ];
 
-/// An explanation and the bytes that it is about.
+/// An explanation and the range of bytes that it explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Explanation {
     pub(crate) span: Range<usize>,
     pub(crate) text: String,
 }
 
-/// Explains what is at a byte of a document.
+/// Explains the key, value, name or filter at the cursor; `cursor` is a byte offset.
 pub(crate) fn explain(kind: DocumentKind, text: &str, cursor: usize, names: &KnownNames) -> Option<Explanation> {
     if matches!(kind, DocumentKind::Template | DocumentKind::Campaign)
         && let Some(found) = find_template_cursor(text, cursor)
@@ -154,7 +154,7 @@ pub(crate) fn column_expression(column: &SampledColumn) -> String {
     format!("recipient[{quote}{header}{quote}]")
 }
 
-/// The header and the sample values of a column, for people.
+/// The header and the sample values of a column, in Markdown.
 pub(crate) fn describe_column(column: &SampledColumn) -> String {
     let SampledColumn { header, samples, .. } = column;
     let shown: Vec<String> = samples.iter().map(|sample| format!("`{}`", sample.replace('`', "'"))).collect();

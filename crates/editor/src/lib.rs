@@ -1,9 +1,9 @@
-//! What editors show while a campaign is being written: findings, explanations, completions and definitions.
+//! Editor support for writing campaigns: findings, explanations, completions and definitions.
 //!
 //! An [`EditorSession`] holds the open documents and answers the requests of the Language Server Protocol. It reads
 //! lists, templates and profiles through the loaders of the other crates, with the unsaved texts in place of the files.
-//! It writes nothing, and uses neither the ledger nor the network. `campaign lsp` reads and writes the protocol's
-//! messages.
+//! The session writes nothing, and uses neither the ledger nor the network. `campaign lsp` reads and writes the
+//! protocol's messages.
 //!
 //! Checking a list takes time. [`EditorSession::refresh`] therefore returns [`ListCheck`]s, which another thread runs,
 //! and which stop once the text changes.
@@ -32,17 +32,17 @@ enum DocumentKind {
     Campaign,
     /// A file of gateway profiles.
     Gateways,
-    /// A scenario of the sandbox.
+    /// A sandbox scenario.
     Scenario,
-    /// A text file of campaigns.
+    /// A text file that campaigns use as a template.
     Template,
-    /// Another file, about which the editor support says nothing.
+    /// Any other file; it gets no findings, explanations or completions.
     Other,
 }
 
 impl DocumentKind {
-    /// The kind of a document by its name and its keys. An empty YAML file counts as a campaign, because it might
-    /// become one.
+    /// Detects the kind of a document from its name and its keys. An empty YAML file counts as a campaign, because it
+    /// might become one.
     fn detect(path: &Path, text: &str) -> Self {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("txt") => return Self::Template,
@@ -69,7 +69,7 @@ impl DocumentKind {
         }
     }
 
-    /// The place of the top-level keys in the tables of keys, if this kind of document has keys.
+    /// The place of the top-level keys. `None` if this kind of document has no keys.
     fn top(self) -> Option<KeyPlace> {
         match self {
             Self::Campaign => Some(KeyPlace::top_of_campaign()),

@@ -1,4 +1,4 @@
-//! Values of the Language Server Protocol: positions in a text, and findings as diagnostics.
+//! Conversions to the types of the Language Server Protocol: positions in a text, and findings as diagnostics.
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use lsp_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Position, Range, Url,
 };
 
-/// The name of the program beside its diagnostics.
+/// The name that editors show as the source of a diagnostic.
 const SOURCE: &str = "campaign";
 
-/// The endings of files that are no texts: findings about their rows are shown at the key that names them.
-const TABLE_ENDINGS: [&str; 9] = ["csv", "tsv", "xlsx", "xlsm", "xls", "ods", "gz", "zst", "zip"];
+/// The extensions of lists that editors cannot show as text. Findings about their rows are shown at the key that names
+/// the file.
+const TABLE_EXTENSIONS: [&str; 9] = ["csv", "tsv", "xlsx", "xlsm", "xls", "ods", "gz", "zst", "zip"];
 
-/// The unit of columns, which the editor and the server agree on.
+/// The unit in which columns are counted, on which the editor and the server agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColumnUnit {
     /// Bytes.
@@ -109,7 +110,7 @@ fn find_line(text: &str, line: usize) -> Option<usize> {
 
 /// Whether findings about a file are shown in that file itself.
 pub(crate) fn is_shown_in_file(path: &Path) -> bool {
-    let is_table = |ending: &str| TABLE_ENDINGS.contains(&ending.to_ascii_lowercase().as_str());
+    let is_table = |ending: &str| TABLE_EXTENSIONS.contains(&ending.to_ascii_lowercase().as_str());
     path.is_absolute() && !path.extension().and_then(|ending| ending.to_str()).is_some_and(is_table)
 }
 
@@ -171,8 +172,8 @@ pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Findin
     }
     let same = |(a, b): &(u8, u8)| a == b;
     let before = old.bytes().zip(text.bytes()).take_while(same).count();
-    let most = old.len().min(text.len()) - before;
-    let after = old.bytes().rev().zip(text.bytes().rev()).take_while(same).count().min(most);
+    let max_after = old.len().min(text.len()) - before;
+    let after = old.bytes().rev().zip(text.bytes().rev()).take_while(same).count().min(max_after);
     let span = match place.span.clone() {
         span if span.end < before => span,
         span if span.start > old.len() - after => {
@@ -218,7 +219,7 @@ mod tests {
         let related = diagnostic.related_information.unwrap();
         assert_eq!(related[0].location.range.start, Position::new(1, 0));
         assert!(is_shown_in_file(Path::new("/a/sale.yaml")) && !is_shown_in_file(Path::new("/a/LIST.CSV")));
-        assert!(!is_shown_in_file(Path::new("list.txt")), "an address is no file");
+        assert!(!is_shown_in_file(Path::new("list.txt")), "a relative path is not the path of a file");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The open documents, and the answers to the requests of an editor.
+//! The session of an editor: its open documents, and the answers to its requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use lsp_types::{
 };
 
 use crate::DocumentKind;
-use crate::completion::{Completion, CompletionMeaning, complete};
+use crate::completion::{Completion, CompletionKind, complete};
 use crate::cursor::{TemplateSlot, YamlCursor, YamlOutline, YamlSlot, find_template_cursor};
 use crate::drafts::{CheckedDraft, ListCheck, ListOutcome};
 use crate::explanation::{Explanation, KnownNames, explain, explain_rule, find_rule, find_senders};
@@ -26,10 +26,10 @@ use campaign_manifest::{
 use campaign_runs::{DraftCampaign, Profiles, find_campaigns_near_text, list_campaign_files};
 use campaign_sandbox::load_scenario_within;
 
-/// The most neighbouring campaigns that are searched for sender names.
+/// The maximum number of neighbouring campaigns that are searched for sender names.
 const MAX_NEIGHBOURS: usize = 50;
 
-/// The documents of an editor, with everything that is known about them.
+/// The open documents of an editor, with the drafts of their campaigns and the published diagnostics.
 pub struct EditorSession {
     profiles: Profiles,
     unit: ColumnUnit,
@@ -97,13 +97,13 @@ impl EditorSession {
         }
     }
 
-    /// Forgets what is known about files on the disk, after some of them changed.
+    /// Discards the cached state of files on disk after some of them changed.
     pub fn forget_files(&mut self) {
         self.drafts.values_mut().for_each(CheckedDraft::invalidate_list);
         self.users.clear();
     }
 
-    /// Stops all checks of lists.
+    /// Stops all list checks.
     pub fn stop(&mut self) {
         self.drafts.values_mut().for_each(CheckedDraft::stop);
     }
@@ -125,7 +125,7 @@ impl EditorSession {
         Profiles { unsaved, ..self.profiles.clone() }
     }
 
-    /// Checks the open documents, and returns the checks of lists that are needed.
+    /// Checks the open documents, and returns the list checks that are needed.
     pub fn refresh(&mut self) -> Vec<ListCheck> {
         let (profiles, now) = (self.current_profiles(), (self.clock)());
         self.find_template_campaigns(&profiles, now);
@@ -141,7 +141,7 @@ impl EditorSession {
         checks
     }
 
-    /// Stores the result of the check of a list.
+    /// Stores the result of a list check.
     pub fn accept(&mut self, outcome: ListOutcome) {
         if let Some(draft) = self.drafts.get_mut(&outcome.file) {
             draft.accept(outcome);
@@ -192,9 +192,9 @@ impl EditorSession {
         let mut all: BTreeMap<PathBuf, Vec<Diagnostic>> =
             self.documents.keys().map(|path| (path.clone(), Vec::new())).collect();
         let mut add = |path: &Path, diagnostic: Diagnostic| {
-            let of_file = all.entry(path.to_owned()).or_default();
-            if !of_file.contains(&diagnostic) {
-                of_file.push(diagnostic);
+            let file_diagnostics = all.entry(path.to_owned()).or_default();
+            if !file_diagnostics.contains(&diagnostic) {
+                file_diagnostics.push(diagnostic);
             }
         };
         for (path, document) in &self.documents {
@@ -234,8 +234,8 @@ impl EditorSession {
             DocumentKind::Gateways => {
                 let search = GatewaySearch { explicit: Some(path.to_owned()), unsaved, ..GatewaySearch::default() };
                 let loaded = load_gateways(&search);
-                let of_profiles = loaded.value.or(loaded.draft).map(|gateways| gateways.findings());
-                [loaded.findings, of_profiles.unwrap_or_default()].concat()
+                let profile_findings = loaded.value.or(loaded.draft).map(|gateways| gateways.findings());
+                [loaded.findings, profile_findings.unwrap_or_default()].concat()
             }
             DocumentKind::Scenario => load_scenario_within(&CampaignPath::in_editor(path, &unsaved)).findings,
             DocumentKind::Campaign | DocumentKind::Template | DocumentKind::Other => Vec::new(),
@@ -247,7 +247,7 @@ impl EditorSession {
         texts.map(|(path, document)| (path.clone(), SourceText::new(path, document.text.to_string()))).collect()
     }
 
-    /// Explains what is at a position: the findings there, and the key, value or name.
+    /// Explains the findings at a position, and the key, value or name there.
     pub fn hover(&mut self, params: &TextDocumentPositionParams) -> Option<Hover> {
         let (path, cursor) = self.find_cursor(params)?;
         let names = self.collect_names(&path);
@@ -257,10 +257,10 @@ impl EditorSession {
         let here = published.into_iter().flatten().filter(|diagnostic| contains(&diagnostic.range, position));
         let mut rules: Vec<&str> = here.clone().filter_map(rule_id).collect();
         rules.dedup();
-        let of_rules = rules.into_iter().filter_map(find_rule).map(explain_rule);
+        let rule_texts = rules.into_iter().filter_map(find_rule).map(explain_rule);
         let range = explained.as_ref().map(|Explanation { span, .. }| self.unit.to_range(&document.text, span));
         let range = range.or_else(|| here.map(|diagnostic| diagnostic.range).next());
-        let texts: Vec<String> = of_rules.chain(explained.map(|explained| explained.text)).collect();
+        let texts: Vec<String> = rule_texts.chain(explained.map(|explained| explained.text)).collect();
         let contents = HoverContents::Markup(markdown(texts.join("\n\n---\n\n")));
         (!texts.is_empty()).then_some(Hover { contents, range })
     }
@@ -282,9 +282,9 @@ impl EditorSession {
         let Ok(path) = uri.to_file_path() else { return Vec::new() };
         let Some(document) = self.documents.get(&path) else { return Vec::new() };
         let texts = self.source_texts();
-        let of_campaigns = self.drafts.values().flat_map(|draft| draft.findings(&texts));
+        let campaign_findings = self.drafts.values().flat_map(|draft| draft.findings(&texts));
         let mut actions: Vec<CodeAction> = Vec::new();
-        for finding in self.check_document(&path, document).into_iter().chain(of_campaigns) {
+        for finding in self.check_document(&path, document).into_iter().chain(campaign_findings) {
             let Some((place, fix)) = finding.placed_fix().filter(|(place, _)| place.source.path() == path) else {
                 continue;
             };
@@ -311,7 +311,7 @@ impl EditorSession {
         actions
     }
 
-    /// The place that defines what is at a position: a file, or a profile.
+    /// The location of the file or profile that is named at a position.
     pub fn find_definition(&mut self, params: &TextDocumentPositionParams) -> Option<Location> {
         let (path, cursor) = self.find_cursor(params)?;
         let document = self.documents.get(&path)?;
@@ -429,8 +429,8 @@ impl OpenDocument {
         self.text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
     }
 
-    /// Whether the document is a campaign with at least one key. An empty YAML file is not yet a campaign with
-    /// mistakes.
+    /// Whether the document is a campaign with at least one key. An empty YAML file gets no findings, because its
+    /// author has only begun.
     fn is_written_campaign(&self) -> bool {
         self.kind == DocumentKind::Campaign && !self.is_blank()
     }
@@ -459,19 +459,19 @@ fn markdown(value: String) -> MarkupContent {
 }
 
 fn to_item(index: usize, item: Completion, range: lsp_types::Range) -> CompletionItem {
-    let kind = match item.meaning {
-        CompletionMeaning::Key => CompletionItemKind::PROPERTY,
-        CompletionMeaning::Value => CompletionItemKind::ENUM_MEMBER,
-        CompletionMeaning::Column => CompletionItemKind::FIELD,
-        CompletionMeaning::Constant => CompletionItemKind::CONSTANT,
-        CompletionMeaning::Filter => CompletionItemKind::FUNCTION,
-        CompletionMeaning::Tag => CompletionItemKind::KEYWORD,
+    let kind = match item.kind {
+        CompletionKind::Key => CompletionItemKind::PROPERTY,
+        CompletionKind::Value => CompletionItemKind::ENUM_MEMBER,
+        CompletionKind::Column => CompletionItemKind::FIELD,
+        CompletionKind::Constant => CompletionItemKind::CONSTANT,
+        CompletionKind::Filter => CompletionItemKind::FUNCTION,
+        CompletionKind::Tag => CompletionItemKind::KEYWORD,
     };
     CompletionItem {
         label: item.label,
         kind: Some(kind),
         documentation: Some(Documentation::MarkupContent(markdown(item.doc))),
-        // Sorted in the order of the tables, not alphabetically.
+        // Without this text, editors sort completions by their labels.
         sort_text: Some(format!("{index:04}")),
         text_edit: Some(CompletionTextEdit::Edit(TextEdit::new(range, item.insert))),
         ..CompletionItem::default()

@@ -505,7 +505,7 @@ pub struct EndedRun {
     /// The errors of this call.
     pub errors: ErrorCounts,
     /// Unexpected contents of this call's responses.
-    pub oddities: DeviationCounts,
+    pub deviations: DeviationCounts,
     /// The written results, or why they were not written. `None` if another process has the run.
     pub results: Option<Result<PathBuf, Error>>,
     /// The new path of another run's results that were in this place.

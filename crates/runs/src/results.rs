@@ -223,7 +223,7 @@ impl Session {
     /// Writes the results and records the end of the run.
     pub(super) async fn end_run(&self, sent_run: SentRun) -> Result<EndedRun, Error> {
         let SentRun { run, lease, ending, has_resends, notes, parts_before, began, played } = sent_run;
-        let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
+        let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, deviations, lag, .. } = ending;
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
@@ -306,7 +306,7 @@ impl Session {
             excluded,
             not_resent,
             errors,
-            oddities,
+            deviations,
             results,
             kept,
             not_begun_error: None,

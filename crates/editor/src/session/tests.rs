@@ -20,12 +20,12 @@ purpose: service
 const GATEWAYS: &str = "# profiles\nmain:\n  base_url: http://127.0.0.1:9\n  api_key: { env: NOBODY_HAS_IT }\n";
 const LIST: &str = "phone,plan\n+380500000001,gold\n+380500000002,basic\n";
 
-struct Desk {
+struct Editor {
     folder: tempfile::TempDir,
     session: EditorSession,
 }
 
-impl Desk {
+impl Editor {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in [
@@ -59,7 +59,7 @@ impl Desk {
     /// Checks everything and returns the diagnostics that changed: file, line from 1, rule.
     fn check(&mut self) -> Vec<(String, u32, String)> {
         for check in self.session.refresh() {
-            self.session.accept(check.run().expect("it is not stopped"));
+            self.session.accept(check.run().expect("the check is not stopped"));
         }
         self.take()
     }
@@ -77,20 +77,20 @@ impl Desk {
         changed.into_iter().flat_map(of_file).collect()
     }
 
-    /// The parameters for the end of `needle` in a text.
+    /// The position parameters for the end of `needle` in a text.
     fn at(&self, name: &str, text: &str, needle: &str) -> TextDocumentPositionParams {
         let byte = text.find(needle).unwrap() + needle.len();
         let position = ColumnUnit::Utf16.to_position(text, byte);
         TextDocumentPositionParams::new(TextDocumentIdentifier::new(self.uri(name)), position)
     }
 
-    fn labels(&mut self, name: &str, text: &str, needle: &str) -> Vec<String> {
+    fn completion_labels(&mut self, name: &str, text: &str, needle: &str) -> Vec<String> {
         let params = self.at(name, text, needle);
         let list = self.session.complete(&params);
         list.into_iter().flat_map(|list| list.items).map(|item| item.label).collect()
     }
 
-    fn explained(&mut self, name: &str, text: &str, needle: &str) -> String {
+    fn hover_text(&mut self, name: &str, text: &str, needle: &str) -> String {
         let params = self.at(name, text, needle);
         match self.session.hover(&params).map(|hover| hover.contents) {
             Some(HoverContents::Markup(markup)) => markup.value,
@@ -112,178 +112,179 @@ fn found(file: &str, line: u32, rule: &str) -> (String, u32, String) {
 
 #[test]
 fn findings_are_updated_as_unsaved_text_changes() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    assert_eq!(desk.check(), []);
-    desk.change("sale.yaml", &CAMPAIGN.replace("signature", "signatur"));
-    assert!(desk.check().contains(&found("sale.yaml", 7, "unknown-key")));
-    desk.change("sale.yaml", CAMPAIGN);
-    assert_eq!(desk.check(), []);
-    let text_document = TextDocumentIdentifier::new(desk.uri("sale.yaml"));
-    desk.change("sale.yaml", "name: [");
-    assert!(!desk.check().is_empty());
-    desk.session.close(&DidCloseTextDocumentParams { text_document });
-    let cleared = desk.session.take_diagnostics();
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    assert_eq!(editor.check(), []);
+    editor.change("sale.yaml", &CAMPAIGN.replace("signature", "signatur"));
+    assert!(editor.check().contains(&found("sale.yaml", 7, "unknown-key")));
+    editor.change("sale.yaml", CAMPAIGN);
+    assert_eq!(editor.check(), []);
+    let text_document = TextDocumentIdentifier::new(editor.uri("sale.yaml"));
+    editor.change("sale.yaml", "name: [");
+    assert!(!editor.check().is_empty());
+    editor.session.close(&DidCloseTextDocumentParams { text_document });
+    let cleared = editor.session.take_diagnostics();
     assert!(cleared.iter().all(|params| params.diagnostics.is_empty()), "{cleared:?}");
 }
 
 #[test]
 fn mistake_in_a_template_is_shown_in_the_template() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    desk.open("end.txt", "from {{ shopp }}");
-    assert_eq!(desk.check(), [found("end.txt", 1, "unknown-variable")]);
-    desk.change("end.txt", "from {{ shop }}");
-    assert_eq!(desk.check(), []);
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    editor.open("end.txt", "from {{ shopp }}");
+    assert_eq!(editor.check(), [found("end.txt", 1, "unknown-variable")]);
+    editor.change("end.txt", "from {{ shop }}");
+    assert_eq!(editor.check(), []);
 }
 
 #[test]
 fn open_template_is_checked_with_campaigns_in_its_folder() {
-    let mut desk = Desk::new();
-    desk.open("end.txt", "\nfrom {{ shop");
-    assert_eq!(desk.check().iter().map(|(file, line, _)| (file.as_str(), *line)).collect::<Vec<_>>(), [("end.txt", 2)]);
-    desk.change("end.txt", "from {{ shopp }}");
-    assert_eq!(desk.check(), [found("end.txt", 1, "unknown-variable")]);
-    assert!(desk.labels("end.txt", "from {{ shopp }}", "{{ sh").contains(&"plan".to_owned()));
+    let mut editor = Editor::new();
+    editor.open("end.txt", "\nfrom {{ shop");
+    let shown = editor.check();
+    assert_eq!(shown.iter().map(|(file, line, _)| (file.as_str(), *line)).collect::<Vec<_>>(), [("end.txt", 2)]);
+    editor.change("end.txt", "from {{ shopp }}");
+    assert_eq!(editor.check(), [found("end.txt", 1, "unknown-variable")]);
+    assert!(editor.completion_labels("end.txt", "from {{ shopp }}", "{{ sh").contains(&"plan".to_owned()));
 }
 
 #[test]
-fn finding_about_the_list_is_anchored_at_its_key() {
-    let mut desk = Desk::new();
-    fs::write(desk.folder.path().join("list.csv"), format!("{LIST}12,gold\n")).unwrap();
-    desk.open("sale.yaml", CAMPAIGN);
-    let shown = desk.check();
+fn list_finding_is_anchored_at_the_file_key() {
+    let mut editor = Editor::new();
+    fs::write(editor.folder.path().join("list.csv"), format!("{LIST}12,gold\n")).unwrap();
+    editor.open("sale.yaml", CAMPAIGN);
+    let shown = editor.check();
     assert!(shown.contains(&found("sale.yaml", 3, "invalid-row")), "{shown:?}");
 }
 
 #[test]
 fn list_is_checked_once_per_text_and_again_after_a_save() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    let checks = desk.session.refresh();
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    let checks = editor.session.refresh();
     assert_eq!(checks.len(), 1);
-    assert!(desk.session.refresh().is_empty(), "the check is running");
-    desk.session.accept(checks[0].run().unwrap());
-    assert!(desk.session.refresh().is_empty(), "the check is cached");
-    desk.session.forget_files();
-    assert_eq!(desk.session.refresh().len(), 1);
+    assert!(editor.session.refresh().is_empty(), "the check is running");
+    editor.session.accept(checks[0].run().unwrap());
+    assert!(editor.session.refresh().is_empty(), "the check is cached");
+    editor.session.forget_files();
+    assert_eq!(editor.session.refresh().len(), 1);
 }
 
 #[test]
 fn check_stops_once_the_text_changes() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    let checks = desk.session.refresh();
-    desk.change("sale.yaml", &CAMPAIGN.replace("Olena", "Ivan"));
-    assert_eq!(desk.session.refresh().len(), 1);
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    let checks = editor.session.refresh();
+    editor.change("sale.yaml", &CAMPAIGN.replace("Olena", "Ivan"));
+    assert_eq!(editor.session.refresh().len(), 1);
     assert!(checks[0].run().is_none());
 }
 
 #[test]
 fn list_check_finding_moves_with_its_line() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    desk.open("sms.txt", "Hi {{ plam }}");
-    assert_eq!(desk.check(), [found("sms.txt", 1, "unknown-variable")]);
-    desk.change("sms.txt", "Hello\nHi {{ plam }}");
-    desk.session.refresh();
-    assert_eq!(desk.take(), [found("sms.txt", 2, "unknown-variable")]);
-    desk.change("sms.txt", "Hello\nHi {{ plan }}");
-    desk.session.refresh();
-    assert_eq!(desk.take(), []);
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    editor.open("sms.txt", "Hi {{ plam }}");
+    assert_eq!(editor.check(), [found("sms.txt", 1, "unknown-variable")]);
+    editor.change("sms.txt", "Hello\nHi {{ plam }}");
+    editor.session.refresh();
+    assert_eq!(editor.take(), [found("sms.txt", 2, "unknown-variable")]);
+    editor.change("sms.txt", "Hello\nHi {{ plan }}");
+    editor.session.refresh();
+    assert_eq!(editor.take(), []);
 }
 
 #[test]
 fn profiles_and_scenarios_are_checked_on_their_own() {
-    let mut desk = Desk::new();
-    desk.open("gateways.yaml", "main:\n  base_url: x\n");
-    desk.open("bad-day.yaml", "seed: 7\nspeed: fast\n");
-    let shown = desk.check();
+    let mut editor = Editor::new();
+    editor.open("gateways.yaml", "main:\n  base_url: x\n");
+    editor.open("bad-day.yaml", "seed: 7\nspeed: fast\n");
+    let shown = editor.check();
     assert!(shown.iter().any(|(file, line, _)| file == "gateways.yaml" && *line == 2), "{shown:?}");
     assert!(shown.iter().any(|(file, line, _)| file == "bad-day.yaml" && *line == 2), "{shown:?}");
 }
 
 #[test]
 fn unrelated_and_empty_documents_have_no_findings() {
-    let mut desk = Desk::new();
-    desk.open("ci.yaml", "name: CI\non: push\njobs: {}\n");
-    desk.open("new.yaml", "# a campaign\n\n");
-    desk.open("notes.txt", "{{ not a template");
-    desk.session.open(DidOpenTextDocumentParams {
+    let mut editor = Editor::new();
+    editor.open("ci.yaml", "name: CI\non: push\njobs: {}\n");
+    editor.open("new.yaml", "# a campaign\n\n");
+    editor.open("notes.txt", "{{ not a template");
+    editor.session.open(DidOpenTextDocumentParams {
         text_document: TextDocumentItem::new("untitled:1".parse().unwrap(), "yaml".into(), 1, "name: [".into()),
     });
-    assert_eq!(desk.check(), []);
-    assert!(desk.labels("new.yaml", "# a campaign\n\n", "campaign\n").contains(&"recipients".to_owned()));
+    assert_eq!(editor.check(), []);
+    assert!(editor.completion_labels("new.yaml", "# a campaign\n\n", "campaign\n").contains(&"recipients".to_owned()));
 }
 
 #[test]
 fn list_and_profile_names_are_completed_and_explained() {
-    let mut desk = Desk::new();
+    let mut editor = Editor::new();
     let text = CAMPAIGN.replace("{ file: sms.txt }", "\"Hi {{ plan }}\"");
-    desk.open("sale.yaml", &text);
-    desk.check();
-    assert!(desk.labels("sale.yaml", &text, "{{ p").contains(&"plan".to_owned()));
-    assert!(desk.labels("sale.yaml", &text, "gateway: m").contains(&"main".to_owned()));
-    assert!(desk.labels("sale.yaml", &text, "signature: S").contains(&"Shop".to_owned()));
-    assert!(desk.explained("sale.yaml", &text, "{{ pl").contains("for example `gold`, `basic`"));
-    assert!(desk.explained("sale.yaml", &text, "recip").contains("The list of recipients"));
+    editor.open("sale.yaml", &text);
+    editor.check();
+    assert!(editor.completion_labels("sale.yaml", &text, "{{ p").contains(&"plan".to_owned()));
+    assert!(editor.completion_labels("sale.yaml", &text, "gateway: m").contains(&"main".to_owned()));
+    assert!(editor.completion_labels("sale.yaml", &text, "signature: S").contains(&"Shop".to_owned()));
+    assert!(editor.hover_text("sale.yaml", &text, "{{ pl").contains("for example `gold`, `basic`"));
+    assert!(editor.hover_text("sale.yaml", &text, "recip").contains("The list of recipients"));
 }
 
 #[test]
 fn names_are_completed_in_a_file_with_syntax_errors() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    desk.check();
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    editor.check();
     let broken = CAMPAIGN.replace("{ file: sms.txt }", "\"Hi {{ ");
-    desk.change("sale.yaml", &broken);
-    assert!(!desk.check().is_empty());
-    assert!(desk.labels("sale.yaml", &broken, "{{ ").contains(&"plan".to_owned()));
+    editor.change("sale.yaml", &broken);
+    assert!(!editor.check().is_empty());
+    assert!(editor.completion_labels("sale.yaml", &broken, "{{ ").contains(&"plan".to_owned()));
 }
 
 #[test]
 fn hover_over_a_finding_explains_its_rule() {
-    let mut desk = Desk::new();
+    let mut editor = Editor::new();
     let text = CAMPAIGN.replace("signature", "signatur");
-    desk.open("sale.yaml", &text);
-    desk.check();
-    assert!(desk.explained("sale.yaml", &text, "signa").contains("**`unknown-key`**"));
+    editor.open("sale.yaml", &text);
+    editor.check();
+    assert!(editor.hover_text("sale.yaml", &text, "signa").contains("**`unknown-key`**"));
 }
 
 #[test]
 fn fix_of_a_finding_is_offered_only_in_its_range() {
-    let mut desk = Desk::new();
+    let mut editor = Editor::new();
     let text = CAMPAIGN.replace("signature", "signatur");
-    desk.open("sale.yaml", &text);
-    desk.check();
-    let fixes = |desk: &Desk, line: u32| {
+    editor.open("sale.yaml", &text);
+    editor.check();
+    let fixes = |editor: &Editor, line: u32| {
         let place = lsp_types::Range::new(Position::new(line, 0), Position::new(line, 20));
         let params = CodeActionParams {
-            text_document: TextDocumentIdentifier::new(desk.uri("sale.yaml")),
+            text_document: TextDocumentIdentifier::new(editor.uri("sale.yaml")),
             range: place,
             context: lsp_types::CodeActionContext::default(),
             work_done_progress_params: lsp_types::WorkDoneProgressParams::default(),
             partial_result_params: lsp_types::PartialResultParams::default(),
         };
-        desk.session.collect_fixes(&params)
+        editor.session.collect_fixes(&params)
     };
-    let found = fixes(&desk, 6);
+    let found = fixes(&editor, 6);
     assert_eq!(found.len(), 1, "{found:?}");
     let changes = found[0].edit.clone().unwrap().changes.unwrap();
-    let edits = &changes[&desk.uri("sale.yaml")];
+    let edits = &changes[&editor.uri("sale.yaml")];
     let fixed = ColumnUnit::Utf16.apply_change(&text, Some(edits[0].range), &edits[0].new_text);
     assert_eq!((edits.len(), fixed.as_str()), (1, CAMPAIGN));
-    assert!(fixes(&desk, 1).is_empty());
+    assert!(fixes(&editor, 1).is_empty());
 }
 
 #[test]
 fn definitions_resolve_to_files_and_profiles() {
-    let mut desk = Desk::new();
+    let mut editor = Editor::new();
     let text = format!("{CAMPAIGN}consent: required\n")
         .replace("file: list.csv", "file: list.csv\n  suppress: [list.csv, none.csv]\n  consent: { file: end.txt }");
-    desk.open("sale.yaml", &text);
+    editor.open("sale.yaml", &text);
     let template = "{% include \"end.txt\" %}";
-    desk.open("sms.txt", template);
-    desk.check();
+    editor.open("sms.txt", template);
+    editor.check();
     for (name, text, needle, expected) in [
         ("sale.yaml", text.as_str(), "gateway: ma", Some(("gateways.yaml", 2))),
         ("sale.yaml", &text, "file: lis", Some(("list.csv", 1))),
@@ -295,25 +296,25 @@ fn definitions_resolve_to_files_and_profiles() {
         ("sms.txt", template, "end", Some(("end.txt", 1))),
     ] {
         let expected = expected.map(|(file, line)| (file.to_owned(), line));
-        assert_eq!(desk.definition(name, text, needle), expected, "{needle}");
+        assert_eq!(editor.definition(name, text, needle), expected, "{needle}");
     }
 }
 
 #[test]
 fn missing_list_is_reported_as_a_finding() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    desk.check();
-    fs::remove_file(desk.folder.path().join("list.csv")).unwrap();
-    desk.session.forget_files();
-    assert!(desk.check().contains(&found("sale.yaml", 3, "recipients-missing")));
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    editor.check();
+    fs::remove_file(editor.folder.path().join("list.csv")).unwrap();
+    editor.session.forget_files();
+    assert!(editor.check().contains(&found("sale.yaml", 3, "recipients-missing")));
 }
 
 #[test]
 fn templates_that_include_each_other_are_reported() {
-    let mut desk = Desk::new();
-    desk.open("sale.yaml", CAMPAIGN);
-    desk.open("end.txt", "{% include \"sms.txt\" %}");
-    let shown = desk.check();
+    let mut editor = Editor::new();
+    editor.open("sale.yaml", CAMPAIGN);
+    editor.open("end.txt", "{% include \"sms.txt\" %}");
+    let shown = editor.check();
     assert!(shown.iter().any(|(_, _, rule)| rule.contains("include")), "{shown:?}");
 }

@@ -1,5 +1,5 @@
-//! Runs the tests in a campaign file, without the ledger. It composes messages for a made-up recipient or random rows
-//! of the list, and compares them, word by word, with what the test expects.
+//! Runner of the tests in a campaign file, without the ledger. A test composes messages for a made-up recipient or
+//! random rows of the list, and compares them word by word with the expected ones.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ use super::rules::{TEST_FAILED, TEST_NOT_RUN};
 use super::survey::{MessageSize, count_sms_parts};
 use super::timing::zone_of_number;
 
-/// The reason if `until` has passed.
+/// The skip reason if `until` has passed.
 const EXPIRED: &str = "expired";
 /// The longest text that a finding repeats, in characters.
 const MAX_QUOTED: usize = 200;
@@ -51,7 +51,7 @@ pub struct TestResult {
     pub place: Option<SourceLocation>,
     /// The outcome.
     pub outcome: TestOutcome,
-    /// Why it failed or was not run completely.
+    /// The reasons why it failed or was not run completely.
     pub findings: Vec<Finding>,
 }
 
@@ -77,7 +77,7 @@ struct TestFailure {
     help: Option<String>,
 }
 
-/// What happens to a recipient.
+/// The planned outcome for a recipient.
 enum RecipientFate<'m> {
     Message {
         phone: Phone,
@@ -169,8 +169,8 @@ fn run_row(
         })
     });
     let (used, failures) = examined.map_err(|findings| {
-        let why = findings.first().map_or("", |finding| finding.message.as_str());
-        let message = name_test(test, &format!("the row of the recipient cannot be read: {why}"));
+        let reason = findings.first().map_or("", |finding| finding.message.as_str());
+        let message = name_test(test, &format!("the row of the recipient cannot be read: {reason}"));
         Finding::new(&rules::CAMPAIGN_TEST, message).at(given())
     })?;
     require(&used, "the texts use")?;
@@ -273,13 +273,13 @@ impl TestedCampaign<'_> {
     /// An error if the result depends on the time, and the test has none.
     fn check_time(&self, test: &CampaignTest, recipe: &Recipe) -> Option<Finding> {
         let Campaign { brief, window, .. } = self.campaign;
-        let why = match test.at {
+        let reason = match test.at {
             Some(_) => return None,
             None if window.is_some() => "the campaign has a sending window",
             None if uses_date(brief.condition.as_ref(), brief.all_contents(), recipe) => "the texts use `today`",
             None => return None,
         };
-        let message = name_test(test, &format!("`at` is required, because {why}"));
+        let message = name_test(test, &format!("`at` is required, because {reason}"));
         let finding = Finding::new(&rules::CAMPAIGN_TEST, message).help("add, for example, `at: 2026-12-01 10:00`");
         Some(finding.at(self.locate(&format!("{}.name", test.path))))
     }
@@ -287,14 +287,14 @@ impl TestedCampaign<'_> {
     /// A note if the test limits the cost, and the prices are unknown.
     fn note_unknown_cost(&self, test: &CampaignTest) -> Option<Finding> {
         test.expect.max_cost?;
-        let why = match self.profile.map(|profile| MessagePrices::for_campaign(profile, &self.campaign.brief)) {
+        let reason = match self.profile.map(|profile| MessagePrices::for_campaign(profile, &self.campaign.brief)) {
             Some(Ok(_)) => return None,
             Some(Err(missing)) => {
                 format!("the gateway profile has no price for {}", join_names(missing.iter().map(|c| c.name())))
             }
             None => "a rehearsal has no prices".to_owned(),
         };
-        let message = name_test(test, &format!("`max_cost` was not checked, because {why}"));
+        let message = name_test(test, &format!("`max_cost` was not checked, because {reason}"));
         let finding = Finding::new(&TEST_NOT_RUN, message);
         let help = "choose a gateway whose profile has prices, for example with `--gateway NAME`";
         Some(finding.help(help).at(self.locate(&test.expected_key("max_cost"))))
@@ -340,28 +340,28 @@ fn uses_date<'c>(
         || recipe.list_included_sources().iter().any(|(_, source)| mentions(source))
 }
 
-/// Calls `look` with what happens to the recipient of a record, and with its variant if it is selected.
+/// Calls `inspect` with the fate of the recipient in a record, and with the variant if the record is selected.
 fn with_fate<T>(
     tested: &TestedCampaign<'_>,
     test: &CampaignTest,
     composer: &mut Composer<'_>,
     record: RecordRef<'_>,
     zone: Option<usize>,
-    look: impl FnOnce(RecipientFate<'_>, Option<usize>) -> T,
+    inspect: impl FnOnce(RecipientFate<'_>, Option<usize>) -> T,
 ) -> T {
     let composed = match composer.compose(record) {
         Ok(composed) => composed,
         Err(failure) if failure.state == RowState::Skipped => {
-            return look(RecipientFate::Skipped(super::FILTERED), None);
+            return inspect(RecipientFate::Skipped(super::FILTERED), None);
         }
-        Err(failure) => return look(RecipientFate::Invalid(failure.reason.into_owned()), Some(0)),
+        Err(failure) => return inspect(RecipientFate::Invalid(failure.reason.into_owned()), Some(0)),
     };
     let ValidNumber { phone, .. } = composed.number;
     let arm = composed.arm;
     let cell = zone.map(|column| record.fields.get(column).trim());
     let countries = tested.campaign.brief.allowed_countries(tested.profile);
     if countries.is_some_and(|countries| !countries.contains(find_country(phone))) {
-        return look(RecipientFate::Skipped(COUNTRY), None);
+        return inspect(RecipientFate::Skipped(COUNTRY), None);
     }
     let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
         Some(fate) => fate,
@@ -373,13 +373,14 @@ fn with_fate<T>(
         None => {
             let content = composed.message.content();
             let sms_parts = count_sms_parts(composed.message);
-            return look(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
+            return inspect(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
         }
     };
-    look(fate, Some(arm))
+    inspect(fate, Some(arm))
 }
 
-/// Whether a recipient gets no message because of the time. `cell` is the time zone in its row.
+/// The fate of a recipient who cannot get a message at this time. `None` if the message can be sent. `cell` is the time
+/// zone in the row of the recipient.
 fn decide_by_time(
     tested: &TestedCampaign<'_>,
     at: DateTime,
@@ -396,8 +397,8 @@ fn decide_by_time(
     (!windows.are_open(moment)).then_some(RecipientFate::Waiting)
 }
 
-/// Everything about a recipient that is not as expected. `quotes` allows texts in the findings, which must not show the
-/// cells of real recipients.
+/// The expectations that the fate of a recipient does not meet. `quotes` lets findings quote texts; it must be false
+/// for real recipients, because findings must not show their cells.
 fn judge(tested: &TestedCampaign<'_>, test: &CampaignTest, fate: &RecipientFate<'_>, quotes: bool) -> Vec<TestFailure> {
     let expect = &test.expect;
     let fail = |key: String, message: String, help: Option<String>| vec![TestFailure { key, message, help }];
@@ -467,7 +468,7 @@ fn judge_cost(
     })
 }
 
-/// Everything about the text on a channel that is not as expected.
+/// The expectations that the text on a channel does not meet.
 fn judge_text(
     test: &CampaignTest,
     content: &MessageContent<Cow<'_, str>>,
@@ -499,8 +500,8 @@ fn judge_text(
     if let Some(wanted) = expected.parts.filter(|wanted| *wanted != parts) {
         failures.push(fail("parts", format!("the text on `{name}` has {count} instead of {wanted}"), whole()));
     }
-    if let Some(most) = expected.max_parts.filter(|most| parts > *most) {
-        failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {most}"), whole()));
+    if let Some(max) = expected.max_parts.filter(|max| parts > *max) {
+        failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {max}"), whole()));
     }
     for (index, piece) in expected.contains.iter().enumerate().filter(|(_, piece)| !text.contains(piece.as_str())) {
         let message = format!("the text on `{name}` does not contain {}", quote_piece(piece));
@@ -518,7 +519,7 @@ fn judge_text(
     failures
 }
 
-/// A message about a test.
+/// Adds the name of the test to a message about it.
 fn name_test(test: &CampaignTest, message: &str) -> String {
     format!("test `{}`: {message}", test.name)
 }
@@ -548,7 +549,7 @@ fn draw(seed: u64, row: u32) -> u64 {
     z ^ (z >> 31)
 }
 
-/// How many differences are described.
+/// The maximum number of differences that are described.
 const MAX_DESCRIBED: usize = 3;
 
 /// How `actual` differs from `expected`, as the end of a sentence: `has "-15%" instead of "-10%"`, with backticks.

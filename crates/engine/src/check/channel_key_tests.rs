@@ -31,11 +31,11 @@ fn sample_values(field: &ChannelField) -> [String; 2] {
             let card = "image: https://a.example/1.png, url: https://a.example, button: Go";
             format!("[{{ caption: {caption}, {card} }}, {{ {card} }}]")
         }),
-        FieldKind::Extra => unreachable!("extra properties are no key of their own"),
+        FieldKind::Extra => unreachable!("extra properties have no key of their own"),
     }
 }
 
-/// A channel with everything that an operation needs, and the value of one key.
+/// The YAML of a channel with all keys that an operation needs, and the given value of one key.
 fn channel_yaml(channel: Channel, kind: OperationKind, given: Option<(&ChannelField, &str)>) -> String {
     let facts = channel.facts();
     let given_key = given.map(|(field, _)| field.key);
@@ -82,9 +82,9 @@ fn every_channel_key_is_either_sent_or_rejected() {
     let folder = TempDir::new().unwrap();
     let (mut judged, mut wrong) = (0, Vec::new());
     for kind in OperationKind::ALL {
-        let piped = Channel::ALL.into_iter().filter(|channel| !channel.facts().single);
+        let in_pipeline = Channel::ALL.into_iter().filter(|channel| !channel.facts().single);
         let tried: Vec<Channel> = match kind {
-            OperationKind::Pipeline => piped.collect(),
+            OperationKind::Pipeline => in_pipeline.collect(),
             _ => kind.channels().to_vec(),
         };
         for own in &tried {
@@ -101,19 +101,19 @@ fn every_channel_key_is_either_sent_or_rejected() {
                     (Ok(first), Ok(second)) => first != second,
                     _ => false,
                 };
-                let refusal =
+                let rejection =
                     format!("not-carried: a `{kind}` message does not support the key `{}` of `{own}`", field.key);
-                let is_refused = [&first, &second]
+                let is_rejected = [&first, &second]
                     .iter()
-                    .all(|result| result.as_ref().is_err_and(|result| result.contains(&refusal)));
-                let is_ours = LOCAL_KEYS.contains(&(*own, field.key)) && first.is_ok();
+                    .all(|result| result.as_ref().is_err_and(|result| result.contains(&rejection)));
+                let is_local = LOCAL_KEYS.contains(&(*own, field.key)) && first.is_ok();
                 judged += 1;
-                if u8::from(is_sent) + u8::from(is_refused) + u8::from(is_ours) != 1 {
+                if u8::from(is_sent) + u8::from(is_rejected) + u8::from(is_local) != 1 {
                     wrong.push(format!("`{}` of `{own}` in `{kind}`: {first:?} {second:?}", field.key));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "sent and refused, or neither:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "sent and rejected, or neither:\n{}", wrong.join("\n"));
     assert!(judged > 70, "only {judged} keys were judged");
 }

@@ -49,23 +49,23 @@ pub struct EmptyCells {
     pub rows: RoaringBitmap,
 }
 
-/// The rows of each use, by variant.
+/// The rows of each use of an empty cell, by variant.
 #[derive(Debug, Default)]
 pub(super) struct EmptyUses(BTreeMap<(usize, EmptyCellUse), RoaringBitmap>);
 
 impl EmptyUses {
     /// Adds the empty cells that the message for a row uses.
     pub(super) fn add_row(&mut self, row: Row, arm: usize, uses: Vec<EmptyCellUse>) {
-        for of in uses {
-            self.0.entry((arm, of)).or_default().insert(row.get());
+        for cell_use in uses {
+            self.0.entry((arm, cell_use)).or_default().insert(row.get());
         }
     }
 
     /// Groups the rows with empty cells by text and column. `finders` has one entry for each variant.
     pub(super) fn group_by_text(&self, finders: &[EmptyCellFinder<'_>]) -> Vec<EmptyCells> {
         let mut cells: Vec<EmptyCells> = Vec::new();
-        for ((arm, of), rows) in &self.0 {
-            let Some(place) = finders.get(*arm).and_then(|finder| finder.find_place(*of)) else { continue };
+        for ((arm, cell_use), rows) in &self.0 {
+            let Some(place) = finders.get(*arm).and_then(|finder| finder.find_place(*cell_use)) else { continue };
             let message = (place.channel, place.key);
             let same =
                 |entry: &&mut EmptyCells| entry.place.name == place.name && entry.place.text.name == place.text.name;
@@ -86,9 +86,9 @@ impl EmptyUses {
     }
 }
 
-/// The maximum number of values of other rows.
+/// The maximum number of distinct values that are kept for rows without an opt-out.
 const MAX_OTHER_VALUES: usize = 6;
-/// The maximum number of values of opted-out rows; few words mean an opt-out.
+/// The maximum number of distinct values that are kept for opted-out rows. Few words mean an opt-out.
 const MAX_OPT_OUT_VALUES: usize = 64;
 /// The maximum number of cached values.
 const MAX_CACHED_STATES: usize = 1_024;
@@ -179,7 +179,7 @@ impl OptedOutCells {
     }
 }
 
-/// How many distinct cells of a column a finding names.
+/// The maximum number of distinct cells of a column that a finding names.
 const MAX_NAMED: usize = 5;
 
 /// The cells that match no text, by the column that chooses the text.
@@ -193,7 +193,7 @@ struct SelectorColumn {
     index: usize,
     /// Its name in the campaign file.
     name: String,
-    /// The beginning of the reason of its rows.
+    /// The beginning of the reason that its rows get.
     reason: String,
     /// Its distinct cells, up to one more than a finding names.
     cells: BTreeSet<String>,
@@ -253,15 +253,15 @@ impl SelectorColumn {
         let cells = join_names(words.map(String::as_str));
         let more = if self.cells.len() > MAX_NAMED { " and others" } else { "" };
         let name = &self.name;
-        let of_else = "add `else` with a message for all other rows";
+        let else_help = "add `else` with a message for all other rows";
         match (cells.is_empty(), self.cells.contains("")) {
-            (true, _) => format!("fill in the empty cells in `{name}`, or {of_else}"),
+            (true, _) => format!("fill in the empty cells in `{name}`, or {else_help}"),
             (false, true) => format!(
                 "add {cells}{more} under `texts`, spelled as in the column `{name}`; some cells are empty, so also \
-                 {of_else}"
+                 {else_help}"
             ),
             (false, false) => {
-                format!("add {cells}{more} under `texts`, spelled as in the column `{name}`, or {of_else}")
+                format!("add {cells}{more} under `texts`, spelled as in the column `{name}`, or {else_help}")
             }
         }
     }

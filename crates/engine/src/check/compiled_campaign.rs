@@ -38,7 +38,7 @@ pub struct TextInputs<'a> {
 pub struct CompiledCampaign<R> {
     /// The list, read up to the header.
     pub reader: RecipientReader<R>,
-    /// Turns its records into messages.
+    /// Turns the records of the list into messages.
     pub recipe: Arc<Recipe>,
     /// The rendered edition; empty if the campaign has none.
     pub edition: String,
@@ -148,15 +148,15 @@ fn compile_for<R: Read>(
     let compiled = compile_texts(brief, columns.as_ref(), today, texts.load);
     let problems = compiled.as_ref().err().into_iter().flatten().cloned();
     findings.extend(problems.map(|problem| to_finding(problem, texts.places)));
-    let orders = find_failing_comparisons(brief, columns.as_ref(), compiled.as_ref().ok(), texts.places);
-    let fails = !orders.is_empty();
-    findings.extend(orders);
+    let comparisons = find_failing_comparisons(brief, columns.as_ref(), compiled.as_ref().ok(), texts.places);
+    let fails = !comparisons.is_empty();
+    findings.extend(comparisons);
     match (reader, compiled) {
         (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) if !fails => {
-            let (allotment, phones) = (brief.variant_allocation(), reader.header().phones().clone());
+            let (allocation, phones) = (brief.variant_allocation(), reader.header().phones().clone());
             let (region, places) = (brief.region, texts.places.cloned());
             let trims_cells = texts.trims_cells;
-            let recipe = Recipe { arms, allotment, condition, tables, phones, region, places, trims_cells };
+            let recipe = Recipe { arms, allocation, condition, tables, phones, region, places, trims_cells };
             tracing::debug!(campaign = brief.name.as_str(), frozen = recipe.places.is_none(), "texts compiled");
             Ok(CompiledCampaign { reader, recipe: Arc::new(recipe), edition })
         }
@@ -215,13 +215,13 @@ fn compile_texts(
     // An unreadable table is reported once, and not again for each use.
     let is_lost = |problem: &TextProblem| lost.iter().any(|name| problem.message.contains(name));
     let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
-    let of_names = [condition.as_ref().err(), arms.as_ref().err()].into_iter().flatten().flatten();
+    let text_problems = [condition.as_ref().err(), arms.as_ref().err()].into_iter().flatten().flatten();
     let is_proven = |problem: &&TextProblem| {
         (columns.is_some() || !may_be_a_column.contains(&problem.rule)) && !NamedTemplate::is_stand_in(&problem.text)
     };
-    let of_names = of_names.filter(is_proven);
+    let text_problems = text_problems.filter(is_proven);
     let others = [edition.as_ref().err(), tables.as_ref().err()].into_iter().flatten().flatten();
-    let problems: Vec<TextProblem> = others.chain(of_names.filter(|problem| !is_lost(problem))).cloned().collect();
+    let problems: Vec<TextProblem> = others.chain(text_problems.filter(|problem| !is_lost(problem))).cloned().collect();
     match (edition, tables, condition, arms) {
         (Ok(edition), Ok(tables), Ok(condition), Ok(arms)) => {
             Ok(CompiledTexts { edition: edition.unwrap_or_default(), tables, condition, arms })
@@ -270,9 +270,9 @@ pub fn render_edition(brief: &CampaignBrief, today: &str) -> Option<String> {
 /// Finds problems in a campaign's texts when its list cannot be read; any name that could be a column is accepted.
 pub fn find_text_problems(brief: &CampaignBrief, texts: TextInputs<'_>, today: &str) -> Vec<Finding> {
     let compiled = compile_texts(brief, None, today, texts.load);
-    let orders = find_failing_comparisons(brief, None, compiled.as_ref().ok(), texts.places);
+    let comparisons = find_failing_comparisons(brief, None, compiled.as_ref().ok(), texts.places);
     let problems = compiled.err().unwrap_or_default();
-    problems.into_iter().map(|problem| to_finding(problem, texts.places)).chain(orders).collect()
+    problems.into_iter().map(|problem| to_finding(problem, texts.places)).chain(comparisons).collect()
 }
 
 /// The settings for reading a campaign's list.
@@ -293,7 +293,7 @@ pub(super) fn to_finding(problem: TextProblem, places: Option<&SourceMap>) -> Fi
     Finding { subject: problem.subject, help: problem.help, ..Finding::new(problem.rule, message).at(place) }
 }
 
-/// The reason if `where` does not select a row.
+/// The skip reason of a row that `where` does not select.
 pub const FILTERED: &str = "filtered";
 
 /// Composes the message of each record; compiled against the header of the list.
@@ -301,7 +301,7 @@ pub struct Recipe {
     /// The compiled texts of each variant; never empty.
     pub(super) arms: Vec<CompiledMessages>,
     /// The distribution of recipients over variants.
-    pub(super) allotment: VariantAllocation,
+    pub(super) allocation: VariantAllocation,
     /// The condition that selects recipients; `None` selects all.
     pub(super) condition: Option<Condition>,
     /// The lookup tables of texts, by name.
@@ -319,7 +319,7 @@ pub struct Recipe {
 /// Composes messages with its own buffers.
 pub struct Composer<'r> {
     recipe: &'r Recipe,
-    sieve: Option<RowFilter<'r>>,
+    filter: Option<RowFilter<'r>>,
     renderers: Vec<Renderer<'r>>,
 }
 
@@ -346,8 +346,8 @@ pub struct ComposeFailure {
 }
 
 impl ComposeFailure {
-    fn from_reason(why: impl ToString) -> Self {
-        Self { state: RowState::Invalid, reason: why.to_string().into(), problem: None }
+    fn from_reason(reason: impl ToString) -> Self {
+        Self { state: RowState::Invalid, reason: reason.to_string().into(), problem: None }
     }
 }
 
@@ -381,8 +381,8 @@ impl Recipe {
 
     /// A new composer. Make one per run or thread, not one per row.
     pub fn composer(&self) -> Composer<'_> {
-        let sieve = self.condition.as_ref().map(Condition::row_filter);
-        Composer { recipe: self, sieve, renderers: self.arms.iter().map(CompiledMessages::renderer).collect() }
+        let filter = self.condition.as_ref().map(Condition::row_filter);
+        Composer { recipe: self, filter, renderers: self.arms.iter().map(CompiledMessages::renderer).collect() }
     }
 
     /// The texts of each variant, with their constant parts filled in.
@@ -418,7 +418,7 @@ impl Recipe {
     }
 
     /// One finder for each variant, which finds the empty cells that a message uses.
-    pub(super) fn empty_use_finders(&self) -> Vec<EmptyCellFinder<'_>> {
+    pub(super) fn empty_cell_finders(&self) -> Vec<EmptyCellFinder<'_>> {
         self.arms.iter().map(CompiledMessages::empty_cell_finder).collect()
     }
 
@@ -444,14 +444,14 @@ impl Composer<'_> {
     pub fn compose(&mut self, record: RecordRef<'_>) -> Result<ComposedMessage<'_>, ComposeFailure> {
         let recipe = self.recipe;
         let cell = |column| recipe.cell_text(record.fields, column);
-        if let Some(sieve) = &mut self.sieve
-            && !sieve.matches(record.row, cell).map_err(|invalid| recipe.compose_failure(invalid))?
+        if let Some(filter) = &mut self.filter
+            && !filter.matches(record.row, cell).map_err(|invalid| recipe.compose_failure(invalid))?
         {
             return Err(ComposeFailure { state: RowState::Skipped, reason: FILTERED.into(), problem: None });
         }
-        let Recipe { phones, region, allotment, .. } = recipe;
+        let Recipe { phones, region, allocation, .. } = recipe;
         let number = phones.choose_number(record.fields, *region).map_err(ComposeFailure::from_reason)?;
-        let arm = allotment.assign_variant(number.phone);
+        let arm = allocation.assign_variant(number.phone);
         let message =
             self.renderers[arm].render(record.row, cell).map_err(|invalid| recipe.compose_failure(invalid))?;
         Ok(ComposedMessage { number, arm, message })

@@ -108,7 +108,7 @@ impl ConsentFinder {
 pub struct ConsentRegister {
     consents: FxHashMap<Phone, RegisteredConsent>,
     texts: Vec<Arc<str>>,
-    places: FxHashMap<Arc<str>, u32>,
+    indexes: FxHashMap<Arc<str>, u32>,
 }
 
 /// A consent in a file.
@@ -117,7 +117,7 @@ struct RegisteredConsent {
     is_yes: bool,
     /// The order of the entries of a number: the latest one counts.
     day: Date,
-    /// The places of answer, time, source and wording among the texts.
+    /// The indexes of answer, time, source and wording among the texts.
     cells: [u32; 4],
 }
 
@@ -142,21 +142,21 @@ impl ConsentRegister {
     }
 
     fn intern_text(&mut self, text: &str) -> u32 {
-        if let Some(place) = self.places.get(text) {
-            return *place;
+        if let Some(index) = self.indexes.get(text) {
+            return *index;
         }
-        let (place, text): (u32, Arc<str>) = (u32::try_from(self.texts.len()).unwrap_or(u32::MAX), text.into());
+        let (index, text): (u32, Arc<str>) = (u32::try_from(self.texts.len()).unwrap_or(u32::MAX), text.into());
         self.texts.push(Arc::clone(&text));
-        self.places.insert(text, place);
-        place
+        self.indexes.insert(text, index);
+        index
     }
 
-    fn text(&self, place: u32) -> &str {
-        self.texts.get(place as usize).map_or("", |text| text)
+    fn text(&self, index: u32) -> &str {
+        self.texts.get(index as usize).map_or("", |text| text)
     }
 
     fn find_cells(&self, phone: Phone) -> Option<ConsentCells<'_>> {
-        let [value, at, source, wording] = self.consents.get(&phone)?.cells.map(|place| self.text(place));
+        let [value, at, source, wording] = self.consents.get(&phone)?.cells.map(|index| self.text(index));
         Some(ConsentCells { value, at, source, wording })
     }
 

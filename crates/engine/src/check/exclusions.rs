@@ -10,17 +10,17 @@ use roaring::RoaringBitmap;
 use campaign_core::domain::{ConsentVerdict, CountrySet, Phone, Region, Row};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, NumberSet, OPTED_OUT};
 
-/// The reason if the number already has a message.
+/// The skip reason if the number already has a message.
 pub const ALREADY_SENT: &str = "already sent";
-/// The reason if the number has a message and, with `duplicates: allow`, it is unknown for which row.
+/// The skip reason if the number has a message but, with `duplicates: allow`, it is unknown for which row.
 pub const MIGHT_BE_SENT: &str = "might be sent already";
-/// The reason if the number is in an earlier row.
+/// The skip reason if an earlier row has the same number.
 pub const DUPLICATE: &str = "duplicate number";
 
-/// The reason if an earlier message excludes the recipient.
+/// The skip reason if an earlier message excludes the recipient.
 pub const EXCLUDED: &str = "excluded";
 
-/// The reason if the recipient is in the control group.
+/// The skip reason if the recipient is in the control group.
 pub const HOLDOUT: &str = "holdout";
 
 /// The recipients that a survey skips, by number.
@@ -28,7 +28,8 @@ pub const HOLDOUT: &str = "holdout";
 pub struct SurveyExclusions {
     /// Recipients who already have a message of this campaign and edition.
     pub already_sent: NumberSet,
-    /// Those of their rows that have it or were cancelled, with `duplicates: allow`. `None` if all of them do.
+    /// With `duplicates: allow`, the rows of these recipients that have the message or were cancelled. `None` stands
+    /// for all their rows.
     pub rows: Option<SentRows>,
     /// Recipients who opted out of the campaign's messages.
     pub opted_out: NumberSet,
@@ -45,28 +46,28 @@ pub struct SurveyExclusions {
 /// The numbers that reach a message cap, by how many messages of the campaign they already get.
 #[derive(Clone, Debug, Default)]
 pub struct CappedNumbers {
-    /// The numbers that get no message beyond this many.
+    /// The numbers that get no further message after 0, 1, 2… messages of the campaign.
     reached: Vec<NumberSet>,
-    /// The most messages that a number may get. `None` without caps.
-    most: Option<u32>,
+    /// The maximum number of messages that a number can get. `None` without caps.
+    cap: Option<u32>,
 }
 
 impl CappedNumbers {
-    /// Creates the set from the numbers that get no further message after 0, 1, 2… messages, and the most messages that
-    /// any number may get.
-    pub fn new(reached: Vec<NumberSet>, most: u32) -> Self {
-        Self { reached, most: Some(most) }
+    /// Creates the set from the numbers that get no further message after 0, 1, 2… messages, and the maximum number of
+    /// messages for any number.
+    pub fn new(reached: Vec<NumberSet>, cap: u32) -> Self {
+        Self { reached, cap: Some(cap) }
     }
 
     /// Whether there is no cap.
     pub fn is_empty(&self) -> bool {
-        self.most.is_none()
+        self.cap.is_none()
     }
 
     /// Whether a number with this many planned messages gets no further one.
     pub fn contains(&self, phone: Phone, planned: u32) -> bool {
         let reached = self.reached.get(planned as usize).or(self.reached.last());
-        self.most.is_some_and(|most| planned >= most) || reached.is_some_and(|numbers| numbers.contains(phone))
+        self.cap.is_some_and(|cap| planned >= cap) || reached.is_some_and(|numbers| numbers.contains(phone))
     }
 }
 
@@ -188,8 +189,8 @@ impl SentRows {
     pub fn compare_run(&mut self, mut run: EarlierRun, listed: &mut [CurrentRow]) {
         listed.sort_unstable_by_key(|listed| (listed.phone, listed.text));
         run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
-        for of_number in listed.chunk_by(|one, other| one.phone == other.phone) {
-            let Some(phone) = of_number.first().map(|listed| listed.phone) else { continue };
+        for number_rows in listed.chunk_by(|one, other| one.phone == other.phone) {
+            let Some(phone) = number_rows.first().map(|listed| listed.phone) else { continue };
             let earlier = &run.rows[find_equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
             let has = |outcome| earlier.iter().any(|earlier| earlier.outcome == outcome);
             // The rows of these messages are unknown: the run was purged, or its copies are damaged.
@@ -197,7 +198,7 @@ impl SentRows {
                 sent: run.sent.contains(phone) && !has(EarlierOutcome::Sent),
                 cancelled: run.cancelled.contains(phone) && !has(EarlierOutcome::Cancelled),
             };
-            self.compare_number(earlier, of_number, lost);
+            self.compare_number(earlier, number_rows, lost);
         }
     }
 
@@ -268,17 +269,17 @@ mod tests {
                 cancelled = true;
                 continue;
             }
-            let fate = match (std::mem::take(&mut cancelled), letter.is_ascii_uppercase()) {
+            let outcome = match (std::mem::take(&mut cancelled), letter.is_ascii_uppercase()) {
                 (true, _) => EarlierOutcome::Cancelled,
                 (false, true) => EarlierOutcome::Sent,
                 (false, false) => EarlierOutcome::NotSent,
             };
             // `Z` is a sent row whose text can no longer be rendered.
             let text = (letter != 'Z').then(|| text(letter.to_ascii_lowercase()));
-            earlier.rows.push(EarlierRow { phone: phone(1), text, outcome: fate });
+            earlier.rows.push(EarlierRow { phone: phone(1), text, outcome });
         }
         let set = |has: bool| NumberSet::new(has.then_some(phone(1).to_u64()).into_iter().collect(), None);
-        let has = |fate| earlier.rows.iter().any(|earlier| earlier.outcome == fate);
+        let has = |outcome| earlier.rows.iter().any(|earlier| earlier.outcome == outcome);
         (earlier.sent, earlier.cancelled) = (set(has(EarlierOutcome::Sent)), set(has(EarlierOutcome::Cancelled)));
         earlier
     }
@@ -343,8 +344,8 @@ mod tests {
     fn cap_counts_the_planned_messages_of_a_number() {
         let numbers = |last: &[u64]| NumberSet::new(last.iter().map(|last| phone(*last).to_u64()).collect(), None);
         let capped = CappedNumbers::new(vec![numbers(&[1]), numbers(&[1, 2])], 3);
-        let most = |last| (0..9).find(|planned| capped.contains(phone(last), *planned));
-        assert_eq!([1, 2, 3].map(most), [Some(0), Some(1), Some(3)]);
+        let limit = |last| (0..9).find(|planned| capped.contains(phone(last), *planned));
+        assert_eq!([1, 2, 3].map(limit), [Some(0), Some(1), Some(3)]);
         let without_ledger = CappedNumbers::new(Vec::new(), 2);
         assert!(!without_ledger.contains(phone(1), 1) && without_ledger.contains(phone(1), 2));
         assert!(CappedNumbers::default().is_empty() && !CappedNumbers::default().contains(phone(1), 9));

@@ -17,9 +17,10 @@ use campaign_core::finding::{Finding, did_you_mean, join_alternatives, rules};
 use campaign_ledger::{COUNTRY, RowState};
 use campaign_manifest::{Campaign, CampaignBrief, VARIANT};
 
-/// The name of the column with the number.
+/// The name of the column with the phone number.
 const PHONE: &str = "phone";
-/// How often names are added to unknown columns: once for the texts, and once for what these names uncover.
+/// The number of times that unknown names are added as columns: once for the texts, and once for names that are found
+/// only then.
 const MAX_ROUNDS: usize = 2;
 
 /// A recipient with the texts of a campaign, compiled for its row.
@@ -35,7 +36,7 @@ pub struct MadeUpRecipient {
     pub(super) recipe: Arc<Recipe>,
 }
 
-/// Why a recipient cannot be made up.
+/// The reason why a recipient cannot be made up.
 #[derive(Debug)]
 pub enum MadeUpError {
     /// The list has no column, or the campaign no variant, of this name.
@@ -65,10 +66,10 @@ pub struct MadeUpMessage {
     pub outcome: MadeUpOutcome,
 }
 
-/// A row for a variant: its number as it is in the cell.
+/// The row of a made-up recipient.
 #[derive(Clone, Debug)]
 pub(super) struct MadeUpRow {
-    /// The variant, if the number is supplied.
+    /// The variant that the number was generated for. `None` if the number is given.
     pub(super) arm: Option<usize>,
     /// The cell with the number.
     pub(super) phone: String,
@@ -90,7 +91,7 @@ impl MadeUpRecipient {
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, MadeUpError> {
         let brief = &campaign.brief;
-        let GivenCells { variant, cells } = GivenCells::from_given(brief, given)?;
+        let GivenCells { variant, cells } = GivenCells::from_pairs(brief, given)?;
         let mut columns = RowColumns::new(brief, header, &cells)?;
         let mut rounds = 0;
         loop {
@@ -121,13 +122,13 @@ impl MadeUpRecipient {
         if let Some(phone) = &self.cells[self.phone_column] {
             return vec![MadeUpRow { arm: None, phone: phone.clone() }];
         }
-        let allotment = &self.recipe.allotment;
+        let allocation = &self.recipe.allocation;
         let arms = match self.variant {
             Some(arm) => vec![arm],
             None => (0..self.recipe.arms.len()).collect(),
         };
         let is_for = |arm: usize, phone: Phone| {
-            allotment.assign_variant(phone) == arm && allotment.is_held_out(phone) == held_out
+            allocation.assign_variant(phone) == arm && allocation.is_held_out(phone) == held_out
         };
         let country = choose_country(self.brief.region, countries);
         let find = |arm| example_mobiles(country).find(|phone| is_for(arm, *phone));
@@ -139,14 +140,14 @@ impl MadeUpRecipient {
             .collect()
     }
 
-    /// Calls `look` with the record of a row.
+    /// Calls `inspect` with the record of a row.
     ///
     /// # Errors
     /// If the row cannot be read.
     pub(super) fn with_record<T>(
         &self,
         row: &MadeUpRow,
-        look: impl FnOnce(RecordRef<'_>) -> T,
+        inspect: impl FnOnce(RecordRef<'_>) -> T,
     ) -> Result<T, Vec<Finding>> {
         let columns =
             RowColumns { headers: self.headers.clone(), cells: self.cells.clone(), phone_column: self.phone_column };
@@ -155,7 +156,7 @@ impl MadeUpRecipient {
         let mut chunk = Chunk::new();
         reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])?;
         match chunk.iter().next() {
-            Some(record) => Ok(look(record)),
+            Some(record) => Ok(inspect(record)),
             None => Err(vec![Finding::new(&rules::RECIPIENTS_EMPTY, "all of the recipient's cells are empty")]),
         }
     }
@@ -183,7 +184,7 @@ impl MadeUpRecipient {
                 let is_abroad = |phone| countries.is_some_and(|countries| !countries.contains(find_country(phone)));
                 let outcome = match composed {
                     Ok(composed) if is_abroad(composed.number.phone) => Err((RowState::Skipped, COUNTRY.to_owned())),
-                    Ok(composed) if self.recipe.allotment.is_held_out(composed.number.phone) => {
+                    Ok(composed) if self.recipe.allocation.is_held_out(composed.number.phone) => {
                         Err((RowState::Skipped, HOLDOUT.to_owned()))
                     }
                     Ok(composed) => Ok((composed.number.phone, composed.message.content().to_owned_texts())),
@@ -228,7 +229,7 @@ struct GivenCells {
 
 impl GivenCells {
     /// Separates the variant from the cells, if the campaign has variants and a variant is given.
-    fn from_given(brief: &CampaignBrief, given: &[(String, String)]) -> Result<Self, MadeUpError> {
+    fn from_pairs(brief: &CampaignBrief, given: &[(String, String)]) -> Result<Self, MadeUpError> {
         let is_variant = |(name, _): &&(String, String)| name == VARIANT && !brief.variants.is_empty();
         let cells = given.iter().filter(|cell| !is_variant(cell)).cloned().collect();
         let Some((_, value)) = given.iter().find(is_variant) else { return Ok(Self { variant: None, cells }) };
@@ -276,10 +277,10 @@ impl RowColumns {
             }
         };
         for (name, cell) in given {
-            let of_list = header.and_then(|header| header.find_column(name));
+            let in_list = header.and_then(|header| header.find_column(name));
             let mapped = brief.columns.iter().find(|(known, _)| known == name).map_or(name, |(_, header)| header);
             let by_header = columns.headers.iter().position(|known| known == mapped);
-            let column = match (of_list.or(by_header), header) {
+            let column = match (in_list.or(by_header), header) {
                 _ if name == PHONE => columns.phone_column,
                 (Some(column), _) => column,
                 (None, None) => columns.add_column(name),
@@ -303,10 +304,10 @@ impl RowColumns {
     /// Adds the unknown names in findings as columns. Returns whether all findings are about unknown names and a column
     /// was added.
     fn add_unknown_columns(&mut self, findings: &[Finding]) -> bool {
-        let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
+        let unknown_name_rules = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         let mut added = false;
         for finding in findings {
-            let Some(name) = finding.subject.as_deref().filter(|_| of_names.contains(&finding.rule)) else {
+            let Some(name) = finding.subject.as_deref().filter(|_| unknown_name_rules.contains(&finding.rule)) else {
                 return false;
             };
             if !self.headers.iter().any(|header| header == name) {

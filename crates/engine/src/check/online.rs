@@ -115,7 +115,7 @@ impl MessagePrices {
             let chosen = sized & rows;
             let mut others = chosen.len();
             for (country, prices) in &variant.by_country {
-                let messages = countries.rows_of(*country).map_or(0, |rows| rows.intersection_len(&chosen));
+                let messages = countries.rows_in(*country).map_or(0, |rows| rows.intersection_len(&chosen));
                 others -= messages;
                 sum = sum.saturating_add(cost(*prices, *size).saturating_mul(messages));
             }
@@ -192,7 +192,7 @@ impl Cost {
 
 /// The constant sender names of a campaign.
 ///
-/// `today` is the date that texts see. Sender names that depend on the row are left out.
+/// `today` is the date that texts see. Sender names that depend on the row are omitted.
 pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -> Vec<Signature> {
     let names = TemplateNames {
         vars: brief.vars.clone(),
@@ -211,7 +211,7 @@ pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -
     brief.all_contents().flat_map(|content| &content.stages).filter_map(constant).collect()
 }
 
-/// What is already known about the account before it answers.
+/// The facts about an account that are known before the gateway answers.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountTerms<'a> {
     /// The words for verified sender names.

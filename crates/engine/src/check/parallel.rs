@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, scope};
 
-/// How many pieces of work are queued or in progress, per core.
+/// The maximum number of pieces of work that are queued or in progress, per core.
 const PIECES_PER_CORE: usize = 3;
 
 /// Processes pieces from `produce` on `workers` threads, and passes the results to `consume` on the calling thread, in
@@ -54,20 +54,20 @@ fn process_on_threads<T: Send, U: Send, W>(
     consume: &mut impl FnMut(U) -> ControlFlow<()>,
 ) -> io::Result<()> {
     type Piece<T, U> = (T, SyncSender<U>);
-    let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_CORE);
+    let (pieces, receiver) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_CORE);
     let (queue, results) = sync_channel::<Receiver<U>>(workers * PIECES_PER_CORE);
     // Only the workers own the receiver of the pieces, so the producing thread stops when the last worker ends.
-    let taken = Arc::new(Mutex::new(taken));
+    let receiver = Arc::new(Mutex::new(receiver));
     scope(|scope| {
         for worker in 0..workers {
-            let taken = Arc::clone(&taken);
+            let receiver = Arc::clone(&receiver);
             let started = Builder::new().spawn_scoped(scope, move || {
                 let mut own = tool();
                 loop {
-                    let piece = taken.lock().ok().and_then(|taken| taken.recv().ok());
-                    let Some((piece, done)) = piece else { return };
+                    let piece = receiver.lock().ok().and_then(|receiver| receiver.recv().ok());
+                    let Some((piece, reply)) = piece else { return };
                     // If the caller has stopped early, the receiver is gone.
-                    let _ = done.send(work(&mut own, piece));
+                    let _ = reply.send(work(&mut own, piece));
                 }
             });
             match started {
@@ -76,13 +76,13 @@ fn process_on_threads<T: Send, U: Send, W>(
                 Err(_) => break,
             }
         }
-        drop(taken);
-        // Started last, so that no piece is produced without a worker. It owns the sender, so that the workers end
-        // after the last piece.
+        drop(receiver);
+        // The producing thread starts last, so that no piece is produced without a worker. It owns the sender, so that
+        // the workers end after the last piece.
         Builder::new().spawn_scoped(scope, move || {
             while let Some(piece) = produce() {
-                let (done, result) = sync_channel(1);
-                if queue.send(result).is_err() || pieces.send((piece, done)).is_err() {
+                let (reply, result) = sync_channel(1);
+                if queue.send(result).is_err() || pieces.send((piece, reply)).is_err() {
                     return;
                 }
             }

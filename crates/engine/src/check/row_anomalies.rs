@@ -18,8 +18,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::compiled_campaign::Recipe;
 use super::rules::{
-    DatabaseValue, TextDamage, breaks_link, find_damage, find_database_value, find_mixed_word, has_empty_greeting,
-    is_code_after_apostrophe, is_insecure_link, may_break_link,
+    DatabaseValue, TextDamage, breaks_link, can_break_link, find_damage, find_database_value, find_mixed_word,
+    has_empty_greeting, is_code_after_apostrophe, is_insecure_link,
 };
 
 /// Placeholders that programs write for missing values.
@@ -66,7 +66,7 @@ const EMPTY_MARKERS: [&str; 39] = [
 ];
 /// Lower-case words that mean no, but count as true in a condition.
 const NEGATIVE_WORDS: [&str; 10] = ["false", "no", "0", "n", "off", "ні", "нет", "nein", "non", "хибність"];
-/// The maximum length of both.
+/// The maximum length of a cell that is compared with these words, in bytes; also the tolerance of a near match.
 const MAX_WORD_BYTES: usize = 24;
 
 /// An anomaly of a row.
@@ -88,7 +88,7 @@ pub enum RowAnomaly {
     Apostrophe,
     /// Its message shows that a value is missing.
     EmptyGreeting,
-    /// Its cell means no, but a condition takes it for true.
+    /// Its cell means no, but a condition treats it as true.
     TakenForTrue,
     /// Its cell contains a list, but a loop goes over its letters.
     LoopedList,
@@ -140,7 +140,7 @@ pub(super) type FoundAnomaly = (usize, RowAnomaly, Box<str>);
 impl AnomalyDetector {
     /// Creates a detector for the texts of a campaign.
     pub(super) fn for_texts<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t NamedTemplate>) -> Self {
-        let (mut whether, mut comparisons) = (Vec::new(), Vec::new());
+        let (mut truth_tested, mut comparisons) = (Vec::new(), Vec::new());
         let texts: Vec<&NamedTemplate> = texts.collect();
         let has_link = texts.iter().any(|text| text.source.contains("://"));
         let looped = texts.iter().flat_map(|text| find_looped_names(text));
@@ -148,21 +148,14 @@ impl AnomalyDetector {
         for check in texts.into_iter().flat_map(find_condition_checks) {
             let Some(column) = recipe.find_column(&check.name) else { continue };
             match check.kind {
-                ConditionKind::IsTruthy if !whether.contains(&column) => whether.push(column),
+                ConditionKind::IsTruthy if !truth_tested.contains(&column) => truth_tested.push(column),
                 ConditionKind::IsText(text) => comparisons.push(Comparison { column, name: check.name, text }),
                 ConditionKind::IsTruthy | ConditionKind::IsBool(_) | ConditionKind::IsNumber { .. } => {}
             }
         }
         let columns = recipe.text_columns().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();
-        let passed = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
-        Self {
-            columns,
-            truth_tested: whether,
-            looped: looped.into_iter().collect(),
-            has_link,
-            comparisons,
-            matched: passed,
-        }
+        let matched = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
+        Self { columns, truth_tested, looped: looped.into_iter().collect(), has_link, comparisons, matched }
     }
 
     /// Finds the anomalies of a row that has a message; `shows_empty` says whether the message uses an empty cell.
@@ -172,32 +165,32 @@ impl AnomalyDetector {
         message: FilledMessage<'_>,
         shows_empty: bool,
     ) -> Vec<FoundAnomaly> {
-        let (mut odd, mut empty) = (Vec::new(), false);
+        let (mut anomalies, mut empty) = (Vec::new(), false);
         for &column in &self.columns {
             let cell = trim_cell(fields.get(column));
             empty |= cell.is_empty();
-            let found = find_cell_anomaly(cell).filter(|(oddity, word)| match oddity {
+            let found = find_cell_anomaly(cell).filter(|(anomaly, word)| match anomaly {
                 RowAnomaly::Damaged(_) => message.texts().any(|(_, text)| text.contains(word)),
                 _ => is_in_message(message, word),
             });
-            odd.extend(found.map(|(oddity, word)| (column, oddity, word.into())));
+            anomalies.extend(found.map(|(anomaly, word)| (column, anomaly, word.into())));
             if let Some(value) = find_database_value(cell).filter(|_| is_in_message(message, cell)) {
-                odd.push((column, RowAnomaly::DatabaseFormat(value), cell.into()));
+                anomalies.push((column, RowAnomaly::DatabaseFormat(value), cell.into()));
             }
-            if self.has_link && may_break_link(cell) && message.texts().any(|(_, text)| breaks_link(text, cell)) {
-                odd.push((column, RowAnomaly::BreaksLink, cell.into()));
+            if self.has_link && can_break_link(cell) && message.texts().any(|(_, text)| breaks_link(text, cell)) {
+                anomalies.push((column, RowAnomaly::BreaksLink, cell.into()));
             }
         }
         for &column in &self.truth_tested {
             let cell = fields.get(column).trim();
             if cell.len() <= MAX_WORD_BYTES && NEGATIVE_WORDS.contains(&cell.to_lowercase().as_str()) {
-                odd.push((column, RowAnomaly::TakenForTrue, cell.into()));
+                anomalies.push((column, RowAnomaly::TakenForTrue, cell.into()));
             }
         }
         for &column in &self.looped {
             let cell = fields.get(column);
             if let Some(at) = cell.find([',', ';', '|']) {
-                odd.push((column, RowAnomaly::LoopedList, cell[at..=at].into()));
+                anomalies.push((column, RowAnomaly::LoopedList, cell[at..=at].into()));
             }
         }
         for (index, comparison) in self.comparisons.iter().enumerate() {
@@ -208,21 +201,21 @@ impl AnomalyDetector {
                 }
             } else if cell.len() <= comparison.text.len() * 2 + MAX_WORD_BYTES && is_near_match(cell, &comparison.text)
             {
-                odd.push((comparison.column, RowAnomaly::NearMatch(index), cell.into()));
+                anomalies.push((comparison.column, RowAnomaly::NearMatch(index), cell.into()));
             }
         }
         // The use of an empty cell is reported as a separate finding.
         if empty && !shows_empty && message_texts(message).any(has_empty_greeting) {
-            odd.push((0, RowAnomaly::EmptyGreeting, Box::default()));
+            anomalies.push((0, RowAnomaly::EmptyGreeting, Box::default()));
         }
-        odd
+        anomalies
     }
 
     /// The comparisons that matched no row, each with its index.
     pub(super) fn into_unmatched(self) -> Vec<(usize, Comparison)> {
-        let Self { comparisons, matched: passed, .. } = self;
-        let each = comparisons.into_iter().zip(passed).enumerate();
-        each.filter(|(_, (_, passed))| !passed.load(Ordering::Relaxed))
+        let Self { comparisons, matched, .. } = self;
+        let each = comparisons.into_iter().zip(matched).enumerate();
+        each.filter(|(_, (_, matched))| !matched.load(Ordering::Relaxed))
             .map(|(index, (comparison, _))| (index, comparison))
             .collect()
     }
@@ -230,17 +223,17 @@ impl AnomalyDetector {
 
 /// The anomaly in a cell, if there is one, and the affected word.
 fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
-    let (mut foreign, mut brace) = (0, false);
+    let (mut non_ascii, mut brace) = (0, false);
     for &byte in cell.as_bytes() {
-        foreign |= byte & 0x80;
+        non_ascii |= byte & 0x80;
         brace |= byte == b'{';
     }
     if matches!(
         cell.as_bytes().first(),
         Some(b'N' | b'n' | b'u' | b'U' | b'#' | b'(' | b'<' | b'[' | b'\\' | b'-' | b'?' | 0xe2)
-    ) && let Some(nothing) = EMPTY_MARKERS.into_iter().find(|nothing| *nothing == cell)
+    ) && let Some(marker) = EMPTY_MARKERS.into_iter().find(|marker| *marker == cell)
     {
-        return Some((RowAnomaly::EmptyMarker(nothing), cell));
+        return Some((RowAnomaly::EmptyMarker(marker), cell));
     }
     if brace && (cell.contains("{{") || cell.contains("{%")) {
         return Some((RowAnomaly::EmptyMarker("{{"), cell));
@@ -254,7 +247,7 @@ fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     if let Some((damage, word)) = find_damage(cell) {
         return Some((RowAnomaly::Damaged(damage), &cell[word]));
     }
-    if foreign != 0 {
+    if non_ascii != 0 {
         return find_mixed_word(cell).map(|word| (RowAnomaly::MixedAlphabets, &cell[word]));
     }
     None
@@ -270,9 +263,9 @@ fn is_in_message(message: FilledMessage<'_>, word: &str) -> bool {
         None => true,
     };
     let begins = |before: &str| !before.ends_with(char::is_alphanumeric);
-    let stands =
+    let has_word =
         |text: &str| text.match_indices(word).any(|(at, _)| begins(&text[..at]) && ends(&text[at + word.len()..]));
-    message.texts().any(|(_, text)| stands(text))
+    message.texts().any(|(_, text)| has_word(text))
 }
 
 /// The message texts of the channels.
@@ -290,11 +283,11 @@ fn is_near_match(cell: &str, text: &str) -> bool {
 /// Adds the anomalies of a row to those found so far, and keeps the first example of each.
 pub(super) fn add_anomalies(found: &mut AnomalyRowsByColumn, row: Row, anomalies: Vec<FoundAnomaly>) {
     for (column, anomaly, example) in anomalies {
-        let alike = found.entry((column, anomaly)).or_default();
-        if alike.rows.is_empty() {
-            alike.example = example.into();
+        let entry = found.entry((column, anomaly)).or_default();
+        if entry.rows.is_empty() {
+            entry.example = example.into();
         }
-        alike.rows.insert(row.get());
+        entry.rows.insert(row.get());
     }
 }
 
@@ -331,20 +324,20 @@ impl MessageShapes {
     /// Picks a few of `rows`, in the order of the list, whose messages show every variant and both outcomes of every
     /// condition.
     ///
-    /// If `most` rows cannot show all of these, the picked rows show as many as possible.
-    pub fn pick_samples(&self, rows: &RoaringBitmap, most: usize) -> Vec<Row> {
+    /// If `limit` rows cannot show all of these, the picked rows show as many as possible.
+    pub fn pick_samples(&self, rows: &RoaringBitmap, limit: usize) -> Vec<Row> {
         let firsts = self.0.iter().filter_map(|(shape, shaped)| Some((*shape, (shaped & rows).min()?)));
         let mut left: Vec<(MessageShape, u32)> = firsts.collect();
-        let mut any: BTreeMap<usize, u64> = BTreeMap::new();
+        let mut all_branches: BTreeMap<usize, u64> = BTreeMap::new();
         for (MessageShape { arm, branches }, _) in &left {
-            *any.entry(*arm).or_default() |= branches;
+            *all_branches.entry(*arm).or_default() |= branches;
         }
         // For each variant, the branches that the samples show as taken and as not taken.
         let mut shown: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut samples = Vec::new();
-        while samples.len() < most {
-            let news = |MessageShape { arm, branches }: &MessageShape| {
-                let all = any.get(arm).copied().unwrap_or_default();
+        while samples.len() < limit {
+            let gain = |MessageShape { arm, branches }: &MessageShape| {
+                let all = all_branches.get(arm).copied().unwrap_or_default();
                 match shown.get(arm) {
                     None => 1 + all.count_ones(),
                     Some((taken, passed)) => {
@@ -352,9 +345,10 @@ impl MessageShapes {
                     }
                 }
             };
-            let best = left.iter().enumerate().max_by_key(|(_, (shape, row))| (news(shape), std::cmp::Reverse(*row)));
-            let Some((at, (shape, row))) = best.filter(|(_, (shape, _))| news(shape) > 0) else { break };
-            let (all, MessageShape { arm, branches }) = (any.get(&shape.arm).copied().unwrap_or_default(), *shape);
+            let best = left.iter().enumerate().max_by_key(|(_, (shape, row))| (gain(shape), std::cmp::Reverse(*row)));
+            let Some((at, (shape, row))) = best.filter(|(_, (shape, _))| gain(shape) > 0) else { break };
+            let MessageShape { arm, branches } = *shape;
+            let all = all_branches.get(&arm).copied().unwrap_or_default();
             let (taken, passed) = shown.entry(arm).or_default();
             (*taken, *passed) = (*taken | branches, *passed | all & !branches);
             samples.push(Row::new(*row));
@@ -375,7 +369,7 @@ pub(super) fn hash_message(message: FilledMessage<'_>) -> u64 {
     hasher.finish()
 }
 
-/// The messages of the first row of each number, and the later rows with different messages.
+/// The hash of the message to each number in its first row, and the later rows whose messages differ.
 #[derive(Default)]
 pub(super) struct RepeatedNumbers {
     hashes: FxHashMap<u64, u64>,
@@ -436,8 +430,8 @@ mod message_comparison_tests {
         shapes
     }
 
-    fn samples(shapes: &MessageShapes, rows: &[u32], most: usize) -> Vec<u32> {
-        shapes.pick_samples(&rows.iter().copied().collect(), most).into_iter().map(Row::get).collect()
+    fn samples(shapes: &MessageShapes, rows: &[u32], max: usize) -> Vec<u32> {
+        shapes.pick_samples(&rows.iter().copied().collect(), max).into_iter().map(Row::get).collect()
     }
 
     #[test]

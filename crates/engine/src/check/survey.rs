@@ -31,7 +31,7 @@ use campaign_core::finding::Finding;
 use campaign_ledger::{ExcludedRows, RowState, StateCounts};
 use campaign_manifest::{CampaignBrief, DuplicatePolicy, SourceMap};
 
-/// How many example messages are kept.
+/// The maximum number of example messages that are kept.
 const MAX_EXAMPLES: usize = 3;
 
 /// The inputs of a survey, apart from the compiled campaign.
@@ -61,7 +61,7 @@ pub struct Survey {
     pub left_out: ExcludedRows,
     /// The findings about texts, by the reason of the invalid rows.
     pub failing: BTreeMap<String, Finding>,
-    /// The parts of all planned messages: those of their SMS, or one without SMS.
+    /// The billed parts of all planned messages: the parts of each SMS, or one for a message without SMS.
     pub parts: u64,
     /// The planned rows by variant and number of SMS parts.
     pub by_size: RowsBySize,
@@ -87,7 +87,7 @@ pub struct Survey {
     pub opted_out: Vec<OptedOutCells>,
     /// The rows whose consent has no readable date, among those that would get a message with one.
     pub undated_consents: RoaringBitmap,
-    /// The number of recipients of a new round to all.
+    /// The number of recipients that a new edition for all recipients would have.
     pub everybody: u64,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
@@ -109,7 +109,7 @@ pub struct MessageSize {
 }
 
 impl MessageSize {
-    /// How many parts are billed: the parts of the message's SMS, or one if the message has no SMS.
+    /// The number of billed parts: the parts of the message's SMS, or one if the message has no SMS.
     pub fn billed_parts(self) -> u64 {
         self.sms_parts.max(1).into()
     }
@@ -178,12 +178,12 @@ impl Survey {
         &self.rows - self.left_out.rows()
     }
 
-    /// How many messages are planned.
+    /// The number of planned messages.
     pub fn count_planned(&self) -> u64 {
         self.count_by_state().get(RowState::Planned)
     }
 
-    /// How many parts are billed for the messages for `rows`.
+    /// The number of billed parts of the messages for `rows`.
     pub fn count_parts(&self, rows: &RoaringBitmap) -> u64 {
         self.by_size.iter().map(|(size, sized)| size.billed_parts() * sized.intersection_len(rows)).sum()
     }
@@ -195,33 +195,33 @@ impl Survey {
 /// If the list is damaged or lacks a required column, or if its rows break a rule of the campaign.
 pub fn survey_recipients<R: Read + Send>(
     prepared: &mut CompiledCampaign<R>,
-    terms: &SurveyInputs<'_>,
+    inputs: &SurveyInputs<'_>,
 ) -> Result<Survey, Vec<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
     let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
-    let stages = terms.brief.all_contents().flat_map(|content| &content.stages);
-    let watch = AnomalyDetector::for_texts(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
-    let zones = terms.zones.map(|name| {
+    let stages = inputs.brief.all_contents().flat_map(|content| &content.stages);
+    let detector = AnomalyDetector::for_texts(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
+    let zones = inputs.zones.map(|name| {
         let column = reader.header().find_column(name);
         column.ok_or_else(|| vec![rules::missing_zone_column(name, reader.header())])
     });
     let zones = zones.transpose()?;
-    let consents = terms.consents.map(|consents| consents.find_columns(reader.header()));
+    let consents = inputs.consents.map(|consents| consents.find_columns(reader.header()));
     let consents = consents.transpose().map_err(|finding| vec![finding])?;
-    let in_consents = consents.iter().flat_map(ConsentFinder::used_columns);
-    let used = recipe.used_columns().into_iter().chain(zones).chain(in_consents).collect();
+    let consent_columns = consents.iter().flat_map(ConsentFinder::used_columns);
+    let used = recipe.used_columns().into_iter().chain(zones).chain(consent_columns).collect();
     let columns = list_columns(reader.header(), &used);
     let opted_out = OptedOutCells::from_columns(&columns);
-    let unmatched = UnmatchedCells::for_campaign(terms.brief, reader.header());
-    let skips_duplicates = terms.brief.duplicates != DuplicatePolicy::Allow;
-    let mut damage = None;
+    let unmatched = UnmatchedCells::for_campaign(inputs.brief, reader.header());
+    let skips_duplicates = inputs.brief.duplicates != DuplicatePolicy::Allow;
+    let mut read_error = None;
     let produce = || {
         let mut chunk = Chunk::new();
         match reader.read_chunk(&mut chunk) {
             Ok(true) => Some(chunk),
             Ok(false) => None,
             Err(finding) => {
-                damage = Some(*finding);
+                read_error = Some(*finding);
                 None
             }
         }
@@ -239,9 +239,9 @@ pub fn survey_recipients<R: Read + Send>(
                 let cell = |column| recipe.cell_text(record.fields, column);
                 let empty = finders[arm].find(record.row, cell);
                 let branches = branches[arm].as_mut().map_or(0, |finder| finder.find(record.row, cell));
-                let odd = watch.find_anomalies(record.fields, message, !empty.is_empty());
+                let anomalies = detector.find_anomalies(record.fields, message, !empty.is_empty());
                 let hash = if skips_duplicates { hash_message(message) } else { 0 };
-                let held_out = recipe.allotment.is_held_out(phone);
+                let held_out = recipe.allocation.is_held_out(phone);
                 let consent = consents.as_ref().map(|consents| consents.judge(record.fields, phone));
                 Ok(SendableRecord {
                     phone,
@@ -251,31 +251,31 @@ pub fn survey_recipients<R: Read + Send>(
                     landline,
                     empty,
                     branches,
-                    anomalies: odd,
+                    anomalies,
                     hash,
                     held_out,
                     consent: consent.unwrap_or_default(),
                 })
             })
             .collect();
-        let within = chunk.iter().filter(|record| contains_row(record.fields, phone_column, delimiter));
-        let within: Vec<Row> = within.map(|record| record.row).collect();
-        (chunk, examined, within)
+        let embedded = chunk.iter().filter(|record| contains_row(record.fields, phone_column, delimiter));
+        let embedded: Vec<Row> = embedded.map(|record| record.row).collect();
+        (chunk, examined, embedded)
     };
     let mut tally = SurveyTally { opted_out, unmatched, ..SurveyTally::default() };
     let mut composer = recipe.composer();
     process_in_order(
         count_cores(),
         produce,
-        || (recipe.composer(), recipe.empty_use_finders(), recipe.branch_finders()),
+        || (recipe.composer(), recipe.empty_cell_finders(), recipe.branch_finders()),
         examine,
-        |(chunk, examined, within)| {
-            tally.embedded_rows.extend(within.iter().map(|row| row.get()));
+        |(chunk, examined, embedded)| {
+            tally.embedded_rows.extend(embedded.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
-                if let Err(uncomposed) = &examined {
-                    tally.unmatched.add_cell(record.fields, &uncomposed.reason);
+                if let Err(failure) = &examined {
+                    tally.unmatched.add_cell(record.fields, &failure.reason);
                 }
-                let Some(phone) = tally.add_record(terms, record.row, examined) else { continue };
+                let Some(phone) = tally.add_record(inputs, record.row, examined) else { continue };
                 let country = tally.finder.find_country(phone);
                 let local_zone = tally.local_zones.add_row(record.row, phone, country);
                 tally.opted_out.iter_mut().for_each(|cells| cells.add_row(record.row, record.fields));
@@ -283,8 +283,8 @@ pub fn survey_recipients<R: Read + Send>(
                 if let Some(cell) = cell {
                     tally.zones.add_cell(record.row, cell);
                 }
-                if cell.is_some() || terms.by_country {
-                    tally.zones.count_row(local_zone.filter(|_| terms.by_country), cell);
+                if cell.is_some() || inputs.by_country {
+                    tally.zones.count_row(local_zone.filter(|_| inputs.by_country), cell);
                 }
                 if tally.examples.len() < MAX_EXAMPLES
                     && let Ok(ComposedMessage { message, .. }) = composer.compose(record)
@@ -299,11 +299,11 @@ pub fn survey_recipients<R: Read + Send>(
             ControlFlow::Continue(())
         },
     );
-    match damage {
+    match read_error {
         Some(finding) => Err(vec![finding]),
         None => {
-            let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
-            tally.into_survey(terms.brief, columns, empty, recipe.places.as_ref(), watch.into_unmatched())
+            let empty = tally.empty.group_by_text(&recipe.empty_cell_finders());
+            tally.into_survey(inputs.brief, columns, empty, recipe.places.as_ref(), detector.into_unmatched())
         }
     }
 }
@@ -344,7 +344,7 @@ struct SurveyTally {
     recipients: u64,
     rows: RoaringBitmap,
     seen: SeenNumbers,
-    /// How many planned rows each number has. Used only if caps apply and a number can have several.
+    /// The number of planned rows of each phone number. Used only if caps apply and a number can have several.
     messages: FxHashMap<Phone, u32>,
     left_out: ExcludedRows,
     failing: BTreeMap<String, TextProblem>,
@@ -371,7 +371,7 @@ struct SurveyTally {
 
 impl SurveyTally {
     /// Adds an examined record. Returns the record's phone number if the record gets a message.
-    fn add_record(&mut self, terms: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
+    fn add_record(&mut self, inputs: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
         let examined = match examined {
@@ -392,23 +392,23 @@ impl SurveyTally {
             landline,
             empty,
             branches,
-            anomalies: odd,
+            anomalies,
             hash,
             held_out,
             consent,
         } = examined;
         let is_undated = consent == ConsentVerdict::Undated;
-        let needs_consent = terms.consents.is_some_and(Consents::is_required);
+        let needs_consent = inputs.consents.is_some_and(Consents::is_required);
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
-        let opted_out = terms.excluded.opted_out.contains(phone);
-        let allows_duplicates = terms.brief.duplicates == DuplicatePolicy::Allow;
+        let opted_out = inputs.excluded.opted_out.contains(phone);
+        let allows_duplicates = inputs.brief.duplicates == DuplicatePolicy::Allow;
         let repeated = !allows_duplicates && !self.seen.insert(phone);
         let country = self.finder.find_country(phone);
-        let is_allowed = terms.excluded.allows_country(country);
+        let is_allowed = inputs.excluded.allows_country(country);
         let consents = consent == ConsentVerdict::Given;
         self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
         let planned = self.messages.get(&phone).copied().unwrap_or_default();
-        let reason = terms.excluded.find_reason(row, phone, country, consent, planned);
+        let reason = inputs.excluded.find_reason(row, phone, country, consent, planned);
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
             self.undated_consents.insert(row.get());
         }
@@ -430,7 +430,7 @@ impl SurveyTally {
         }
         if !allows_duplicates {
             self.repeated_numbers.add_sent(phone, hash);
-        } else if !terms.excluded.capped.is_empty() {
+        } else if !inputs.excluded.capped.is_empty() {
             *self.messages.entry(phone).or_default() += 1;
         }
         if landline {
@@ -439,7 +439,7 @@ impl SurveyTally {
         if let Some(CostlyCharacters { characters, parts, without }) = costly {
             self.costly.entry(characters).or_default().add_row(row, parts, without);
         }
-        add_anomalies(&mut self.anomalies, row, odd);
+        add_anomalies(&mut self.anomalies, row, anomalies);
         self.empty.add_row(row, arm, empty);
         self.shapes.add_row(row, arm, branches);
         self.countries.add_row(row, country);
@@ -453,7 +453,7 @@ impl SurveyTally {
         columns: Vec<ListColumn>,
         empty: Vec<EmptyCells>,
         places: Option<&SourceMap>,
-        unpassed: Vec<(usize, Comparison)>,
+        unmatched_comparisons: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
         let Self { unmatched, .. } = self;
@@ -483,7 +483,7 @@ impl SurveyTally {
             local_zones: self.local_zones,
             examples: self.examples,
             anomalies: self.anomalies,
-            unmatched_comparisons: unpassed,
+            unmatched_comparisons,
             columns,
         };
         let mut findings: Vec<Finding> = rules::check_duplicate_number(brief, self.repeated).into_iter().collect();
@@ -497,7 +497,7 @@ impl SurveyTally {
     }
 }
 
-/// How many parts the message's SMS has; 0 if the message has no SMS.
+/// The number of parts in the message's SMS; 0 if the message has no SMS.
 pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
     message.billed_text().map_or(0, |text| u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX))
 }

@@ -47,7 +47,7 @@ pub(super) struct TimedCampaign<'c> {
     pub(super) limits: RunLimits<'c>,
     /// The windows in words.
     pub(super) windows: Vec<String>,
-    /// How many messages a run has, if its list is known.
+    /// The number of messages in a run, if its list is known.
     pub(super) messages: Option<u64>,
 }
 
@@ -64,8 +64,8 @@ impl<'c> TimedCampaign<'c> {
         let groups = list.map_or_else(one, |(survey, messages)| {
             let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
             // It is unknown here which of the planned rows a run sends, so rows from the first time zones are assumed.
-            let by_clocks = clocks.map(|(clocks, of_clocks)| {
-                let messages = left.min(*of_clocks);
+            let by_clocks = clocks.map(|(clocks, rows)| {
+                let messages = left.min(*rows);
                 left -= messages;
                 MessageGroup {
                     windows: campaign.windows_for_recipient(profile, clocks.country, clocks.cell.as_deref()),
@@ -84,7 +84,7 @@ impl<'c> TimedCampaign<'c> {
         Self { campaign, limits, windows, messages: list.map(|(_, messages)| messages) }
     }
 
-    /// A date and time in the campaign's time zone.
+    /// Formats a date and time in the campaign's time zone.
     pub(super) fn format_date(&self, moment: Timestamp) -> String {
         moment.to_zoned(self.campaign.home_zone()).strftime("%a %Y-%m-%d %H:%M").to_string()
     }
@@ -157,7 +157,7 @@ fn area_code(phone: Phone) -> Option<u16> {
     (digits / 10_000_000_000 == 1).then_some((digits / 10_000_000 % 1_000) as u16)
 }
 
-/// The planned rows by the time zone of their number, if the number shows it.
+/// The planned rows by the time zone that their number indicates.
 #[derive(Clone, Debug, Default)]
 pub struct LocalZones {
     rows: BTreeMap<&'static str, RoaringBitmap>,
@@ -181,23 +181,23 @@ impl LocalZones {
         self.rows.values().fold(RoaringBitmap::new(), |all, rows| all | rows)
     }
 
-    /// How many of `rows` are in each time zone, highest count first.
+    /// The number of `rows` in each time zone, highest count first.
     pub fn count_by_zone(&self, rows: &RoaringBitmap) -> Vec<(&'static str, u64)> {
         let mut zones: Vec<_> =
-            self.rows.iter().map(|(zone, of_zone)| (*zone, of_zone.intersection_len(rows))).collect();
+            self.rows.iter().map(|(zone, zone_rows)| (*zone, zone_rows.intersection_len(rows))).collect();
         zones.retain(|(_, rows)| *rows > 0);
         zones.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
         zones
     }
 }
 
-/// How many example cells are kept.
+/// The maximum number of example cells that are kept.
 const MAX_EXAMPLES: usize = 3;
 
 /// The time zones of recipients: rows by zone, and rows with suspicious zones.
 #[derive(Clone, Debug, Default)]
 pub struct RecipientZones {
-    /// The number of planned rows by clock. Empty if all of them use the campaign's clock.
+    /// The number of planned rows by time zone. Empty if all of them use the campaign's time zone.
     pub clocks: BTreeMap<RowClocks, u64>,
     /// The rows without a valid zone.
     pub unknown: RoaringBitmap,
@@ -209,10 +209,10 @@ pub struct RecipientZones {
     known: BTreeMap<String, KnownZone>,
 }
 
-/// The row's own clocks that a window depends on.
+/// The time zones of a row that a window depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowClocks {
-    /// The zone of its number, if the number shows it.
+    /// The zone that its number indicates, if any.
     pub country: Option<&'static str>,
     /// The zone in its cell.
     pub cell: Option<String>,
@@ -223,7 +223,7 @@ pub struct RowClocks {
 struct KnownZone {
     /// The name in the database.
     name: String,
-    /// The same, if the sign of its name is inverted.
+    /// The same zone, if the sign in its name is inverted.
     inverted: Option<InvertedZone>,
 }
 
@@ -267,10 +267,11 @@ mod tests {
             let phone = Phone::new(number).unwrap();
             zones.add_row(Row::new(row), phone, find_country(phone));
         }
-        let of = |rows: std::ops::Range<u32>| zones.count_by_zone(&rows.collect());
+        let count = |rows: std::ops::Range<u32>| zones.count_by_zone(&rows.collect());
         let (kyiv, jamaica) = (("Europe/Kyiv", 2), ("America/Jamaica", 1));
-        assert_eq!(of(2..9), [kyiv, jamaica, ("America/New_York", 1), ("Europe/Warsaw", 1)], "Spain has several zones");
-        assert_eq!(of(3..4), [("Europe/Warsaw", 1)]);
+        let warsaw = ("Europe/Warsaw", 1);
+        assert_eq!(count(2..9), [kyiv, jamaica, ("America/New_York", 1), warsaw], "Spain has several zones");
+        assert_eq!(count(3..4), [warsaw]);
         assert_eq!(zones.rows_with_zone(), [2, 3, 4, 5, 7].into_iter().collect());
     }
 }

@@ -8,7 +8,8 @@ use campaign_gateway::{GatewayReply, Signal, StopCause};
 
 /// The share of rejected operations counts only after this many answers.
 const MIN_ANSWERS: u64 = 200;
-/// This many first messages rejected with one text stop a run whose messages the gateway has never accepted.
+/// A run whose messages the gateway has never accepted stops after this many first messages are rejected with the same
+/// text.
 const MAX_FIRST_REJECTIONS: u32 = 4;
 
 /// The bounds of a campaign's `stop_after`.
@@ -45,7 +46,7 @@ impl BreakerLimits {
     }
 }
 
-/// Counts of one start of a run.
+/// The circuit breaker of one start of a run, with its counts.
 #[derive(Debug)]
 pub(super) struct Breaker {
     limits: BreakerLimits,
@@ -111,7 +112,7 @@ impl Breaker {
         if rejected == asked && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
             let messages = self.same_error.1;
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
-            return Some(rejections_stop(&reason));
+            return Some(rejection_stop(&reason));
         }
         self.check_rejection_rate()
     }
@@ -173,7 +174,7 @@ impl Breaker {
         }
         let (error, in_a_row) = &self.same_error;
         if warming_up && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
-            return Some(rejections_stop(&format!(
+            return Some(rejection_stop(&format!(
                 "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
             )));
         }
@@ -186,21 +187,21 @@ impl Breaker {
             let in_a_row = u64::from(*in_a_row);
             let (messages, were) = (format_count(in_a_row, "message"), choose_plural(in_a_row, "was", "were"));
             let reason = format!("{messages} in a row {were} rejected with `{error}`");
-            return Some(rejections_stop(&reason));
+            return Some(rejection_stop(&reason));
         }
         if self.answers >= MIN_ANSWERS
             && self.rejected > 0
             && self.rejected as f64 >= self.limits.rejected * self.answers as f64
         {
             let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
-            return Some(rejections_stop(&reason));
+            return Some(rejection_stop(&reason));
         }
         None
     }
 }
 
 /// A stop that `--keep-going` overrides.
-fn rejections_stop(rejections: &str) -> Stop {
+fn rejection_stop(rejections: &str) -> Stop {
     Stop::new(StopKind::Breaker, format!("{rejections}; use `--keep-going` to continue despite rejections"))
 }
 
@@ -307,11 +308,11 @@ mod tests {
             (1..10).find(|_| breaker.observe(&one, true).is_some())
         };
         assert_eq!(stops(limits(), false), Some(4));
-        assert_eq!(stops(limits(), true), None, "others were taken before");
+        assert_eq!(stops(limits(), true), None, "other messages were accepted before");
         assert_eq!(stops(BreakerLimits { keep_going: true, ..limits() }, false), None);
-        let mut taken = Breaker::new(limits(), false);
-        assert_eq!(taken.observe(&accepted(1), true), None);
-        assert_eq!(taken.observe(&rejected(5, "No route"), true), None, "one was taken");
+        let mut proven = Breaker::new(limits(), false);
+        assert_eq!(proven.observe(&accepted(1), true), None);
+        assert_eq!(proven.observe(&rejected(5, "No route"), true), None, "one was accepted");
         let mut mixed = Breaker::new(limits(), false);
         let texts = ["No route", "Wrong number", "No route", "Wrong number"];
         assert!(texts.iter().all(|text| mixed.observe(&rejected(1, text), true).is_none()), "several texts");

@@ -27,7 +27,7 @@ use campaign_ledger::{
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The wait after which the missing answer is announced to a waiting person.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
-/// How long a second signal waits for pending records.
+/// The maximum time that a second signal waits for pending records.
 const EXIT_LIMIT: Duration = Duration::from_millis(250);
 
 /// Sends all operations of `feed`. `counts` are the run's current row counts by state.
@@ -50,7 +50,7 @@ pub async fn send_operations(
         interrupt,
         began: Instant::now(),
         silent_until: None,
-        asking_announced: false,
+        inquiry_announced: false,
         is_proven: options.proven,
         options,
     };
@@ -70,14 +70,14 @@ struct Engine {
     tally: RunTally,
     /// The number of planned rows at the start.
     planned: u64,
-    /// Whether the remaining rows can no longer leave in time.
+    /// Whether the remaining rows can no longer be sent in time.
     is_expired: bool,
     interrupt: watch::Receiver<Interrupt>,
     began: Instant,
-    /// When the missing answer is announced to a person who waits.
+    /// The time when a missing answer is announced to the waiting operator.
     silent_until: Option<Instant>,
     /// Whether the inquiry about the first messages was announced.
-    asking_announced: bool,
+    inquiry_announced: bool,
     /// Whether the other workers know that the gateway accepts messages.
     is_proven: bool,
 }
@@ -85,7 +85,7 @@ struct Engine {
 impl Engine {
     async fn run_to_end(mut self) -> SendEnding {
         let submitter = Arc::clone(&self.submitter);
-        let mut look_at = Instant::now() + CHECK_INTERVAL;
+        let mut next_check = Instant::now() + CHECK_INTERVAL;
         // The limit applies to the whole run, so it is checked before a resumed run sends anything.
         self.check_opt_outs().await;
         loop {
@@ -112,18 +112,18 @@ impl Engine {
                     Interrupt::Graceful(signal) => self.stop_sending(Stop::new(StopKind::Interrupted(signal), "interrupted")),
                     Interrupt::None => {}
                 },
-                arrival = self.in_flight.next_event(!stops) => self.handle_event(arrival).await,
-                () = sleep_until(look_at), if waits => {
+                event = self.in_flight.next_event(!stops) => self.handle_event(event).await,
+                () = sleep_until(next_check), if waits => {
                     self.check_stop_request().await;
-                    look_at = Instant::now() + CHECK_INTERVAL;
+                    next_check = Instant::now() + CHECK_INTERVAL;
                 }
                 () = wait_for_instant(self.silent_until) => {
                     self.silent_until = None;
-                    let what = "still waiting for the rate limit or for the gateway's response";
-                    self.submitter.emit(DeliveryEvent::Warning(what.to_owned()));
+                    let text = "still waiting for the rate limit or for the gateway's response";
+                    self.submitter.emit(DeliveryEvent::Warning(text.to_owned()));
                 }
-                what = submitter.watchdog.wait_until_overdue(), if !self.in_flight.is_empty() => {
-                    self.abandon_in_flight(what);
+                reason = submitter.watchdog.wait_until_overdue(), if !self.in_flight.is_empty() => {
+                    self.abandon_in_flight(reason);
                     break;
                 }
             }
@@ -146,9 +146,9 @@ impl Engine {
         }
     }
 
-    async fn handle_event(&mut self, arrival: FlightEvent) {
-        match arrival {
-            FlightEvent::Returned(landing) => self.handle_return(landing),
+    async fn handle_event(&mut self, event: FlightEvent) {
+        match event {
+            FlightEvent::Returned(returned) => self.handle_return(returned),
             FlightEvent::Recorded(record, recorded) => self.handle_recorded(record, recorded).await,
             FlightEvent::Fed => {}
             FlightEvent::Failed(stop) => self.stop_sending(stop),
@@ -201,16 +201,16 @@ impl Engine {
                     envelope,
                     is_piece: piece,
                     reply,
-                    is_held_back: false,
+                    is_withdrawn: false,
                 });
             }
-            Ok(SubmissionEnd::HeldBack(number, reply)) => {
+            Ok(SubmissionEnd::Withdrawn(number, reply)) => {
                 return self.in_flight.record_result(EnvelopeResult {
                     number,
                     envelope,
                     is_piece: piece,
                     reply,
-                    is_held_back: true,
+                    is_withdrawn: true,
                 });
             }
             Ok(SubmissionEnd::Recalled) => return self.put_back(envelope, piece),
@@ -272,14 +272,14 @@ impl Engine {
     }
 
     async fn handle_recorded(&mut self, record: EnvelopeResult, recorded: Result<(), LedgerError>) {
-        let EnvelopeResult { number, envelope, is_piece: piece, reply, is_held_back: held_back } = record;
+        let EnvelopeResult { number, envelope, is_piece: piece, reply, is_withdrawn: withdrawn } = record;
         if let Err(error) = recorded {
             // The intents stay, so sent messages are in doubt and are not resent.
             self.tally.shift_state(RowState::Sending, RowState::InDoubt, envelope.operations().len());
             return self.stop_sending(ledger_stop(&error));
         }
         self.tally.count_reply(&envelope, &reply);
-        let steps = if held_back {
+        let steps = if withdrawn {
             split_into_resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
             let moment =
@@ -289,7 +289,7 @@ impl Engine {
         for step in steps {
             self.apply_follow_up(step, number).await;
         }
-        if self.is_shared() && !held_back {
+        if self.is_shared() && !withdrawn {
             self.share_progress(number, &reply).await;
         }
         self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
@@ -298,7 +298,7 @@ impl Engine {
     /// Carries out a follow-up to an answer.
     async fn apply_follow_up(&mut self, step: FollowUp, number: u32) {
         match step {
-            FollowUp::Warn(what) => self.submitter.emit(DeliveryEvent::Warning(what)),
+            FollowUp::Warn(text) => self.submitter.emit(DeliveryEvent::Warning(text)),
             FollowUp::Pause { reason, time, next } => self.announce_pause(reason, time, next),
             FollowUp::SlowDown(wait) => {
                 self.submitter.gate.slow_down();
@@ -327,26 +327,28 @@ impl Engine {
 
     /// Asks for the status of queued messages, and records late rejections.
     async fn ask_about_queued(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
-        if !std::mem::replace(&mut self.asking_announced, true) {
+        if !std::mem::replace(&mut self.inquiry_announced, true) {
             let at_most = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
             let at_most = Duration::from_secs(at_most as u64);
             self.submitter.emit(DeliveryEvent::Asking { at_most });
         }
-        let learned = tokio::select! {
+        let result = tokio::select! {
             biased;
-            learned = status_poll::ask_until_known(&self.submitter, queued, deadline) => learned.map_err(|error| ledger_stop(&error))?,
+            result = status_poll::ask_until_known(&self.submitter, queued, deadline) => {
+                result.map_err(|error| ledger_stop(&error))?
+            }
             // The main loop handles the signal itself.
             _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return Ok(()),
         };
-        self.tally.record_lag(learned.lag);
-        if learned.rejected.is_empty() {
+        self.tally.record_lag(result.lag);
+        if result.rejected.is_empty() {
             return Ok(());
         }
-        if let Some(halt) = self.control.observe_late_rejections(learned.rejected.len(), learned.asked) {
+        if let Some(halt) = self.control.observe_late_rejections(result.rejected.len(), result.asked) {
             self.recall_waiting(halt);
         }
-        match self.submitter.record_late_rejections(number, &learned.rejected).await {
-            Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, learned.rejected.len()),
+        match self.submitter.record_late_rejections(number, &result.rejected).await {
+            Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, result.rejected.len()),
             Ok(Ownership::Lost) => return Err(not_owner_stop()),
             Err(error) => return Err(ledger_stop(&error)),
         }
@@ -376,18 +378,18 @@ impl Engine {
             tokio::select! {
                 biased;
                 () = sleep_until(deadline) => break,
-                arrival = self.in_flight.next_event(false) => self.handle_event(arrival).await,
+                event = self.in_flight.next_event(false) => self.handle_event(event).await,
             }
         }
         self.in_flight.abandon();
     }
 
     /// Abandons everything in flight, because a step took too long.
-    fn abandon_in_flight(&mut self, what: String) {
-        self.submitter.emit(DeliveryEvent::Warning(what.clone()));
+    fn abandon_in_flight(&mut self, reason: String) {
+        self.submitter.emit(DeliveryEvent::Warning(reason.clone()));
         self.in_flight.abandon();
         self.tally.leave_in_doubt();
-        self.control.record_stop(Stop::new(StopKind::Unreachable, what));
+        self.control.record_stop(Stop::new(StopKind::Unreachable, reason));
     }
 }
 

@@ -23,9 +23,9 @@ use campaign_core::domain::{IdRange, Row, RowSet};
 use campaign_gateway::{EncodedOperation, OperationForm, RunWebhookUrls};
 use campaign_ledger::RowSpan;
 
-/// The number of rendered groups that wait for the engine. A group is at most a chunk.
+/// The maximum number of rendered groups that wait for the engine. A group is at most a chunk.
 const READ_AHEAD: usize = 4;
-/// The same for rows drawn in shards: other workers should draw what would wait here for long.
+/// The same for rows drawn in shards: other workers should draw rows that would wait here for long.
 const SHARD_READ_AHEAD: usize = 1;
 
 /// A group of operations. An empty group ends a shard: earlier rows do not wait for later ones.
@@ -95,7 +95,7 @@ pub struct SendSelection {
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// The webhook URLs of the run.
     pub hook: Option<RunWebhookUrls>,
-    /// When rows may leave. `None` if they may at any time.
+    /// When rows may be sent. `None` if they may be sent at any time.
     pub hours: Option<Arc<SendingHours>>,
     /// The prices of its messages, if known.
     pub prices: Option<MessagePrices>,
@@ -111,9 +111,9 @@ impl SendSelection {
 
     /// The message identifiers for a row: the range of the row's retry order if there is one, otherwise the range of
     /// the run.
-    fn ids_for(&self, row: Row, own: IdRange) -> IdRange {
+    fn ids_for(&self, row: Row, run_ids: IdRange) -> IdRange {
         let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
-        order.map_or(own, |(_, ids)| *ids)
+        order.map_or(run_ids, |(_, ids)| *ids)
     }
 
     /// Whether there is an earlier message for a row, with any identifier.
@@ -144,7 +144,7 @@ pub fn start_feed<R: Read + Send + 'static>(
 ) -> Feed {
     spawn_feed(READ_AHEAD, move |sender| {
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
-        let _through = producer.render_groups(None);
+        let _flow = producer.render_groups(None);
     })
 }
 
@@ -153,19 +153,19 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
     prepared: CompiledCampaign<R>,
     ids: IdRange,
     selection: SendSelection,
-    shares: ShardSource,
+    shards: ShardSource,
 ) -> Feed {
     let runtime = Handle::current();
     spawn_feed(SHARD_READ_AHEAD, move |sender| {
         // The next shard is drawn while the current one is rendered, if shards are finished quickly. If rows wait for
         // their window, a pass can end within a shard, so it draws one at a time and the next pass begins with the
         // drawn shards.
-        let ahead = selection.hours.is_none() && shares.has_largest_shards();
+        let ahead = selection.hours.is_none() && shards.has_largest_shards();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {
             runtime.spawn({
-                let shares = shares.clone();
-                async move { shares.next_rows().await }
+                let shards = shards.clone();
+                async move { shards.next_rows().await }
             })
         };
         let mut next = draw();
@@ -233,9 +233,9 @@ impl<R: Read + Send> Producer<R> {
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
         let forms: Vec<OperationForm> =
             recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
-        let (mut damage, mut through, mut over) = (None, false, false);
+        let (mut read_error, mut is_past_last, mut is_over) = (None, false, false);
         let read = || {
-            while !through {
+            while !is_past_last {
                 let chunk = match ahead.take() {
                     Some(chunk) => chunk,
                     None => {
@@ -244,7 +244,7 @@ impl<R: Read + Send> Producer<R> {
                             Ok(true) => Arc::new(chunk),
                             Ok(false) => return None,
                             Err(finding) => {
-                                damage = Some(Stop::new(StopKind::Inconsistent, finding.message));
+                                read_error = Some(Stop::new(StopKind::Inconsistent, finding.message));
                                 return None;
                             }
                         }
@@ -255,7 +255,7 @@ impl<R: Read + Send> Producer<R> {
                 let (begins, ends) =
                     (row(chunk.get(0)), row(chunk.len().checked_sub(1).and_then(|end| chunk.get(end))));
                 if ends > last {
-                    through = true;
+                    is_past_last = true;
                     *ahead = Some(Arc::clone(&chunk));
                 }
                 if ends >= first && begins <= last {
@@ -283,7 +283,7 @@ impl<R: Read + Send> Producer<R> {
             };
             chosen.map(encode).filter_map(Result::transpose).collect()
         };
-        let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
+        let send_group = |operations: Result<Vec<EncodedOperation>, Stop>| {
             let operations = operations.and_then(|mut operations| {
                 operations.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
                 // Variants can have different kinds, but an envelope has only one, so operations are grouped by kind.
@@ -293,20 +293,20 @@ impl<R: Read + Send> Producer<R> {
             });
             // Rows that could not be sent before might be due now, and they come before the following rows.
             let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
-            over = operations.is_err() || *left == 0 || due;
+            is_over = operations.is_err() || *left == 0 || due;
             if operations.as_ref().is_ok_and(Vec::is_empty) {
-                return if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+                return if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
             }
-            over |= sender.blocking_send(operations).is_err();
-            if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            is_over |= sender.blocking_send(operations).is_err();
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        process_in_order(crate::check::count_cores(), read, || recipe.composer(), encode, hand_over);
-        if let Some(stop) = damage {
+        process_in_order(crate::check::count_cores(), read, || recipe.composer(), encode, send_group);
+        if let Some(stop) = read_error {
             // If the engine is gone, the error does not matter.
             let _ = sender.blocking_send(Err(stop));
-            over = true;
+            is_over = true;
         }
-        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

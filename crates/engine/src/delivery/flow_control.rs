@@ -23,14 +23,14 @@ pub(super) enum FollowUp {
     Warn(String),
     /// Recall waiting envelopes and announce the pause: a waiting intent would be in doubt after a crash.
     Pause {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How long.
+        /// The length of the pause.
         time: Duration,
-        /// What leaves after the pause.
+        /// What is sent after the pause.
         next: AfterWait,
     },
-    /// Halve the rate. The gateway may have asked for a pause of this length.
+    /// Halve the rate. If the gateway asked for a pause, its length.
     SlowDown(Option<Duration>),
     /// Ask for the status of queued messages before sending more.
     AskStatus {
@@ -39,7 +39,7 @@ pub(super) enum FollowUp {
         /// The deadline, measured from the start.
         until: Duration,
     },
-    /// Resend these.
+    /// Resend these operations.
     Resend(ResendBatch),
     /// Begin no further envelope.
     Stop(Halt),
@@ -48,7 +48,7 @@ pub(super) enum FollowUp {
 /// A recorded stop: waiting envelopes are recalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Halt {
-    /// Why.
+    /// The reason.
     pub(super) reason: String,
     /// Whether this is the first stop.
     pub(super) first: bool,
@@ -99,8 +99,8 @@ impl FlowControl {
     pub(super) fn may_begin(&self, flying: usize, settling: usize) -> bool {
         // After an outage, a single envelope probes the gateway, as at the start.
         let alone = self.warm_up.is_warming_up() || self.retries.has_outage() || self.bounded;
-        let most = self.options.in_flight;
-        let room = if alone { flying + settling == 0 } else { flying < most && settling <= most };
+        let limit = self.options.in_flight;
+        let room = if alone { flying + settling == 0 } else { flying < limit && settling <= limit };
         self.stop.is_none() && !self.is_paused() && room
     }
 
@@ -202,10 +202,10 @@ impl FlowControl {
         steps
     }
 
-    /// Records that `refused` of `asked` first messages were rejected after being queued.
-    pub(super) fn observe_late_rejections(&mut self, refused: usize, asked: usize) -> Option<Halt> {
-        let stop = self.breaker.observe_late(refused, asked);
-        if (refused, asked) == (1, 1) && self.breaker.is_unproven() {
+    /// Records that `rejected` of `asked` first messages were rejected after being queued.
+    pub(super) fn observe_late_rejections(&mut self, rejected: usize, asked: usize) -> Option<Halt> {
+        let stop = self.breaker.observe_late(rejected, asked);
+        if (rejected, asked) == (1, 1) && self.breaker.is_unproven() {
             self.warm_up.return_to_singles();
         }
         stop.map(|stop| self.record_stop(stop))
@@ -223,8 +223,8 @@ impl FlowControl {
         if !self.warm_up.is_warming_up() || piece || !reply.has_proof() {
             return None;
         }
-        let refused = reply.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::Rejected { .. }));
-        if refused && self.breaker.is_unproven() {
+        let rejected = reply.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::Rejected { .. }));
+        if rejected && self.breaker.is_unproven() {
             self.warm_up.allow_single()
         } else {
             self.warm_up.next_step()
@@ -244,7 +244,7 @@ impl FlowControl {
 /// The warning about an answer that the user must see, if there is one.
 fn warning_for(reply: &GatewayReply) -> Option<String> {
     match &reply.signal {
-        Signal::Warn(what) | Signal::Broken(what) | Signal::Strange(what) => Some(what.clone()),
+        Signal::Warn(text) | Signal::Broken(text) | Signal::Strange(text) => Some(text.clone()),
         Signal::Slow { reason, .. } if reply.is_unsent() => {
             Some(format!("the gateway asked campaign to slow down ({reason}); the rate has been halved"))
         }
@@ -266,9 +266,9 @@ pub(super) enum BoundEffect {
     Continue,
     /// Pause sending.
     Wait {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How long.
+        /// The length of the pause.
         time: Duration,
     },
     /// Begin no further envelope.
@@ -303,7 +303,7 @@ pub(super) fn describe_bound(bound: &Bound) -> String {
 /// The sizes of the warm-up envelopes.
 const STEPS: [usize; 4] = [1, 5, 20, 50];
 
-/// Further single operations after a first rejected one.
+/// The maximum number of further single operations after the first one is rejected.
 const MAX_SINGLES: usize = 3;
 
 /// The warm-up of a run: envelopes grow from one operation to the batch size.
@@ -311,7 +311,7 @@ const MAX_SINGLES: usize = 3;
 pub(super) struct WarmUp {
     largest: usize,
     step: usize,
-    /// Single operations that may still follow a rejected one.
+    /// The number of single operations that can still follow a rejected one.
     further: usize,
 }
 
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn each_gateway_answer_triggers_the_expected_follow_ups() {
-        let warn = |what: &str| FollowUp::Warn(what.to_owned());
+        let warn = |text: &str| FollowUp::Warn(text.to_owned());
         let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate has been halved");
         let in_doubt = || {
             warn(
@@ -511,7 +511,7 @@ mod tests {
         assert_eq!(until(&apply_reply(&mut control, &queued, at_second(5))), Some(15));
         assert_eq!(until(&apply_reply(&mut control, &queued, at_second(9))), Some(15));
         control.record_stop(Stop::new(StopKind::StopRequested, "asked to stop"));
-        assert_eq!(apply_reply(&mut control, &queued, at_second(9)), [], "a start that stops asks nothing more");
+        assert_eq!(apply_reply(&mut control, &queued, at_second(9)), [], "a stopping run sends no more inquiries");
         let rehearsal = SendOptions { first_messages: Duration::ZERO, ..options() };
         assert_eq!(apply_reply(&mut FlowControl::new(rehearsal.into()), &queued, at_second(5)), []);
         assert_eq!(
@@ -523,20 +523,20 @@ mod tests {
 
     #[test]
     fn messages_are_sent_one_by_one_after_a_rejected_first_message() {
-        let refused =
+        let rejected =
             |text: &str| GatewayReply::for_all(1, &OperationOutcome::Rejected { error: text.into() }, Signal::Go);
         let mut control = FlowControl::new(options().into());
         for text in ["No route", "No route", "No route"] {
-            assert_eq!(apply_reply(&mut control, &refused(text), at_second(1)), []);
+            assert_eq!(apply_reply(&mut control, &rejected(text), at_second(1)), []);
             assert_eq!((control.next_size(), control.stop_reason()), (1, None));
         }
-        let mut taken = FlowControl::new(options().into());
-        apply_reply(&mut taken, &refused("No route"), at_second(1));
-        apply_reply(&mut taken, &GatewayReply::for_all(1, &outcome(0), Signal::Go), at_second(2));
-        assert_eq!(taken.next_size(), 5);
-        assert!(matches!(apply_reply(&mut control, &refused("No route"), at_second(2))[..], [FollowUp::Stop(_)]));
+        let mut accepted = FlowControl::new(options().into());
+        apply_reply(&mut accepted, &rejected("No route"), at_second(1));
+        apply_reply(&mut accepted, &GatewayReply::for_all(1, &outcome(0), Signal::Go), at_second(2));
+        assert_eq!(accepted.next_size(), 5);
+        assert!(matches!(apply_reply(&mut control, &rejected("No route"), at_second(2))[..], [FollowUp::Stop(_)]));
         let mut proven = FlowControl::new(SendOptions { proven: true, ..options() }.into());
-        apply_reply(&mut proven, &refused("No route"), at_second(1));
+        apply_reply(&mut proven, &rejected("No route"), at_second(1));
         assert_eq!((proven.next_size(), proven.stop_reason()), (5, None));
         let mut queued = FlowControl::new(options().into());
         for _ in 0..3 {
@@ -673,8 +673,8 @@ mod warm_up_tests {
     #[test]
     fn rejected_first_operation_is_followed_by_at_most_three() {
         let mut warm_up = WarmUp::new(100);
-        let refused: Vec<usize> = (0..6).map(|_| (warm_up.batch_size(), warm_up.allow_single()).0).collect();
-        assert_eq!(refused, [1, 1, 1, 1, 5, 20]);
+        let sizes: Vec<usize> = (0..6).map(|_| (warm_up.batch_size(), warm_up.allow_single()).0).collect();
+        assert_eq!(sizes, [1, 1, 1, 1, 5, 20]);
         let mut small = WarmUp::new(1);
         (0..3).for_each(|_| small.allow_single());
         assert!(small.is_warming_up());

@@ -98,8 +98,8 @@ impl FrozenInputs {
         includes: &[(String, String)],
         recipients: Option<String>,
     ) -> Vec<String> {
-        // A new key must be compared here, or be left out for a reason. Name and gateway identify the run, and the
-        // title does not affect messages.
+        // A new key must be compared here, or be ignored for a reason. Name and gateway identify the run, and the title
+        // does not affect messages.
         let CampaignBrief {
             name: _,
             title: _,
@@ -125,9 +125,9 @@ impl FrozenInputs {
             holdout,
         } = &self.brief;
         let mut changes = Vec::new();
-        let mut note = |changed: bool, what: &str| {
+        let mut note = |changed: bool, key: &str| {
             if changed {
-                changes.push(what.to_owned());
+                changes.push(key.to_owned());
             }
         };
         note(*endpoint != now.endpoint, "`endpoint`");
@@ -185,7 +185,7 @@ fn compile_brief<R: Read>(
     (reader, path): (R, &Path),
 ) -> Result<CompiledCampaign<R>, Vec<Finding>> {
     let compiled = frozen.with_texts(|texts| prepare_campaign(brief, reader, path, texts, &frozen.today));
-    compiled.map_err(|unprepared| unprepared.findings)
+    compiled.map_err(|error| error.findings)
 }
 
 impl FrozenInputs {
@@ -244,25 +244,25 @@ impl FrozenRun {
     }
 }
 
-/// Passes each row and its phone number to `take`, in list order, with the hash of the text if the row has a message.
+/// Passes each row and its phone number to `visit`, in list order, with the hash of the text if the row has a message.
 ///
 /// # Errors
 /// If the list cannot be read to its end.
 pub fn for_each_text<R: Read + Send>(
     prepared: CompiledCampaign<R>,
-    mut take: impl FnMut(Row, Phone, Option<TextHash>),
+    mut visit: impl FnMut(Row, Phone, Option<TextHash>),
 ) -> Result<(), Box<Finding>> {
     let CompiledCampaign { mut reader, recipe, .. } = prepared;
     let forms: Vec<OperationForm> =
         recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
-    let mut damage = None;
+    let mut read_error = None;
     let read = || {
         let mut chunk = Chunk::new();
         match reader.read_chunk(&mut chunk) {
             Ok(true) => Some(chunk),
             Ok(false) => None,
             Err(finding) => {
-                damage = Some(finding);
+                read_error = Some(finding);
                 None
             }
         }
@@ -277,11 +277,11 @@ pub fn for_each_text<R: Read + Send>(
         || recipe.composer(),
         hash,
         |texts| {
-            texts.into_iter().for_each(|(row, phone, text)| take(row, phone, text));
+            texts.into_iter().for_each(|(row, phone, text)| visit(row, phone, text));
             ControlFlow::Continue(())
         },
     );
-    damage.map_or(Ok(()), Err)
+    read_error.map_or(Ok(()), Err)
 }
 
 /// The hash of the text of a row. `None` if the row has no message.

@@ -28,7 +28,7 @@ pub(super) struct EnvelopeResult {
     pub(super) is_piece: bool,
     /// The reply. If the envelope was withdrawn, it does not come from the gateway.
     pub(super) reply: GatewayReply,
-    pub(super) is_held_back: bool,
+    pub(super) is_withdrawn: bool,
 }
 
 /// An event for the engine.
@@ -50,7 +50,7 @@ pub(super) struct InFlight {
     feed: Option<Feed>,
     ready: VecDeque<EncodedOperation>,
     /// The number of ready operations of each shard: the last envelope of a shard does not wait for the next one.
-    shares: VecDeque<usize>,
+    shard_sizes: VecDeque<usize>,
     /// Operations that are proven unsent, in the envelopes that resend them.
     resends: VecDeque<ResendBatch>,
     flying: JoinSet<ReturnedEnvelope>,
@@ -65,7 +65,7 @@ impl InFlight {
             submitter,
             feed: Some(feed),
             ready: VecDeque::new(),
-            shares: VecDeque::new(),
+            shard_sizes: VecDeque::new(),
             resends: VecDeque::new(),
             flying: JoinSet::new(),
             settling: JoinSet::new(),
@@ -118,18 +118,18 @@ impl InFlight {
         if let Some(resend) = self.resends.pop_front() {
             return Some(resend);
         }
-        let share = self.shares.front().copied();
+        let shard_size = self.shard_sizes.front().copied();
         // An incomplete envelope is sent only after the last row.
-        if self.ready.is_empty() || (share.is_none() && self.ready.len() < size && self.feed.is_some()) {
+        if self.ready.is_empty() || (shard_size.is_none() && self.ready.len() < size && self.feed.is_some()) {
             return None;
         }
         let kind = self.ready.front()?.kind;
-        let most = share.map_or(size, |share| size.min(share));
-        let size = self.ready.iter().take(most).take_while(|operation| operation.kind == kind).count();
-        if let Some(share) = share {
-            self.shares.pop_front();
-            if share > size {
-                self.shares.push_front(share - size);
+        let limit = shard_size.map_or(size, |shard_size| size.min(shard_size));
+        let size = self.ready.iter().take(limit).take_while(|operation| operation.kind == kind).count();
+        if let Some(shard_size) = shard_size {
+            self.shard_sizes.pop_front();
+            if shard_size > size {
+                self.shard_sizes.push_front(shard_size - size);
             }
         }
         Some(ResendBatch { operations: self.ready.drain(..size).collect(), is_piece: false })
@@ -167,7 +167,7 @@ impl InFlight {
             Some(recorded) = self.settling.join_next() => {
                 recorded.map_or_else(task_failure, |(record, recorded)| FlightEvent::Recorded(record, recorded))
             }
-            Some(landing) = self.flying.join_next() => landing.map_or_else(task_failure, FlightEvent::Returned),
+            Some(returned) = self.flying.join_next() => returned.map_or_else(task_failure, FlightEvent::Returned),
             more = next_group(&mut self.feed), if wants_more => self.take_group(more),
             else => std::future::pending().await,
         }
@@ -176,8 +176,8 @@ impl InFlight {
     fn take_group(&mut self, more: Option<Result<Vec<EncodedOperation>, Stop>>) -> FlightEvent {
         match more {
             Some(Ok(operations)) if operations.is_empty() => {
-                let rest = self.ready.len() - self.shares.iter().sum::<usize>();
-                self.shares.extend((rest > 0).then_some(rest));
+                let rest = self.ready.len() - self.shard_sizes.iter().sum::<usize>();
+                self.shard_sizes.extend((rest > 0).then_some(rest));
             }
             Some(Ok(operations)) => self.ready.extend(operations),
             Some(Err(stop)) => return FlightEvent::Failed(stop),

@@ -1,7 +1,7 @@
 //! The sending engine, which keeps the promise never to send a message twice.
 //!
-//! It records an intent before each envelope and an outcome after it, respects the rate limit, warms up, and stops
-//! rather than guessing. It emits [`DeliveryEvent`]s and does not know who displays them. This file contains its
+//! The engine records an intent before each envelope and an outcome after it, respects the rate limit, warms up, and
+//! stops rather than guessing. It emits [`DeliveryEvent`]s and does not know who displays them. This file contains its
 //! inputs, which are options and context, and its events.
 
 mod breaker;
@@ -63,7 +63,7 @@ pub struct SendContext {
     pub observer: DeliveryObserver,
     /// Receives interrupts.
     pub interrupt: watch::Receiver<Interrupt>,
-    /// When rows may leave, and further passes. `None` if they may leave at any time.
+    /// When rows may be sent, and further passes. `None` if they may be sent at any time.
     pub passes: Option<Arc<SendingPasses>>,
 }
 
@@ -72,7 +72,7 @@ pub struct SendContext {
 pub struct SendOptions {
     /// The lease of the run.
     pub lease: Lease,
-    /// Rows whose message was in doubt and is resent, so that it may have been sent before.
+    /// Rows whose message was in doubt and is resent, so that it might have been sent before.
     pub repeated: RoaringBitmap,
     /// The campaign's operations per second. `None` means no limit.
     pub rate: Option<f64>,
@@ -88,7 +88,7 @@ pub struct SendOptions {
     pub in_flight: usize,
     /// The timeout of a request.
     pub timeout: Duration,
-    /// When to stop.
+    /// The limits at which the circuit breaker stops the run.
     pub limits: BreakerLimits,
     /// Whether the gateway has already accepted messages of the run, or these are resends. Then a first rejection says
     /// nothing about the others.
@@ -111,7 +111,7 @@ pub struct RunOptOuts {
     pub errors: Vec<String>,
     /// The name of the run.
     pub run: String,
-    /// What such opt-outs cover.
+    /// The scope of such opt-outs.
     pub scope: OptOutScope,
     /// The gateways that they apply to.
     pub reach: OptOutReach,
@@ -129,14 +129,14 @@ impl RunOptOuts {
     /// The opt-outs that the answer to an envelope reports.
     fn collect_opt_outs(&self, envelope: &Envelope, reply: &GatewayReply) -> Vec<OptOut> {
         let answered = envelope.operations().iter().zip(&reply.outcomes);
-        let refusals = answered.filter_map(|(operation, outcome)| match outcome {
+        let opt_outs = answered.filter_map(|(operation, outcome)| match outcome {
             OperationOutcome::Rejected { error } => {
                 let known = self.find_error(error)?;
                 Some(self.build_opt_out(operation.phone.into(), known, (self.clock)()))
             }
             _ => None,
         });
-        refusals.collect()
+        opt_outs.collect()
     }
 
     /// The known error that a rejection with this error means, if it means an opt-out.
@@ -169,11 +169,11 @@ pub enum DeliveryEvent {
     Warning(String),
     /// Sending is paused.
     Waiting {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How long.
+        /// The length of the pause.
         time: Duration,
-        /// What leaves after the pause.
+        /// What is sent after the pause.
         next: AfterWait,
     },
     /// An answer is late: the time waited so far, and the maximum.
@@ -185,12 +185,12 @@ pub enum DeliveryEvent {
     },
     /// Before sending more, the gateway is asked about the first messages.
     Asking {
-        /// How long at most.
+        /// The maximum time.
         at_most: Duration,
     },
-    /// No further envelope begins; those in flight are waited for.
+    /// No further envelope begins; the run waits for those in flight.
     Stopping {
-        /// Why.
+        /// The reason.
         reason: String,
         /// Operations in flight.
         in_flight: usize,
@@ -199,12 +199,12 @@ pub enum DeliveryEvent {
     },
 }
 
-/// What leaves after a pause.
+/// What is sent after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterWait {
     /// Unsent messages are resent.
     Retry,
-    /// The next messages leave.
+    /// The next messages are sent.
     Next {
         /// The number of messages of the last request in doubt. They are not resent.
         in_doubt: usize,
@@ -212,7 +212,7 @@ pub enum AfterWait {
 }
 
 impl AfterWait {
-    /// The next messages leave, and none is in doubt.
+    /// The next messages are sent, and none is in doubt.
     pub const NEXT: Self = Self::Next { in_doubt: 0 };
 }
 

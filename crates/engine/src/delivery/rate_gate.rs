@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use campaign_ledger::{halve_share, recover_share};
 
-/// The maximum catch-up in microseconds: timers tick in milliseconds, and a commit takes some.
+/// The maximum catch-up in microseconds: timers tick in milliseconds, and a commit takes a few.
 const MAX_CATCH_UP: u32 = 20_000;
 /// The targeted share of the rate. In every window of at least a second, the catch-up fits into the rest, because
 /// `TARGET_SHARE * (1 s + MAX_CATCH_UP)` is less than a second.
@@ -38,7 +38,7 @@ pub(super) struct RateGate {
     slowed: Mutex<Slowdown>,
 }
 
-/// The time that passed unused.
+/// The unused time of the gate, as credit for envelopes.
 struct RateCredit {
     limiter: RateLimiter<NotKeyed, InMemoryState, RuntimeClock, NoOpMiddleware<Duration>>,
     /// Microseconds already taken from the limiter for an envelope that has not left.
@@ -149,7 +149,7 @@ fn to_cells(micros: u64) -> Option<NonZeroU32> {
 mod tests {
     use super::*;
 
-    /// How many seconds it takes to send `count` operations in envelopes of `size`.
+    /// The seconds that it takes to send `count` operations in envelopes of `size`.
     async fn measure_seconds(gate: &RateGate, count: usize, size: usize) -> f64 {
         let start = Instant::now();
         for _ in 0..count / size {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn slowed_gate_halves_and_recovers_a_tenth_a_minute() {
+    async fn slowed_gate_halves_and_recovers_a_tenth_per_minute() {
         let gate = RateGate::new(Some(100.0));
         gate.slow_down();
         let slowed = measure_seconds(&gate, 1_000, 10).await;
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn abandoned_turn_takes_nothing_from_the_rate() {
+    async fn abandoned_turn_does_not_reduce_the_rate() {
         let gate = RateGate::new(Some(10.0));
         drop(gate.wait_for_turn(10).await);
         assert!(measure_seconds(&gate, 10, 10).await < 0.001);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn abandoned_turn_keeps_what_was_paid() {
+    async fn next_envelope_inherits_the_credit_of_an_abandoned_turn() {
         let gate = RateGate::new(Some(1.0 / 60.0));
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         assert!(tokio::time::timeout(minutes(60), gate.wait_for_turn(100)).await.is_err(), "it takes 102 minutes");

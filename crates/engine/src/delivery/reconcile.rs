@@ -1,7 +1,7 @@
 //! Reconciliation: asks the gateway about rows in doubt, using our identifiers and staying within the account's rate
 //! limit.
 //!
-//! It sends no messages. Everything that it learns is stored in the ledger before it is reported.
+//! Reconciliation sends no messages. It stores each answer in the ledger before it reports the answer.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -113,10 +113,10 @@ impl MessagesInDoubt {
 /// The last message of an envelope that the gateway accepted or queued, so the gateway must know it.
 fn find_reference(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> Option<MessageId> {
     let (_, outcomes) = envelope.settled.as_ref()?;
-    let took = |outcome: &OperationOutcome| {
+    let is_accepted = |outcome: &OperationOutcome| {
         matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
     };
-    let (sent, _) = envelope.rows.iter().zip(outcomes).rfind(|(_, outcome)| took(outcome))?;
+    let (sent, _) = envelope.rows.iter().zip(outcomes).rfind(|(_, outcome)| is_accepted(outcome))?;
     run.message_id(sent.row, states.events().find_order(sent.row, envelope.envelope))
 }
 
@@ -161,9 +161,9 @@ impl Reconciler<'_> {
     /// The size of a group, chosen so that little of the rate is reserved but unused at `deadline`.
     fn group_size(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-        let most = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
+        let max = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
         // Each group includes the probe and the reference. There is room for at least one row.
-        most.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
+        max.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
     }
 
     /// Stores the answers about a group. Settled rows are removed from the group.
@@ -261,7 +261,7 @@ pub const MAX_STAY: Duration = Duration::from_secs(30);
 
 /// The maximum number of inquiries about a row.
 const MAX_ROW_INQUIRIES: u32 = 20;
-/// How long a row is asked about after sending.
+/// The time after sending during which the gateway is asked about a row.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
 /// The number of denials, each after its wait, that make a row `not found`.
 const DENIALS_NEEDED: u32 = 3;
@@ -277,7 +277,8 @@ pub struct MessageInDoubt {
     pub envelope: u32,
     /// The channels of its message.
     pub chain: Chain,
-    /// Since when the attempt is in doubt. An intent without an outcome may have left at any time since it began.
+    /// The time since which the attempt has been in doubt. An intent without an outcome might have been sent at any
+    /// time since it began.
     pub since: Timestamp,
     /// The answers so far.
     pub history: Option<AskedRow>,
@@ -312,15 +313,15 @@ impl StatusTrust {
     }
 }
 
-/// How much time must pass after sending, and after the previous denial, before a denial counts.
+/// The time that must pass after sending, and after the previous denial, before a denial counts.
 ///
 /// `lag` is the longest observed time until the gateway knew a message.
 pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
-    let least = match endpoint {
+    let minimum = match endpoint {
         Endpoint::Sync => Duration::from_secs(60),
         Endpoint::Async => Duration::from_secs(600),
     };
-    least.max(lag.unwrap_or_default() * 10)
+    minimum.max(lag.unwrap_or_default() * 10)
 }
 
 /// Evaluates an answer, and returns the updated inquiry and the change to the row, if there is one.
@@ -367,9 +368,9 @@ pub(super) fn evaluate_answer(
 fn next_inquiry(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
         StatusAnswer::Known { status, .. } => format!("status {status}"),
-        StatusAnswer::Denied(words) if words.is_empty() => "message unknown".to_owned(),
-        StatusAnswer::Denied(words) => words.clone(),
-        StatusAnswer::Unclear(why) => format!("no usable response: {why}"),
+        StatusAnswer::Denied(text) if text.is_empty() => "message unknown".to_owned(),
+        StatusAnswer::Denied(text) => text.clone(),
+        StatusAnswer::Unclear(reason) => format!("no usable response: {reason}"),
     };
     match &doubt.history {
         Some(known) => AskedRow { asked: known.asked + 1, last_at: now, answer, ..known.clone() },
@@ -485,7 +486,7 @@ mod tests {
         let denials = |seconds: &[i64]| seconds.iter().map(|second| (*second, denied())).collect::<Vec<_>>();
         let not_found = |asked| Some(RowChange::NotFound { asked });
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[60, 120, 180, 240]));
-        assert_eq!(changes, [None, None, not_found(3), None], "labelled once");
+        assert_eq!(changes, [None, None, not_found(3), None], "marked once");
         let (_, changes) =
             ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[1, 5, 20, 60, 61, 119, 120, 179, 180]));
         assert_eq!(changes.iter().flatten().count(), 1);
@@ -501,7 +502,7 @@ mod tests {
     fn row_is_unresolved_after_twenty_inquiries_or_a_day() {
         let answers: Vec<_> = (1..=21).map(|second| (second, unclear())).collect();
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Blind, &answers);
-        assert_eq!(changes[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "labelled once");
+        assert_eq!(changes[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "marked once");
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &[(86_399, unclear()), (86_400, unclear())]);
         assert_eq!(changes, [None, Some(RowChange::Unresolved { asked: 2 })]);
         let late: Vec<_> = [86_400, 90_000, 90_060, 90_120, 90_180].map(|second| (second, denied())).into();

@@ -18,7 +18,7 @@ use campaign_ledger::Epoch;
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// The pause if the gateway asks to slow down without a time.
-const DEFAULT_REST: Duration = Duration::from_secs(1);
+const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time and the random share of a decision.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +79,10 @@ pub(super) enum RetryPause {
     Forever(Stop),
 }
 
-/// How long and how often a gateway that accepts nothing was tried.
+/// The retries of a gateway that accepts nothing, with their duration and number.
 #[derive(Debug)]
 pub(super) struct RetryPolicy {
-    /// How long the gateway is tried.
+    /// The maximum duration of an outage before sending stops.
     patience: Duration,
     /// Whether a person waits. Then the patience counts from the start, and no pause is longer.
     attended: bool,
@@ -108,9 +108,9 @@ impl RetryPolicy {
 
     /// Records a reply. Returns the pause before the next envelope.
     pub(super) fn observe_reply(&mut self, reply: &GatewayReply, moment: RetryMoment) -> RetryPause {
-        let (reason, rest) = match &reply.signal {
+        let (reason, pause) = match &reply.signal {
             Signal::Unreachable(reason) => (reason, None),
-            Signal::Slow { reason, retry_after } => (reason, Some(retry_after.unwrap_or(DEFAULT_REST))),
+            Signal::Slow { reason, retry_after } => (reason, Some(retry_after.unwrap_or(DEFAULT_PAUSE))),
             Signal::Go
             | Signal::Warn(_)
             | Signal::Broken(_)
@@ -122,19 +122,19 @@ impl RetryPolicy {
             }
         };
         // A throttled request is retried if no message was sent, but not forever. Otherwise there is only a pause.
-        if let Some(rest) = rest.filter(|_| !reply.is_unsent()) {
+        if let Some(pause) = pause.filter(|_| !reply.is_unsent()) {
             self.outage = None;
-            return RetryPause::For(rest);
+            return RetryPause::For(pause);
         }
         let first = if self.attended { Duration::ZERO } else { moment.at };
         let Outage { since, attempts } = self.outage.unwrap_or(Outage { since: first, attempts: 0 });
         let left = self.patience.saturating_sub(moment.at.saturating_sub(since));
-        if left.is_zero() || (self.attended && rest.is_some_and(|rest| rest > left)) {
+        if left.is_zero() || (self.attended && pause.is_some_and(|pause| pause > left)) {
             return RetryPause::Forever(Stop::new(StopKind::Unreachable, self.describe_outage(reason)));
         }
         let attempts = attempts.saturating_add(1);
         self.outage = Some(Outage { since, attempts });
-        RetryPause::For(rest.unwrap_or_else(|| backoff_delay(attempts, moment.chance).min(left)))
+        RetryPause::For(pause.unwrap_or_else(|| backoff_delay(attempts, moment.chance).min(left)))
     }
 
     fn describe_outage(&self, reason: &str) -> String {
@@ -249,15 +249,15 @@ mod tests {
     #[test]
     fn outage_ends_unless_a_slow_down_proves_nothing_was_sent() {
         let doubt = |signal| GatewayReply::for_all(1, &OperationOutcome::InDoubt { reason: Arc::from("?") }, signal);
-        let taken = OperationOutcome::Accepted { msg_id: None, parts: None, answer: None };
+        let accepted = OperationOutcome::Accepted { msg_id: None, parts: None, answer: None };
         for (reply, expected, is_out) in [
-            (GatewayReply::for_all(1, &taken, Signal::Go), RetryPause::None, false),
+            (GatewayReply::for_all(1, &accepted, Signal::Go), RetryPause::None, false),
             (doubt(Signal::Broken("reset".into())), RetryPause::None, false),
             (doubt(Signal::Strange("HTTP 502".into())), RetryPause::None, false),
-            (doubt(slow_signal(None)), RetryPause::For(DEFAULT_REST), false),
+            (doubt(slow_signal(None)), RetryPause::For(DEFAULT_PAUSE), false),
             (doubt(slow_signal(Some(7))), RetryPause::For(seconds(7)), false),
             (unsent_reply(slow_signal(Some(7))), RetryPause::For(seconds(7)), true),
-            (unsent_reply(slow_signal(None)), RetryPause::For(DEFAULT_REST), true),
+            (unsent_reply(slow_signal(None)), RetryPause::For(DEFAULT_PAUSE), true),
             (unsent_reply(Signal::Split("Operator not supported".into())), RetryPause::None, false),
             (unsent_reply(Signal::Stop(StopCause::KeyRefused, "Access denied".into())), RetryPause::None, false),
         ] {
@@ -303,7 +303,7 @@ mod tests {
                         prop_assert_eq!(now, seconds(patience));
                         return Ok(());
                     }
-                    RetryPause::None => prop_assert!(false, "it goes on at once"),
+                    RetryPause::None => prop_assert!(false, "it continues at once"),
                 }
             }
             prop_assert!(false, "it never gives up");

@@ -1,8 +1,8 @@
 //! Sending windows in the time zones of the campaign or the recipients: when a run's rows may be sent, and when all
 //! sending ends.
 //!
-//! A run sends in passes. Rows that may not be sent yet stay planned and are passed over. When no other rows are left,
-//! the run waits until the first of them may be sent, and starts another pass.
+//! A run sends in passes. Rows that may not be sent yet are skipped and stay planned. When no other rows are left, the
+//! run waits until the first of them may be sent, and starts another pass.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,16 +25,16 @@ use campaign_core::domain::{Phone, find_country};
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// A future with a new feed.
 pub type FeedFuture = Pin<Box<dyn Future<Output = Result<Feed, Stop>> + Send>>;
-/// Starts a feed with the rows that are still planned. The argument is the number of rows that have already left.
+/// Starts a feed with the rows that are still planned. The argument is the number of rows that were already sent.
 pub type FeedFactory = Box<dyn Fn(u64) -> FeedFuture + Send + Sync>;
 
 /// How a run repeats its passes.
 pub struct SendingPasses {
-    /// When rows may leave.
+    /// When rows may be sent.
     pub hours: Arc<SendingHours>,
     /// Starts a new feed.
     pub restart_feed: FeedFactory,
-    /// Whether it waits for rows that may leave later.
+    /// Whether the run waits for rows that may be sent later.
     pub waits: bool,
     /// The maximum number of rows to send.
     pub limit: Option<u64>,
@@ -43,8 +43,8 @@ pub struct SendingPasses {
 impl SendingPasses {
     /// The passes for a single message: the message is sent within the window, or the run stops.
     pub fn for_one_message(hours: Arc<SendingHours>) -> Self {
-        let anew = |_| -> FeedFuture { Box::pin(async { Ok(Feed::from_groups(Vec::new())) }) };
-        Self { hours, restart_feed: Box::new(anew), waits: false, limit: None }
+        let empty_feed = |_| -> FeedFuture { Box::pin(async { Ok(Feed::from_groups(Vec::new())) }) };
+        Self { hours, restart_feed: Box::new(empty_feed), waits: false, limit: None }
     }
 }
 
@@ -53,7 +53,7 @@ impl SendingPasses {
 pub enum ZoneSource {
     /// The zone of the campaign.
     Campaign,
-    /// The zone of the number's country or area code if the number shows it, else that of the campaign.
+    /// The zone that the number indicates by its country or area code, or that of the campaign.
     Country,
     /// The zone in this column, or that of the campaign.
     Column(usize),
@@ -66,11 +66,11 @@ pub struct SendingRules {
     pub windows: Vec<(Window, ZoneSource)>,
     /// The campaign's zone.
     pub home: TimeZone,
-    /// The time after which nothing leaves.
+    /// The time after which nothing is sent.
     pub until: Option<Timestamp>,
 }
 
-/// Decides when the rows of a run may leave.
+/// Decides when the rows of a run may be sent.
 pub struct SendingHours {
     rules: SendingRules,
     clock: WallClock,
@@ -78,23 +78,23 @@ pub struct SendingHours {
     passed: Mutex<PassedRows>,
 }
 
-/// The skipped rows.
+/// The rows that a pass has skipped.
 #[derive(Clone, Copy, Debug, Default)]
 struct PassedRows {
-    /// When the first of them may leave.
+    /// The time from which the first of them may be sent.
     opens: Option<Timestamp>,
-    /// When the window closes for the first of them that would leave too late.
+    /// The time when the window closes for the first of them that would be sent too late.
     closes: Option<Timestamp>,
-    /// Whether some may never leave.
+    /// Whether some of them may never be sent.
     never: bool,
 }
 
-/// When skipped rows must be checked again.
+/// The time when skipped rows must be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCheck {
-    /// At this time, when some may leave.
+    /// At this time, when some rows may be sent.
     AtOpening(Timestamp),
-    /// At this time, when the window of some rows closes that could not leave in time.
+    /// At this time, when the window closes for rows that could not be sent in time.
     AtClosing(Timestamp),
     /// Never: all sending ends before.
     Ended,
@@ -104,20 +104,20 @@ pub(super) enum NextCheck {
     Nothing,
 }
 
-/// Whether a single message may leave now.
+/// Whether a single message may be sent now.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Departure {
-    /// The message may leave, before this time if there is one.
+    /// The message may be sent, before this time if there is one.
     Open(Option<Timestamp>),
-    /// The message may not leave. The window opens at this time in the recipient's zone; `None` if the window stays
+    /// The message may not be sent. The window opens at this time in the recipient's zone; `None` if the window stays
     /// closed for a year.
     Closed(Option<Zoned>),
 }
 
-/// The row's own zones.
+/// The zones of a row: the one that its number indicates, and those in its time zone columns.
 type RowZones = (Option<&'static str>, Vec<String>);
 
-/// Whether rows in these zones may leave, and until when this holds.
+/// Whether rows in these zones may be sent, and until when this holds.
 #[derive(Clone, Copy, Debug)]
 enum WindowState {
     Open(Option<Timestamp>),
@@ -131,8 +131,8 @@ pub(super) fn format_with_zone(time: &Zoned) -> String {
 
 impl SendingHours {
     /// Creates sending hours from rules and a clock.
-    pub fn new(keeping: SendingRules, clock: WallClock) -> Self {
-        Self { rules: keeping, clock, known: Mutex::default(), passed: Mutex::default() }
+    pub fn new(rules: SendingRules, clock: WallClock) -> Self {
+        Self { rules, clock, known: Mutex::default(), passed: Mutex::default() }
     }
 
     /// The current time.
@@ -145,8 +145,8 @@ impl SendingHours {
         self.rules.until.is_some_and(|until| self.now() >= until)
     }
 
-    /// The time before which the message to a row must leave, if it may leave now. `None` if the row must be checked
-    /// again later; `Some(None)` if the message may leave at any later time.
+    /// The time before which the message to a row must be sent, if it may be sent now. `None` if the row must be
+    /// checked again later; `Some(None)` if the message may be sent at any later time.
     pub(super) fn departure_deadline(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
         let (now, until) = (self.now(), self.rules.until);
         if until.is_some_and(|until| now >= until) {
@@ -165,7 +165,7 @@ impl SendingHours {
         }
     }
 
-    /// Whether the message to a row can no longer leave, because all sending ends before its window opens.
+    /// Whether the message to a row can no longer be sent, because all sending ends before its window opens.
     pub fn ends_before_departure(&self, phone: Phone, fields: RecordFields<'_>) -> bool {
         let (now, Some(until)) = (self.now(), self.rules.until) else { return false };
         now >= until
@@ -175,32 +175,32 @@ impl SendingHours {
             }
     }
 
-    /// Whether a message to `phone` may leave at this time. Time zone columns are not used, because there is no row.
+    /// Whether a message to `phone` may be sent at this time. Time zone columns are not used, because there is no row.
     pub fn check_departure(&self, phone: Phone, at: Timestamp) -> Departure {
         let zones = (self.find_country_zone(phone), Vec::new());
-        let clocks = zones.0.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| self.rules.home.clone());
+        let zone = zones.0.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| self.rules.home.clone());
         match self.window_state(at, zones) {
             WindowState::Open(closes) => Departure::Open(closes),
-            WindowState::Closed(opens) => Departure::Closed(opens.map(|opens| opens.to_zoned(clocks))),
+            WindowState::Closed(opens) => Departure::Closed(opens.map(|opens| opens.to_zoned(zone))),
         }
     }
 
-    /// Records when the window closes for rows whose messages would leave too late.
+    /// Records when the window closes for rows whose messages would be sent too late.
     pub(super) fn note_closing(&self, at: Timestamp) {
         let mut passed = self.passed_rows();
         passed.closes = Some(passed.closes.map_or(at, |known| known.min(at)));
     }
 
-    /// Whether the messages to skipped rows may leave now.
+    /// Whether the messages to skipped rows may be sent now.
     pub(super) fn is_due(&self) -> bool {
         let opens = self.passed_rows().opens;
         opens.is_some_and(|at| self.now() >= at)
     }
 
-    /// When skipped rows must be checked again. Clears the record of skipped rows.
+    /// The time when skipped rows must be checked again. Clears the record of skipped rows.
     pub(super) fn take_next_check(&self) -> NextCheck {
         let PassedRows { opens, closes, never } = std::mem::take(&mut *self.passed_rows());
-        let look = match (opens, closes) {
+        let check = match (opens, closes) {
             (Some(opens), Some(closes)) if closes < opens => NextCheck::AtClosing(closes),
             (Some(opens), _) => NextCheck::AtOpening(opens),
             (None, Some(closes)) => NextCheck::AtClosing(closes),
@@ -208,11 +208,11 @@ impl SendingHours {
             (None, None) => NextCheck::Nothing,
         };
         let comes_first = |at: Timestamp| self.rules.until.is_some_and(|until| at >= until);
-        match look {
+        match check {
             _ if self.has_ended() => NextCheck::Ended,
             NextCheck::AtOpening(at) if comes_first(at) => NextCheck::Ended,
             NextCheck::NeverOpens if self.rules.until.is_some() => NextCheck::Ended,
-            look => look,
+            check => check,
         }
     }
 
@@ -246,13 +246,13 @@ impl SendingHours {
 
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = |(found, verdict): &(Timestamp, WindowState)| match verdict {
+        let is_current = |(found, verdict): &(Timestamp, WindowState)| match verdict {
             // A known result does not hold for earlier times: the clock might have been set back.
-            WindowState::Open(turns) | WindowState::Closed(turns) => {
-                *found <= now && turns.is_none_or(|turns| now < turns)
+            WindowState::Open(changes_at) | WindowState::Closed(changes_at) => {
+                *found <= now && changes_at.is_none_or(|changes_at| now < changes_at)
             }
         };
-        if let Some((_, verdict)) = known.get(&zones).copied().filter(fresh) {
+        if let Some((_, verdict)) = known.get(&zones).copied().filter(is_current) {
             return verdict;
         }
         let windows = self.build_windows(&zones);
@@ -298,8 +298,8 @@ mod tests {
     fn window_state_follows_the_clock_when_it_is_set_back() {
         let hours = calendar::DailyHours::parse("10:00-20:00").unwrap();
         let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
-        let keeping = SendingRules { windows: vec![(window, ZoneSource::Campaign)], home: TimeZone::UTC, until: None };
-        let hours = SendingHours::new(keeping, Arc::new(Timestamp::now));
+        let rules = SendingRules { windows: vec![(window, ZoneSource::Campaign)], home: TimeZone::UTC, until: None };
+        let hours = SendingHours::new(rules, Arc::new(Timestamp::now));
         let is_open = |time: &str| {
             let now = format!("2026-11-25T{time}Z").parse().unwrap();
             matches!(hours.window_state(now, (None, Vec::new())), WindowState::Open(_))
@@ -318,13 +318,13 @@ mod tests {
             except: [].into(),
         };
         let home = TimeZone::get("America/New_York").unwrap();
-        let of = |zone| {
-            let keeping = SendingRules { windows: vec![(window.clone(), zone)], home: home.clone(), until: None };
-            SendingHours::new(keeping, Arc::new(Timestamp::now))
+        let hours_for = |zone| {
+            let rules = SendingRules { windows: vec![(window.clone(), zone)], home: home.clone(), until: None };
+            SendingHours::new(rules, Arc::new(Timestamp::now))
         };
         let departure = |zone: ZoneSource, phone: u64, time: &str| {
             let at = format!("2026-11-26T{time}Z").parse().unwrap();
-            of(zone).check_departure(Phone::new(phone).unwrap(), at)
+            hours_for(zone).check_departure(Phone::new(phone).unwrap(), at)
         };
         let (kyiv, spain, chicago) = (380_501_234_567, 34_612_345_678, 13_125_550_123);
         let closes = |time: &str| Departure::Open(Some(time.parse().unwrap()));
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(
             departure(ZoneSource::Country, spain, "18:00:00"),
             closes("2026-11-27T01:00:00Z"),
-            "it has several zones"
+            "Spain has several zones"
         );
         let morning = "2026-11-26T09:00:00-05:00[America/New_York]";
         assert_eq!(departure(ZoneSource::Country, spain, "12:00:00"), opens(morning));

@@ -18,14 +18,14 @@ use campaign_ledger::{
 /// The interval of checks while other workers hold shards.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Why a worker draws no more shards of a run.
+/// The reason why a worker draws no more shards of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawEnd {
-    /// Everything is drawn, and no worker holds any of it.
+    /// All rows are drawn, and no worker holds a shard.
     Finished,
     /// The worker stopped.
     Stopped,
-    /// The run is over, or was shared out again.
+    /// The run has ended, or was sharded again.
     RunOver,
 }
 
@@ -39,12 +39,12 @@ pub trait ShardSender: Sync {
         &self,
         run: &Run,
         by: (Lease, &Snapshot),
-        shares: ShardSource,
+        shards: ShardSource,
     ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
 
     /// Called when the shards of a dead worker are taken over; `doubtful` is how many envelopes are in doubt from then
     /// on.
-    fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize);
+    fn note_takeover(&self, run: &Run, shards: usize, doubtful: usize);
 
     /// Waits briefly for other workers. Returns a stop if the wait must end.
     fn wait_for_others(&self, run: &Run) -> impl Future<Output = Result<Option<Stop>, Self::Error>> + Send;
@@ -54,7 +54,7 @@ pub trait ShardSender: Sync {
 pub struct Participant<'p, S> {
     /// The common ledger.
     pub ledger: &'p Arc<dyn Ledger>,
-    /// The name of the worker for people.
+    /// The display name of the worker.
     pub by: String,
     /// The number of rows per draw.
     pub size: u32,
@@ -75,15 +75,15 @@ impl<S: ShardSender> Participant<'_, S> {
     /// # Errors
     /// If the work cannot continue.
     pub async fn join_run(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
-        let (ending, drawn) = self.send_shards(run, None).await?;
-        if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
+        let (ending, draw_end) = self.send_shards(run, None).await?;
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| stops_all_workers(stop.kind)) {
             self.halt_run(run, stop).await?;
         }
-        Ok((ending, drawn))
+        Ok((ending, draw_end))
     }
 
     /// Divides a run into shards, sends some of them, and waits until no worker holds a shard. After a stop, waits at
-    /// most `longest`. `None` if another process holds the run. `proven` means that a first rejection says nothing
+    /// most `max_wait`. `None` if another process holds the run. `proven` means that a first rejection says nothing
     /// about later messages.
     ///
     /// # Errors
@@ -94,18 +94,18 @@ impl<S: ShardSender> Participant<'_, S> {
         lease: Lease,
         terms: &str,
         proven: bool,
-        longest: Duration,
+        max_wait: Duration,
     ) -> Result<Option<SendEnding>, S::Error> {
         let (mut ending, mut left) = (SendEnding::default(), u64::MAX);
         loop {
-            let now = Snapshot::load(self.ledger.as_ref(), run, true).await?;
-            let planned = now.counts.get(RowState::Planned);
+            let current = Snapshot::load(self.ledger.as_ref(), run, true).await?;
+            let planned = current.counts.get(RowState::Planned);
             // Rows that were planned again are sent too, as long as their number decreases.
             if planned >= left {
                 break;
             }
             left = planned;
-            let proven = proven || now.has_accepted();
+            let proven = proven || current.has_accepted();
             match self.ledger.update_rows(lease, RowUpdate::Sharded { terms: terms.to_owned(), proven }).await? {
                 Ownership::Held => {}
                 Ownership::Lost => return Ok(None),
@@ -113,9 +113,9 @@ impl<S: ShardSender> Participant<'_, S> {
             failpoint::pass("run.shared_out");
             // Reloads the run with the identifiers of its retry orders and its sharding.
             let run = self.reload_run(run).await?;
-            let (next, drawn) = self.send_shards(&run, Some(lease)).await?;
+            let (next, draw_end) = self.send_shards(&run, Some(lease)).await?;
             ending = ending.merge(next);
-            match drawn {
+            match draw_end {
                 DrawEnd::Finished if !ending.expired => {}
                 DrawEnd::Finished | DrawEnd::Stopped => break,
                 DrawEnd::RunOver => {
@@ -126,14 +126,14 @@ impl<S: ShardSender> Participant<'_, S> {
         }
         if let Some(stop) = ending.stopped.as_ref().filter(|stop| !is_ledger_lost(stop.kind)) {
             self.halt_run(run, stop).await?;
-            self.wait_until_released(run, longest).await?;
+            self.wait_until_released(run, max_wait).await?;
         }
         Ok(Some(ending))
     }
 
     /// Draws and sends shards of a run, and waits for other workers, because they might leave shards unfinished.
-    /// `leads` is the lease of the leader.
-    async fn send_shards(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
+    /// `leader_lease` is the lease of the leader.
+    async fn send_shards(&self, run: &Run, leader_lease: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
         let Self { ledger, by, size, sender } = self;
         let Some(worker) = ledger.register_worker(run, by.clone()).await? else {
             return Ok((SendEnding::default(), DrawEnd::RunOver));
@@ -143,11 +143,11 @@ impl<S: ShardSender> Participant<'_, S> {
         let mut snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
         let (mut ending, mut next) = (SendEnding::default(), None);
         loop {
-            let share = match next.take() {
-                Some(share) => share,
+            let draw = match next.take() {
+                Some(draw) => draw,
                 None => ledger.draw_shard(&worker, *size, true).await?,
             };
-            let shares = match share {
+            let shards = match draw {
                 ShardDraw::NewRows(rows) => {
                     ShardSource::from_first_rows(Arc::clone(ledger), Arc::clone(&worker), rows, *size)
                 }
@@ -163,7 +163,7 @@ impl<S: ShardSender> Participant<'_, S> {
                         return Ok((ending, DrawEnd::Stopped));
                     }
                     // The process that took over the run might have ended; then no process would shard it again.
-                    if let Some(lease) = leads
+                    if let Some(lease) = leader_lease
                         && !self.reload_run(run).await?.is_leased(lease)
                     {
                         return Ok((ending, DrawEnd::RunOver));
@@ -173,12 +173,12 @@ impl<S: ShardSender> Participant<'_, S> {
                 ShardDraw::Exhausted => return Ok((ending, DrawEnd::Finished)),
                 ShardDraw::Ended => {
                     ending.stopped = self.find_stop_request(run).await?;
-                    let drawn = if ending.stopped.is_some() { DrawEnd::Stopped } else { DrawEnd::RunOver };
-                    return Ok((ending, drawn));
+                    let draw_end = if ending.stopped.is_some() { DrawEnd::Stopped } else { DrawEnd::RunOver };
+                    return Ok((ending, draw_end));
                 }
             };
             failpoint::pass("share.drawn");
-            ending = ending.merge(sender.send_drawn(run, (worker.lease, &snapshot), shares.clone()).await?);
+            ending = ending.merge(sender.send_drawn(run, (worker.lease, &snapshot), shards.clone()).await?);
             snapshot.counts = ending.counts.clone();
             if let Some(stop) = &ending.stopped {
                 if stop.kind == StopKind::StopRequested {
@@ -186,7 +186,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 }
                 return Ok((ending, DrawEnd::Stopped));
             }
-            next = shares.take_last_draw();
+            next = shards.take_last_draw();
             if !matches!(next, Some(ShardDraw::NewRows(_) | ShardDraw::TakenOver { .. })) {
                 ledger.update_rows(worker.lease, RowUpdate::ShardsFinished).await?;
             }
@@ -195,9 +195,9 @@ impl<S: ShardSender> Participant<'_, S> {
 
     /// The stop that another process requested for all workers.
     async fn find_stop_request(&self, run: &Run) -> Result<Option<Stop>, S::Error> {
-        let now = self.reload_run(run).await?;
-        let why = now.stop_reason.unwrap_or_else(|| "asked to stop".to_owned());
-        Ok(now.stop_requested.then(|| Stop::new(now.stop.unwrap_or(StopKind::StopRequested), why)))
+        let current = self.reload_run(run).await?;
+        let reason = current.stop_reason.unwrap_or_else(|| "asked to stop".to_owned());
+        Ok(current.stop_requested.then(|| Stop::new(current.stop.unwrap_or(StopKind::StopRequested), reason)))
     }
 
     /// Loads the current state of a run.
@@ -206,10 +206,10 @@ impl<S: ShardSender> Participant<'_, S> {
         known.ok_or_else(|| LedgerError::Unreadable(format!("the run {} no longer exists", run.name())).into())
     }
 
-    /// Waits, for at most `longest`, until no worker holds a shard of a stopped run.
-    async fn wait_until_released(&self, run: &Run, longest: Duration) -> Result<(), S::Error> {
+    /// Waits, for at most `max_wait`, until no worker holds a shard of a stopped run.
+    async fn wait_until_released(&self, run: &Run, max_wait: Duration) -> Result<(), S::Error> {
         let began = Instant::now();
-        while began.elapsed() < longest && !self.ledger.load_claimed_rows(run.key).await?.is_empty() {
+        while began.elapsed() < max_wait && !self.ledger.load_claimed_rows(run.key).await?.is_empty() {
             sleep(POLL_INTERVAL).await;
         }
         Ok(())
@@ -218,7 +218,7 @@ impl<S: ShardSender> Participant<'_, S> {
 
 /// Whether a stop of one worker must stop all workers. If a worker is interrupted, or has a rejected key or no
 /// connection, other workers can continue.
-fn is_stop_for_all(kind: StopKind) -> bool {
+fn stops_all_workers(kind: StopKind) -> bool {
     matches!(
         kind,
         StopKind::Breaker | StopKind::OffContract | StopKind::Credit | StopKind::Budget | StopKind::Inconsistent
@@ -232,9 +232,9 @@ fn is_ledger_lost(kind: StopKind) -> bool {
 
 /// The shards that a worker draws.
 #[derive(Clone)]
-pub struct ShardSource(Arc<ShareDrawInner>);
+pub struct ShardSource(Arc<ShardSourceInner>);
 
-struct ShareDrawInner {
+struct ShardSourceInner {
     ledger: Arc<dyn Ledger>,
     worker: Arc<ShardWorker>,
     /// The number of rows per draw. `None` if no more are drawn.
@@ -248,12 +248,12 @@ struct DrawState {
     drawn: Vec<RowSpan>,
     /// The result that ended drawing.
     last: Option<ShardDraw>,
-    /// When dead workers were last looked for.
+    /// The time when this worker last looked for dead workers.
     checked_at: Option<Instant>,
 }
 
-/// How often dead workers are looked for: the check costs as much as several draws, and delays the takeover by at most
-/// this long.
+/// How often a worker looks for dead workers. The check costs as much as several draws, and a takeover is delayed by at
+/// most this long.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 impl ShardSource {
@@ -270,12 +270,12 @@ impl ShardSource {
     fn new(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>, size: Option<u32>) -> Self {
         // The caller has just looked for dead workers.
         let state = DrawState { waiting: rows.into(), checked_at: Some(Instant::now()), ..DrawState::default() };
-        Self(Arc::new(ShareDrawInner { ledger, worker, size, state: Mutex::new(state) }))
+        Self(Arc::new(ShardSourceInner { ledger, worker, size, state: Mutex::new(state) }))
     }
 
     /// A source of the same rows again, and no other rows.
     pub fn repeat(&self) -> Self {
-        let ShareDrawInner { ledger, worker, .. } = &*self.0;
+        let ShardSourceInner { ledger, worker, .. } = &*self.0;
         let state = self.state();
         let rows = state.drawn.iter().chain(&state.waiting).copied().collect();
         Self::from_fixed_rows(Arc::clone(ledger), Arc::clone(worker), rows)
@@ -289,7 +289,7 @@ impl ShardSource {
         if let Some(rows) = self.take_waiting() {
             return Ok(Some(rows));
         }
-        let ShareDrawInner { ledger, worker, size, .. } = &*self.0;
+        let ShardSourceInner { ledger, worker, size, .. } = &*self.0;
         let Some(size) = size.filter(|_| self.state().last.is_none()) else { return Ok(None) };
         match ledger.draw_shard(worker, size, self.is_check_due()).await? {
             ShardDraw::NewRows(rows) => {
@@ -311,17 +311,17 @@ impl ShardSource {
     /// Whether the shards have the maximum size, because workers without a rate limit, or with a high limit, finish
     /// them quickly.
     pub fn has_largest_shards(&self) -> bool {
-        self.0.size.is_some_and(|size| size >= MAX_SHARE)
+        self.0.size.is_some_and(|size| size >= MAX_SHARD_ROWS)
     }
 
     /// Whether it is time to look for dead workers. If so, starts the next interval.
     fn is_check_due(&self) -> bool {
         let mut state = self.state();
-        let is_time = state.checked_at.is_none_or(|looked| looked.elapsed() >= CHECK_INTERVAL);
-        if is_time {
+        let is_due = state.checked_at.is_none_or(|checked_at| checked_at.elapsed() >= CHECK_INTERVAL);
+        if is_due {
             state.checked_at = Some(Instant::now());
         }
-        is_time
+        is_due
     }
 
     fn take_waiting(&self) -> Option<RowSpan> {
@@ -339,26 +339,26 @@ impl ShardSource {
 /// How a worker shares a run with others.
 #[derive(Clone, Debug)]
 pub struct SharedPace {
-    /// The campaign's rate, which all workers keep together. `None` if only the account has one.
+    /// The campaign's rate, which all workers respect together. `None` if only the account has one.
     pub pace: Option<Allowance>,
 }
 
 /// The maximum number of rows per draw, so that little is left when a worker dies.
-pub(super) const MAX_SHARE: u32 = 5_000;
+pub(super) const MAX_SHARD_ROWS: u32 = 5_000;
 /// The duration of a shard in seconds, so that no worker has much left when the others are finished.
-const SHARE_SECONDS: f64 = 2.0;
+const SHARD_SECONDS: f64 = 2.0;
 
-/// How many rows a worker with this rate and envelope size draws at a time.
+/// The number of rows that a worker with this rate and envelope size draws at a time.
 pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
-    let least = u32::try_from(batch).unwrap_or(MAX_SHARE).clamp(1, MAX_SHARE);
-    let lasting = rate.map_or(MAX_SHARE, |rate| (rate * SHARE_SECONDS) as u32);
-    lasting.clamp(least, MAX_SHARE)
+    let min_rows = u32::try_from(batch).unwrap_or(MAX_SHARD_ROWS).clamp(1, MAX_SHARD_ROWS);
+    let rows = rate.map_or(MAX_SHARD_ROWS, |rate| (rate * SHARD_SECONDS) as u32);
+    rows.clamp(min_rows, MAX_SHARD_ROWS)
 }
 
 /// The number of envelopes before and after one that are checked for consecutive doubt: as many as can be in flight.
 pub(super) const DOUBT_WINDOW: u32 = 256;
 
-/// How many consecutive settled envelopes of all workers are in doubt, counted back from the latest.
+/// The number of consecutive settled envelopes of all workers that are in doubt, counted back from the latest.
 pub(super) fn count_trailing_doubtful(envelopes: &[EnvelopeRecord]) -> u32 {
     let mut settled: Vec<_> = envelopes
         .iter()
@@ -441,14 +441,15 @@ mod participant_tests {
         let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
         let sender = OvertakenSender(ledger.as_ref(), &lock);
         let participant = Participant { ledger: &ledger, by: "one".into(), size: 2, sender: &sender };
-        let led = participant.lead_run(&run, lease, "", true, Duration::from_secs(1));
-        let ending = timeout(Duration::from_secs(3_600), led).await.expect("it ends").unwrap().expect("it had the run");
+        let leading = participant.lead_run(&run, lease, "", true, Duration::from_secs(1));
+        let ending = timeout(Duration::from_secs(3_600), leading).await.expect("it ends").unwrap();
+        let ending = ending.expect("it had the run");
         assert_eq!(ending.stopped.map(|stop| stop.kind), Some(StopKind::LeaseLost));
     }
 }
 
 #[cfg(test)]
-mod share_size_tests {
+mod shard_size_tests {
     use jiff::Timestamp;
 
     use super::*;
@@ -469,20 +470,20 @@ mod share_size_tests {
     #[test]
     fn envelopes_in_doubt_are_counted_in_settlement_order() {
         let doubt = || OperationOutcome::InDoubt { reason: "silence".into() };
-        let (taken, held) = (
+        let (accepted, recalled) = (
             OperationOutcome::Queued { request_id: "7".into() },
             OperationOutcome::NotSent { reason: "called back".into() },
         );
         let records = [
             envelope(1, Some(10), doubt()),
             envelope(2, Some(30), doubt()),
-            envelope(3, Some(20), taken.clone()),
+            envelope(3, Some(20), accepted.clone()),
             envelope(4, None, doubt()),
-            envelope(5, Some(40), held),
+            envelope(5, Some(40), recalled),
             envelope(6, Some(50), doubt()),
         ];
         assert_eq!(count_trailing_doubtful(&records), 2);
         assert_eq!(count_trailing_doubtful(&records[..3]), 1);
-        assert_eq!(count_trailing_doubtful(&[envelope(1, Some(1), taken)]), 0);
+        assert_eq!(count_trailing_doubtful(&[envelope(1, Some(1), accepted)]), 0);
     }
 }

@@ -24,9 +24,9 @@ use campaign_manifest::{CampaignBrief, DuplicatePolicy, Percentage};
 pub struct SingleEnding {
     /// The stored outcome. `None` if the intent was left without one.
     pub outcome: Option<OperationOutcome>,
-    /// Why it was not sent, or was abandoned.
+    /// The reason why the operation was not sent or was abandoned.
     pub stopped: Option<Stop>,
-    /// Why the ledger skipped the recipient: [`OPTED_OUT`] or [`CAPPED`]. `None` if it did not.
+    /// The reason why the ledger skipped the recipient: [`OPTED_OUT`] or [`CAPPED`]. `None` if it did not.
     pub skipped: Option<&'static str>,
 }
 
@@ -43,7 +43,7 @@ fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: Send
     let unsent = || OperationOutcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
     // Without an intent, or after a withdrawal, nothing was sent.
     let outcome = outcome.or_else(|| (counts.get(RowState::Planned) > 0).then(unsent));
-    let left = |stop: &Stop| match stop.kind {
+    let keeps_stop = |stop: &Stop| match stop.kind {
         StopKind::Interrupted(_) | StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::LeaseLost => true,
         StopKind::KeyRefused
         | StopKind::StopRequested
@@ -59,7 +59,7 @@ fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: Send
         | StopKind::Inconsistent
         | StopKind::Internal => matches!(outcome, None | Some(OperationOutcome::NotSent { .. })),
     };
-    let stopped = stopped.clone().filter(left);
+    let stopped = stopped.clone().filter(keeps_stop);
     let skipped = if opted_out > 0 { OPTED_OUT } else { CAPPED };
     let skipped = (counts.get(RowState::Skipped) > 0).then_some(skipped);
     SingleEnding { outcome, stopped, skipped }
@@ -105,12 +105,12 @@ pub enum SingleKind {
     CodeCall,
     /// A message from an assistant.
     Message,
-    /// A test message of a campaign, to a person who is not thereby a recipient.
+    /// A test message of a campaign, to a person who does not become a recipient of the campaign.
     Test,
 }
 
 impl SingleKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [SingleKind; 4] = [SingleKind::Lookup, SingleKind::CodeCall, SingleKind::Message, SingleKind::Test];
 
     /// The name that a run of single operations has instead of a campaign name. Campaign names cannot contain a dot.
@@ -235,13 +235,13 @@ mod tests {
     fn unsent_operation_has_a_reason() {
         let stop = |kind| Some(Stop::new(kind, "why"));
         let unsent = Some(OperationOutcome::NotSent { reason: "why".into() });
-        let (accepted, refused, doubt, not_sent) =
+        let (accepted, rejected, doubt, not_sent) =
             (Some(outcome(0)), Some(outcome(2)), Some(outcome(4)), Some(outcome(3)));
         let (planned, sending) = (RowState::Planned, RowState::Sending);
         for (known, state, stopped, expected, keeps) in [
             (&accepted, RowState::Accepted, None, &accepted, false),
             (&accepted, RowState::Accepted, stop(StopKind::Interrupted(2)), &accepted, true),
-            (&refused, RowState::Rejected, stop(StopKind::OffContract), &refused, false),
+            (&rejected, RowState::Rejected, stop(StopKind::OffContract), &rejected, false),
             (&doubt, RowState::InDoubt, stop(StopKind::OffContract), &doubt, false),
             (&not_sent, planned, stop(StopKind::KeyRefused), &not_sent, true),
             (&not_sent, planned, stop(StopKind::OffContract), &not_sent, true),

@@ -23,9 +23,9 @@ pub struct Snapshot {
     pub settled: RoaringBitmap,
     /// The hashes of rows that are resent as the same message.
     pub digests: HashMap<Row, [u8; 8]>,
-    /// Resent rows whose message was in doubt, so that it may have been sent before.
+    /// Resent rows whose message was in doubt, so that it might have been sent before.
     pub repeated: RoaringBitmap,
-    /// Rows that are sent with the identifiers of a retry order, with these.
+    /// Rows that are sent with the identifiers of a retry order, each set with these identifiers.
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// The state of each row with an envelope, including decisions.
     pub states: RowStates,

@@ -1,4 +1,5 @@
-//! Status inquiries: polling messages without a final status before a retry, and the first messages of a run.
+//! Status inquiries about messages without a final status, about messages before a retry, and about the first messages
+//! of a run.
 //!
 //! The lifetimes of a message's channels determine when an answer about it is final.
 
@@ -33,7 +34,7 @@ pub struct PendingMessage {
     pub id: MessageId,
     /// Its channels.
     pub chain: Chain,
-    /// When the lifetimes of all its channels have passed.
+    /// The time when the lifetimes of all its channels have passed.
     pub expires_at: Timestamp,
 }
 
@@ -111,8 +112,8 @@ impl PendingMessage {
         (chain, sent_at): (Chain, Timestamp),
         times: &ChainLifetimes,
     ) -> Self {
-        let over_at = sent_at.checked_add(times.for_chain(chain)).unwrap_or(Timestamp::MAX);
-        Self { row, order, id, chain, expires_at: over_at }
+        let expires_at = sent_at.checked_add(times.for_chain(chain)).unwrap_or(Timestamp::MAX);
+        Self { row, order, id, chain, expires_at }
     }
 
     /// Whether the lifetimes of all the message's channels have passed, so an answer is final.
@@ -187,8 +188,8 @@ impl StatusPoller<'_> {
             Some(NewReceipt { run: self.run.key, row, order, opt_out: None, opt_in: None, receipt: receipt.clone()? })
         });
         let receipts = receipts.collect();
-        let receptions = self.ledger.store_receipts(receipts).await?;
-        polled.updated += receptions.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count() as u64;
+        let outcomes = self.ledger.store_receipts(receipts).await?;
+        polled.updated += outcomes.iter().filter(|outcome| **outcome == ReceiptOutcome::Stored).count() as u64;
         Ok(answered)
     }
 }
@@ -251,9 +252,9 @@ pub enum ConfirmedStatus {
     Failed,
     /// The message was delivered.
     Delivered,
-    /// One of its channels may still deliver it.
+    /// One of its channels can still deliver it.
     InProgress,
-    /// The gateway does not know.
+    /// The gateway does not know the status.
     Unknown,
 }
 
@@ -328,7 +329,7 @@ pub(super) async fn ask_until_known(
 ) -> Result<LateRejections, LedgerError> {
     let SendContext { ledger, gateway, .. } = &submitter.context;
     let mut open: Vec<QueuedMessage> = queued.iter().copied().take(MAX_ASKED).collect();
-    let mut learned = LateRejections { rejected: Vec::new(), asked: open.len(), lag: None };
+    let mut result = LateRejections { rejected: Vec::new(), asked: open.len(), lag: None };
     let (began, mut known) = (Instant::now(), HashSet::new());
     while !open.is_empty() && Instant::now() < deadline {
         let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
@@ -339,11 +340,11 @@ pub(super) async fn ask_until_known(
         let mut waiting = Vec::new();
         for (message, answer) in open.into_iter().zip(answers) {
             if matches!(answer, StatusAnswer::Known { .. }) && known.insert(message.id) {
-                learned.lag = Some(began.elapsed());
+                result.lag = Some(began.elapsed());
             }
             match answer {
                 StatusAnswer::Known { status: Status::Rejected, channel, .. } => {
-                    learned.rejected.push((message, channel))
+                    result.rejected.push((message, channel))
                 }
                 StatusAnswer::Known { status: Status::Queued, .. }
                 | StatusAnswer::Denied(_)
@@ -356,10 +357,10 @@ pub(super) async fn ask_until_known(
             sleep_until(deadline.min(Instant::now() + ASK_INTERVAL)).await;
         }
     }
-    Ok(learned)
+    Ok(result)
 }
 
-/// The default lifetime of a message on a channel (contract 8 `rcs_lifetime`; other channels alike).
+/// The default lifetime of a message on a channel (contract 8 `rcs_lifetime`; assumed for the other channels as well).
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(172_800);
 /// The minimum lifetime of a chain, because receipts of the last channel can be late.
 const MIN_LIFETIME: Duration = Duration::from_secs(4 * 86_400);
@@ -486,9 +487,9 @@ mod lifetime_tests {
         let viber = |lifetime| format!("  - viber: {{ signature: Olena, message: Hi, lifetime: {lifetime} }}\n");
         let sms = "  - sms: { signature: Olena, message: Hi }\n";
         let chain = Chain::from(OperationKind::ViberSms);
-        let of = |lifetime| times(&format!("{}{sms}", viber(lifetime))).for_chain(chain).as_secs();
-        assert_eq!(of("1h"), 4 * DAY, "four days at least");
-        assert_eq!(of("172800"), 4 * DAY);
+        let seconds = |lifetime| times(&format!("{}{sms}", viber(lifetime))).for_chain(chain).as_secs();
+        assert_eq!(seconds("1h"), 4 * DAY, "four days at least");
+        assert_eq!(seconds("172800"), 4 * DAY);
         let rcs = "  - rcs: { signature: Olena, message: Hi, image: https://shop.example/1.png, button: Buy, \
                    link: https://shop.example, lifetime: 4d }\n";
         let two = times(&format!("{rcs}{sms}"));
@@ -497,9 +498,9 @@ mod lifetime_tests {
 
     #[test]
     fn chain_lifetime_without_copies_uses_gateway_defaults() {
-        let unread = ChainLifetimes::default();
-        assert_eq!(unread.for_chain(OperationKind::RcsViberSms.into()).as_secs(), 6 * DAY);
-        assert_eq!(unread.for_chain(OperationKind::Sms.into()).as_secs(), 4 * DAY);
-        assert_eq!(unread.for_chain(Chain::UNKNOWN).as_secs(), 12 * DAY);
+        let defaults = ChainLifetimes::default();
+        assert_eq!(defaults.for_chain(OperationKind::RcsViberSms.into()).as_secs(), 6 * DAY);
+        assert_eq!(defaults.for_chain(OperationKind::Sms.into()).as_secs(), 4 * DAY);
+        assert_eq!(defaults.for_chain(Chain::UNKNOWN).as_secs(), 12 * DAY);
     }
 }

@@ -1,6 +1,6 @@
 //! Submission of an envelope: its turn, the intent, the account's slot, the request, and the outcome.
 //!
-//! The watchdog and the warnings about slow answers are part of it.
+//! This module also contains the watchdog and the warnings about slow answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ use campaign_ledger::{
 /// The extra time beyond the request's timeout.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A longer wait for the account's slot is announced.
+/// A wait for the account's slot is announced if it is longer than this.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(2);
 
 /// Submits envelopes of a run.
@@ -43,8 +43,8 @@ pub(super) struct Submitter {
 pub(super) enum SubmissionEnd {
     /// The envelope was sent under this number, with this reply.
     Replied(u32, GatewayReply),
-    /// Withdrawn before its first byte left; the reply says so for each operation.
-    HeldBack(u32, GatewayReply),
+    /// Withdrawn before its first byte was sent; the reply says so for each operation.
+    Withdrawn(u32, GatewayReply),
     /// Recalled before its intent, so there is nothing to record.
     Recalled,
     /// Nothing was sent: the recipients of these rows opted out. The others go into another envelope.
@@ -59,7 +59,7 @@ pub(super) enum SubmissionEnd {
     Delivered(Vec<Row>),
     /// Nothing was sent: only this many of the first operations are within the bounds.
     OverBound(usize, Bound),
-    /// Nothing was sent: it would leave at this time, which is too late for some operations.
+    /// Nothing was sent: the envelope would be sent at this time, which is too late for some operations.
     TooLate(Timestamp),
     /// No intent was recorded, so nothing was sent.
     Refused(Permit),
@@ -132,9 +132,9 @@ impl Submitter {
         let (account, bounds) = (self.options.allowance.clone(), self.options.bounds.clone());
         let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
         let intent = Intent { lease: *lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
-        let asked = self.watchdog.register();
+        let registration = self.watchdog.register();
         let begun = ledger.begin_envelope(intent).await;
-        self.watchdog.remove(asked);
+        self.watchdog.remove(registration);
         let (number, wait) = match begun? {
             Permit::Granted { envelope, wait } => (envelope, wait),
             Permit::OptedOut(rows) => {
@@ -151,7 +151,7 @@ impl Submitter {
         failpoint::pass("intent.kept");
         tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");
         if recalls.has_changed().unwrap_or(false) {
-            return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
+            return Ok(SubmissionEnd::Withdrawn(number, withdrawn_reply(envelope)));
         }
         if !wait.time.is_zero() {
             self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Slot);
@@ -161,7 +161,7 @@ impl Submitter {
             }
             tokio::select! {
                 biased;
-                _ = recalls.changed() => return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope))),
+                _ = recalls.changed() => return Ok(SubmissionEnd::Withdrawn(number, withdrawn_reply(envelope))),
                 () = tokio::time::sleep(wait.time) => {}
             }
         }
@@ -176,7 +176,7 @@ impl Submitter {
         let reply = self.slow.wait_for(tokio::time::timeout(*timeout + GRACE, submitted)).await;
         failpoint::pass("answer.came");
         let Some(reply) = reply.unwrap_or_else(|_| Some(self.no_answer_reply(envelope))) else {
-            return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
+            return Ok(SubmissionEnd::Withdrawn(number, withdrawn_reply(envelope)));
         };
         log_reply(&reply, began);
         Ok(SubmissionEnd::Replied(number, reply))
@@ -223,7 +223,7 @@ impl Submitter {
     pub(super) async fn record_late_rejections(
         &self,
         number: u32,
-        refused: &[(QueuedMessage, Option<ReportedChannel>)],
+        rejected: &[(QueuedMessage, Option<ReportedChannel>)],
     ) -> Result<Ownership, LedgerError> {
         let event = |(message, channel): &(QueuedMessage, Option<ReportedChannel>)| {
             let (status, channel) = (Status::Rejected.name().to_owned(), channel.clone());
@@ -233,7 +233,7 @@ impl Submitter {
                 change: RowChange::Found { status, msg_id: None, channel },
             }
         };
-        let events = refused.iter().map(event).collect();
+        let events = rejected.iter().map(event).collect();
         self.context.ledger.update_rows(self.options.lease, RowUpdate::Events(events)).await
     }
 
@@ -268,16 +268,16 @@ fn withdrawn_reply(envelope: &Envelope) -> GatewayReply {
     GatewayReply::for_all(envelope.operations().len(), &OperationOutcome::NotSent { reason }, Signal::Go)
 }
 
-/// A longer wait for an answer is announced.
+/// A wait for an answer is announced if it is longer than this.
 const SLOW_AFTER: Duration = Duration::from_secs(10);
 
 /// Announces slow answers of a run, once for all envelopes that wait.
 pub(super) struct SlowAnswers {
     /// The maximum wait for an answer.
     at_most: Duration,
-    /// Is informed about long waits.
+    /// Receives the announcements of long waits.
     observer: DeliveryObserver,
-    /// Whether it was announced, and no answer came in time since.
+    /// Whether a slow answer was announced, and no answer has come in time since.
     announced: AtomicBool,
 }
 
@@ -341,11 +341,11 @@ pub(super) struct Watchdog {
 /// late.
 struct WatchState {
     awake: Duration,
-    looked_at: Instant,
-    /// The step of each, and when it began.
+    checked_at: Instant,
+    /// The step of each envelope, and when it began.
     began: BTreeMap<WatchedEnvelope, (WaitStep, Duration)>,
     /// The number of registered envelopes.
-    asked: u32,
+    registered: u32,
 }
 
 impl WatchState {
@@ -353,8 +353,8 @@ impl WatchState {
     /// two check intervals.
     fn advance_clock(&mut self) -> Duration {
         let now = Instant::now();
-        self.awake += (now - self.looked_at).min(2 * CHECK_INTERVAL);
-        self.looked_at = now;
+        self.awake += (now - self.checked_at).min(2 * CHECK_INTERVAL);
+        self.checked_at = now;
         self.awake
     }
 }
@@ -362,7 +362,8 @@ impl WatchState {
 impl Watchdog {
     /// A watchdog for requests with this timeout.
     pub(super) fn new(timeout: Duration) -> Self {
-        let steps = WatchState { awake: Duration::ZERO, looked_at: Instant::now(), began: BTreeMap::new(), asked: 0 };
+        let (awake, checked_at) = (Duration::ZERO, Instant::now());
+        let steps = WatchState { awake, checked_at, began: BTreeMap::new(), registered: 0 };
         Self { patience: timeout.saturating_mul(3).max(MIN_PATIENCE), steps: Mutex::new(steps) }
     }
 
@@ -370,8 +371,8 @@ impl Watchdog {
     pub(super) fn register(&self) -> WatchedEnvelope {
         let new = {
             let mut steps = self.steps();
-            steps.asked += 1;
-            WatchedEnvelope::New(steps.asked)
+            steps.registered += 1;
+            WatchedEnvelope::New(steps.registered)
         };
         self.enter_step(new, WaitStep::Intent);
         new
@@ -458,7 +459,7 @@ mod slow_answers_tests {
         for &late in answers {
             slow.wait_for(sleep(Duration::from_secs(late))).await;
         }
-        assert_eq!(began.elapsed().as_secs(), answers.iter().sum::<u64>(), "nothing is waited for but the answers");
+        assert_eq!(began.elapsed().as_secs(), answers.iter().sum::<u64>(), "only the answers take time");
         let announced = announced.lock().unwrap();
         announced.clone()
     }
@@ -527,6 +528,6 @@ mod watchdog_tests {
             assert!(soon.is_err(), "awake for 20 s");
             tokio::time::advance(Duration::from_secs(3_600)).await;
         }
-        assert!(measure_overdue(&watchdog).await.is_some(), "it watches on");
+        assert!(measure_overdue(&watchdog).await.is_some(), "the envelope is still watched");
     }
 }

@@ -1,4 +1,4 @@
-//! How sending ended, with its figures: rows by state, billed parts, errors, deviations from the contract. Pure.
+//! The ending of sending with its figures: rows by state, billed parts, errors, deviations from the contract. Pure.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -39,11 +39,11 @@ impl fmt::Display for Stop {
 /// How sending ended.
 #[derive(Clone, Debug, Default)]
 pub struct SendEnding {
-    /// Why sending stopped before the last row. `None` if all rows were tried.
+    /// The reason why sending stopped before the last row. `None` if all rows were tried.
     pub stopped: Option<Stop>,
     /// The stored counts by state of the whole run.
     pub counts: StateCounts,
-    /// Messages of this start that were or may have been sent.
+    /// Messages of this start that were or might have been sent.
     pub sent: u64,
     /// Rows of this start whose recipients opted out meanwhile.
     pub opted_out: u64,
@@ -52,10 +52,10 @@ pub struct SendEnding {
     /// The errors of this start.
     pub errors: ErrorCounts,
     /// Deviations from the contract in the answers of this start.
-    pub oddities: DeviationCounts,
+    pub deviations: DeviationCounts,
     /// The observed delay until the gateway knew a message.
     pub lag: Option<Duration>,
-    /// Whether the remaining rows can no longer leave in time.
+    /// Whether the remaining rows can no longer be sent in time.
     pub expired: bool,
     /// The stored outcome of the last operation. `None` while it is on its way.
     pub outcome: Option<OperationOutcome>,
@@ -72,7 +72,7 @@ impl SendEnding {
             opted_out: self.opted_out + next.opted_out,
             parts: self.parts.plus(next.parts),
             errors,
-            oddities: self.oddities.merge(next.oddities),
+            deviations: self.deviations.merge(next.deviations),
             lag: self.lag.max(next.lag),
             expired: self.expired || next.expired,
             ..next
@@ -80,7 +80,7 @@ impl SendEnding {
     }
 }
 
-/// Keeps the figures of sending up to date until it ends.
+/// Keeps the figures of sending up to date until sending ends.
 pub(super) struct RunTally {
     figures: SendEnding,
 }
@@ -140,7 +140,7 @@ impl RunTally {
             self.shift_state(RowState::Sending, RowState::from_outcome(outcome), 1);
         }
         self.figures.outcome = reply.outcomes.last().cloned();
-        self.figures.oddities.observe(reply);
+        self.figures.deviations.observe(reply);
     }
 
     /// Converts the tally to the ending of the run. `expired` means that the remaining rows can no longer be sent in
@@ -150,7 +150,7 @@ impl RunTally {
     }
 }
 
-/// The maximum number of different kinds.
+/// The maximum number of kinds of errors.
 const MAX_KINDS: usize = 1_000;
 /// The placeholder for a phone number when errors are compared.
 const HIDDEN_NUMBER: &str = "…";
@@ -193,10 +193,10 @@ impl ErrorCounts {
     }
 
     /// The most frequent errors, each with its count.
-    pub fn most_frequent(&self, most: usize) -> impl Iterator<Item = (&str, u64)> {
+    pub fn most_frequent(&self, limit: usize) -> impl Iterator<Item = (&str, u64)> {
         let mut kinds: Vec<&ErrorGroup> = self.kinds.values().collect();
         kinds.sort_by_key(|kind| Reverse(kind.count));
-        kinds.into_iter().take(most).map(|kind| (kind.first.as_str(), kind.count))
+        kinds.into_iter().take(limit).map(|kind| (kind.first.as_str(), kind.count))
     }
 }
 
@@ -212,8 +212,8 @@ pub(super) fn hide_numbers<'r>(envelope: &Envelope, reply: &'r GatewayReply) -> 
     hidden
 }
 
-/// The number of remembered gateway identifiers: a gateway that repeats identifiers repeats one of them.
-const REMEMBERED: usize = 10_000;
+/// The maximum number of remembered gateway identifiers: a gateway that repeats identifiers repeats one of them.
+const MAX_REMEMBERED: usize = 10_000;
 
 /// The deviations from the contract in one start.
 #[derive(Clone, Debug, Default)]
@@ -225,14 +225,14 @@ pub struct DeviationCounts {
 impl DeviationCounts {
     /// Counts a recorded reply.
     pub(super) fn observe(&mut self, reply: &GatewayReply) {
-        for oddity in &reply.deviations {
-            *self.counts.entry(*oddity).or_default() += 1;
+        for deviation in &reply.deviations {
+            *self.counts.entry(*deviation).or_default() += 1;
         }
         for outcome in &reply.outcomes {
             let OperationOutcome::Accepted { msg_id: Some(msg_id), .. } = outcome else { continue };
             if self.known.contains(msg_id) {
                 *self.counts.entry(ContractDeviation::RepeatedMsgId).or_default() += 1;
-            } else if self.known.len() < REMEMBERED {
+            } else if self.known.len() < MAX_REMEMBERED {
                 self.known.insert(msg_id.clone());
             }
         }
@@ -241,8 +241,8 @@ impl DeviationCounts {
     /// The sum of these counts and `next`.
     #[must_use]
     pub(super) fn merge(mut self, next: Self) -> Self {
-        for (oddity, count) in next.counts {
-            *self.counts.entry(oddity).or_default() += count;
+        for (deviation, count) in next.counts {
+            *self.counts.entry(deviation).or_default() += count;
         }
         self.known.extend(next.known);
         self
@@ -250,7 +250,7 @@ impl DeviationCounts {
 
     /// Each kind with its count.
     pub fn counts(&self) -> impl Iterator<Item = (ContractDeviation, u64)> {
-        self.counts.iter().map(|(oddity, count)| (*oddity, *count))
+        self.counts.iter().map(|(deviation, count)| (*deviation, *count))
     }
 }
 
@@ -283,18 +283,18 @@ mod deviations_tests {
             parts: None,
             answer: None,
         };
-        let reply = |ids: &[u64], oddities| GatewayReply {
+        let reply = |ids: &[u64], deviations| GatewayReply {
             outcomes: ids.iter().map(|id| accepted(*id)).collect(),
             signal: Signal::Go,
             evidence: None,
-            deviations: oddities,
+            deviations,
         };
-        let mut oddities = DeviationCounts::default();
-        oddities.observe(&reply(&[1, 2, 3], Vec::new()));
-        assert_eq!(oddities.counts().count(), 0);
-        oddities.observe(&reply(&[7; 5], vec![ContractDeviation::NumericRequestId]));
-        oddities.observe(&reply(&[7, 4], vec![ContractDeviation::NegativeMsgId, ContractDeviation::NegativeMsgId]));
-        let counted: Vec<_> = oddities.counts().collect();
+        let mut deviations = DeviationCounts::default();
+        deviations.observe(&reply(&[1, 2, 3], Vec::new()));
+        assert_eq!(deviations.counts().count(), 0);
+        deviations.observe(&reply(&[7; 5], vec![ContractDeviation::NumericRequestId]));
+        deviations.observe(&reply(&[7, 4], vec![ContractDeviation::NegativeMsgId, ContractDeviation::NegativeMsgId]));
+        let counted: Vec<_> = deviations.counts().collect();
         let expected = [
             (ContractDeviation::NumericRequestId, 1),
             (ContractDeviation::NegativeMsgId, 2),

@@ -137,7 +137,7 @@ pub(super) struct RecipientColumns {
 /// A column of a recipient list.
 #[derive(Clone, Debug)]
 struct RecipientColumn {
-    /// Its header, which may be empty.
+    /// Its header, which can be empty.
     header: String,
     /// The key that distinguishes it: its header, or its name if the header is empty.
     key: String,
@@ -146,8 +146,8 @@ struct RecipientColumn {
 impl RecipientColumns {
     /// Adds the columns of a list that are not included yet.
     pub(super) fn add_header(&mut self, header: &ListHeader) {
-        let keys: Vec<String> = self.columns.iter().map(|own| own.key.clone()).collect();
-        let new = header_columns(header).filter(|own| !keys.contains(&own.key));
+        let keys: Vec<String> = self.columns.iter().map(|column| column.key.clone()).collect();
+        let new = header_columns(header).filter(|column| !keys.contains(&column.key));
         self.columns.extend(new);
     }
 
@@ -157,18 +157,18 @@ impl RecipientColumns {
 
     /// The headers as written in the lists; several headers can be empty.
     pub(super) fn headers(&self) -> impl Iterator<Item = &String> {
-        self.columns.iter().map(|own| &own.header)
+        self.columns.iter().map(|column| &column.header)
     }
 
     /// The keys of the columns, which are unique.
     pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
-        self.columns.iter().map(|own| &own.key)
+        self.columns.iter().map(|column| &column.key)
     }
 
     /// The position of each column in a list, or `None` if the list lacks the column.
     pub(super) fn find_positions(&self, header: &ListHeader) -> Vec<Option<usize>> {
-        let theirs: Vec<RecipientColumn> = header_columns(header).collect();
-        self.columns.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
+        let listed: Vec<RecipientColumn> = header_columns(header).collect();
+        self.columns.iter().map(|column| listed.iter().position(|other| other.key == column.key)).collect()
     }
 }
 
@@ -179,11 +179,11 @@ fn header_columns(header: &ListHeader) -> impl Iterator<Item = RecipientColumn> 
     })
 }
 
-/// What all rows of a listing have in common.
+/// Formats the rows of a listing, with everything that they have in common.
 pub(super) struct RowFormatter {
     pub(super) layout: Layout,
     /// The position of each recipient column in this list.
-    pub(super) own: Vec<Option<usize>>,
+    pub(super) recipient_positions: Vec<Option<usize>>,
     /// The variants of the campaign.
     pub(super) variants: VariantLookup,
     /// The operation type of unsent rows, in a campaign without variants.
@@ -202,7 +202,7 @@ pub(super) struct RowFormatter {
 
 /// Finds the variant of a recipient.
 pub(super) struct VariantLookup {
-    allotment: VariantAllocation,
+    allocation: VariantAllocation,
     /// The name and operation type of each variant; empty without variants.
     arms: Vec<(String, OperationKind)>,
     /// Whether the results have a variant column, because this or another listed run has variants.
@@ -214,7 +214,7 @@ impl VariantLookup {
     pub(super) fn from_brief(brief: &CampaignBrief, shown: bool) -> Self {
         let arms = brief.list_arms();
         let arms = arms.iter().filter_map(|arm| Some((arm.name?.to_owned(), arm.content.kind))).collect();
-        Self { allotment: brief.variant_allocation(), arms, shown }
+        Self { allocation: brief.variant_allocation(), arms, shown }
     }
 
     /// The name of a recipient's variant. `None` if the number is unknown, or if the campaign has no variants.
@@ -224,7 +224,7 @@ impl VariantLookup {
 
     /// The variant of a recipient. `None` if the number is unknown, or if the campaign has no variants.
     fn find_variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
-        self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.assign_variant(phone))?)
+        self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allocation.assign_variant(phone))?)
     }
 }
 
@@ -253,8 +253,13 @@ impl RowFacts {
     }
 
     /// The phone number to which the row's message was sent or, if none was sent, a valid number in the list.
-    pub(super) fn phone(&self, own: RecordFields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
-        self.record.as_ref().map_or_else(|| columns.choose_phone(own, region).ok(), |record| record.phone)
+    pub(super) fn phone(
+        &self,
+        fields: RecordFields<'_>,
+        columns: &PhoneColumns,
+        region: Option<Region>,
+    ) -> Option<Phone> {
+        self.record.as_ref().map_or_else(|| columns.choose_phone(fields, region).ok(), |record| record.phone)
     }
 }
 
@@ -283,11 +288,11 @@ impl RowFormatter {
     }
 
     /// Whether a row is listed.
-    fn is_listed(&self, row: Row, own: RecordFields<'_>, facts: &RowFacts, state: RowState) -> bool {
+    fn is_listed(&self, row: Row, fields: RecordFields<'_>, facts: &RowFacts, state: RowState) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(row.get()))
             && self.selection.matches(row, state, facts.record.as_ref())
             && (!self.selection.needs_cells() || {
-                let cells = self.build_cells(row, own, facts, state);
+                let cells = self.build_cells(row, fields, facts, state);
                 self.selection.matches_cells(cells.phone, cells.error, cells.gateway_status)
             })
     }
@@ -298,8 +303,15 @@ impl RowFormatter {
         Some(run.message_id(row, order)?.get())
     }
 
-    fn fill_row(&self, line: &mut RowBuffer<'_>, row: Row, own: RecordFields<'_>, facts: &RowFacts, state: RowState) {
-        let cells = self.build_cells(row, own, facts, state);
+    fn fill_row(
+        &self,
+        line: &mut RowBuffer<'_>,
+        row: Row,
+        fields: RecordFields<'_>,
+        facts: &RowFacts,
+        state: RowState,
+    ) {
+        let cells = self.build_cells(row, fields, facts, state);
         for column in &RESULT_COLUMNS {
             match (column.value)(&cells) {
                 ColumnValue::Number(number) => line.push_number(number),
@@ -308,17 +320,18 @@ impl RowFormatter {
             }
         }
         if self.variants.shown {
-            let gets_one = !matches!(state, RowState::Skipped | RowState::Invalid);
-            let variant = self.variants.find_variant(cells.phone.filter(|_| gets_one));
+            let has_message = !matches!(state, RowState::Skipped | RowState::Invalid);
+            let variant = self.variants.find_variant(cells.phone.filter(|_| has_message));
             line.push_text(variant.map_or("", |(name, _)| name));
         }
-        self.own.iter().for_each(|place| line.push_text(place.map_or("", |column| own.get(column))));
+        let positions = self.recipient_positions.iter();
+        positions.for_each(|position| line.push_text(position.map_or("", |column| fields.get(column))));
     }
 
     fn build_cells<'k>(
         &'k self,
         row: Row,
-        own: RecordFields<'_>,
+        fields: RecordFields<'_>,
         facts: &'k RowFacts,
         state: RowState,
     ) -> ResultCells<'k> {
@@ -330,8 +343,8 @@ impl RowFormatter {
         let OutcomeTexts { reason, error, request_id, answer } =
             outcome_texts(outcome, facts.exclusion.as_ref()).for_state(state);
         // A row can be skipped after an attempt.
-        let left_out = facts.exclusion.as_ref().filter(|_| state == RowState::Skipped);
-        let reason = match (state, outcome, left_out) {
+        let exclusion = facts.exclusion.as_ref().filter(|_| state == RowState::Skipped);
+        let reason = match (state, outcome, exclusion) {
             (RowState::InDoubt, None, _) => ENDED_EARLY,
             (RowState::Skipped, _, Some(exclusion)) => &exclusion.reason,
             // The list did not exclude the recipient: the run ended before the row was sent.
@@ -355,7 +368,7 @@ impl RowFormatter {
             Some(summary) => Cow::Owned(format_instant(summary.last.at)),
             None => Cow::Borrowed(before),
         };
-        let phone = facts.phone(own, &self.phones, self.region);
+        let phone = facts.phone(fields, &self.phones, self.region);
         let planned = || self.variants.find_variant(phone).map_or(self.kind, |(_, kind)| *kind);
         let own_run = self.run.as_ref().map_or("", |(_, name)| name);
         // A row without its own message refers to that of an earlier run.
@@ -443,7 +456,8 @@ fn outcome_texts<'a>(outcome: Option<&'a OperationOutcome>, exclusion: Option<&'
 /// rejected. Proof of the state replaces all decisions and all inquiries without a result.
 fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> String {
     let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
-    let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let format_reason =
+        |reason: &Option<String>| reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let last = amendment.last.as_ref().map(|(_, change)| change);
     let text = match last.filter(|change| !state.is_proven() || matches!(change, RowChange::Found { .. })) {
         None => before.to_owned(),
@@ -454,9 +468,11 @@ fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> S
         Some(RowChange::Unresolved { asked: times }) => {
             format!("{before}; the gateway was asked {} but gave no conclusive response", asked(times))
         }
-        Some(RowChange::AssumedSent { by, why }) => format!("marked as sent by {by}{}", because(why)),
-        Some(RowChange::NotSent { by, why }) => format!("marked as not sent by {by}{}", because(why)),
-        Some(RowChange::SendAgain { by, why }) => format!("another attempt was requested by {by}{}", because(why)),
+        Some(RowChange::AssumedSent { by, why }) => format!("marked as sent by {by}{}", format_reason(why)),
+        Some(RowChange::NotSent { by, why }) => format!("marked as not sent by {by}{}", format_reason(why)),
+        Some(RowChange::SendAgain { by, why }) => {
+            format!("another attempt was requested by {by}{}", format_reason(why))
+        }
         Some(RowChange::Retry { by, .. }) => format!("a retry as a new message was requested by {by}"),
     };
     const DUPLICATE: &str = "duplicate suspected: an earlier attempt sent the message after all";

@@ -20,11 +20,11 @@ use campaign_ledger::{
 };
 use campaign_manifest::{CampaignBrief, DuplicatePolicy};
 
-/// How many rows are looked up at once.
+/// The maximum number of rows that are looked up at once.
 const BATCH_ROWS: usize = 500_000;
 /// Up to this many rows, the envelopes of a run are read one by one.
 const SINGLE_READ_ROWS: u64 = 5_000;
-/// How many rows of a run are looked up at once.
+/// The number of rows of an earlier run that are loaded at once.
 const STEP_ROWS: u32 = 4_096;
 
 /// A message that a skipped row refers to.
@@ -67,12 +67,12 @@ impl<'a> EarlierRuns<'a> {
         let Some(rows) = find_sent_rows(left_out).filter(|_| run.live) else { return Ok(None) };
         let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         // A run of another edition counts if this run replaced it.
-        let is_of_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
+        let is_same_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
         runs.retain(|other| {
-            let counts = is_of_edition(other) || other.progress == RunProgress::Replaced;
+            let counts = is_same_edition(other) || other.progress == RunProgress::Replaced;
             other.live && other.key.0 < run.key.0 && other.can_share_recipients(run) && counts
         });
-        runs.sort_by_key(|other| (!is_of_edition(other), Reverse(other.key)));
+        runs.sort_by_key(|other| (!is_same_edition(other), Reverse(other.key)));
         Ok((!runs.is_empty()).then_some(Self { ledger, runs, rows, copies, brief }))
     }
 
@@ -82,7 +82,7 @@ impl<'a> EarlierRuns<'a> {
         let reader = RecipientReader::open(list, self.copies.place().as_ref(), &reader_settings(self.brief))?;
         let columns = reader.header().phones().clone();
         let list = ReadAheadList::spawn(reader);
-        Ok(EarlierMessages { runs: self, list, columns, through: 0, found: VecDeque::new() })
+        Ok(EarlierMessages { runs: self, list, columns, last_row: 0, found: VecDeque::new() })
     }
 
     /// Looks up the earlier messages for `wanted` in each run, newest run first.
@@ -137,16 +137,16 @@ impl<'a> EarlierRuns<'a> {
             DuplicatePolicy::Skip | DuplicatePolicy::Refuse => self.match_by_number(run, sent, wanted).await?,
         };
         pairs.sort_unstable();
-        let there: RoaringBitmap = pairs.iter().map(|(there, _)| *there).collect();
-        let Some(last) = there.max() else { return Ok(()) };
+        let earlier: RoaringBitmap = pairs.iter().map(|(earlier, _)| *earlier).collect();
+        let Some(last) = earlier.max() else { return Ok(()) };
         let (name, owned): (Arc<str>, bool) = (run.name().into(), is_owned(ledger, run).await?);
-        let is_few = there.len() <= SINGLE_READ_ROWS;
+        let is_few = earlier.len() <= SINGLE_READ_ROWS;
         let mut records = match is_few {
-            true => RowRecords::open_for_rows(ledger, run, owned, &there).await?,
+            true => RowRecords::open_for_rows(ledger, run, owned, &earlier).await?,
             false => RowRecords::open(ledger, run, owned).await?,
         };
         let steps: Vec<(u32, u32)> = match is_few {
-            true => there.iter().map(|row| (row, row)).collect(),
+            true => earlier.iter().map(|row| (row, row)).collect(),
             false => (Row::FIRST.get()..=last)
                 .step_by(STEP_ROWS as usize)
                 .map(|first| (first, first.saturating_add(STEP_ROWS - 1).min(last)))
@@ -154,13 +154,13 @@ impl<'a> EarlierRuns<'a> {
         };
         let mut pairs = pairs.into_iter().peekable();
         for (first, last) in steps {
-            records.read_through(Row::new(first), Row::new(last)).await?;
+            records.read_rows(Row::new(first), Row::new(last)).await?;
             for row in first..=last {
                 // Each record is removed, so that it does not stay in memory.
                 let record = records.take_loaded(Row::new(row));
-                while let Some((_, here)) = pairs.next_if(|(there, _)| *there == row) {
-                    found
-                        .extend(record.as_ref().map(|record| (here, build_message(run, &name, Row::new(row), record))));
+                while let Some((_, current)) = pairs.next_if(|(earlier, _)| *earlier == row) {
+                    let message = record.as_ref().map(|record| build_message(run, &name, Row::new(row), record));
+                    found.extend(message.map(|message| (current, message)));
                 }
             }
         }
@@ -179,8 +179,8 @@ impl<'a> EarlierRuns<'a> {
             for row in &envelope.rows {
                 // A row can have several attempts.
                 let Some(phone) = row.to.phone().filter(|_| sent.remove(row.row.get())) else { continue };
-                let here = &wanted[find_equal_range(wanted, |(other, _)| other.cmp(&phone))];
-                pairs.extend(here.iter().map(|(_, here)| (row.row.get(), *here)));
+                let current = &wanted[find_equal_range(wanted, |(other, _)| other.cmp(&phone))];
+                pairs.extend(current.iter().map(|(_, current)| (row.row.get(), *current)));
             }
         }
         Ok(pairs)
@@ -194,22 +194,22 @@ impl<'a> EarlierRuns<'a> {
         sent: RoaringBitmap,
         wanted: &[WantedRow],
     ) -> Result<Vec<RowPair>, ResultsError> {
-        let there = match self.ledger.load_copies(run).await {
-            Ok(there) => there,
+        let earlier = match self.ledger.load_copies(run).await {
+            Ok(earlier) => earlier,
             // Without texts, it is unknown which rows the messages belong to.
             Err(LedgerError::CopiesUnreadable { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
-        let here = self.copies.clone();
+        let current = self.copies.clone();
         let rows: RoaringBitmap = wanted.iter().map(|(_, row)| *row).collect();
         let read = tokio::task::spawn_blocking(move || {
             // Damaged copies of an earlier run must not prevent the results of this run from being written.
-            let earlier = FrozenInputs::from_copies(&there)
+            let earlier = FrozenInputs::from_copies(&earlier)
                 .ok()
-                .and_then(|frozen| Some((load_texts(&frozen, &there, &sent).ok()??, frozen)));
-            let Some((there, frozen)) = earlier else { return Ok(Vec::new()) };
-            let here = load_texts(&frozen, &here, &rows)?;
-            Ok(here.map_or_else(Vec::new, |here| match_rows(&there, &here)))
+                .and_then(|frozen| Some((load_texts(&frozen, &earlier, &sent).ok()??, frozen)));
+            let Some((earlier, frozen)) = earlier else { return Ok(Vec::new()) };
+            let current = load_texts(&frozen, &current, &rows)?;
+            Ok(current.map_or_else(Vec::new, |current| match_rows(&earlier, &current)))
         });
         read.await.map_err(|error| ResultsError::Recipients(error.to_string()))?
     }
@@ -228,7 +228,7 @@ pub(super) struct EarlierMessages<'a> {
     list: ReadAheadList,
     columns: PhoneColumns,
     /// The last row that was looked up.
-    through: u32,
+    last_row: u32,
     /// Messages that were found but not taken yet, by row.
     found: VecDeque<(u32, EarlierMessage)>,
 }
@@ -242,10 +242,10 @@ type RowPair = (u32, u32);
 impl EarlierMessages<'_> {
     /// Looks up the earlier messages for all rows up to `last`. Rows must be passed in ascending order.
     pub(super) async fn look_up_through(&mut self, last: Row) -> Result<(), ResultsError> {
-        while self.through < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.through) {
+        while self.last_row < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.last_row) {
             let wanted = self.next_batch().await;
             if wanted.is_empty() {
-                self.through = u32::MAX;
+                self.last_row = u32::MAX;
             }
             let found = self.runs.look_up(wanted).await?;
             self.found.extend(found);
@@ -258,7 +258,7 @@ impl EarlierMessages<'_> {
         while self.found.front().is_some_and(|(before, _)| *before < row.get()) {
             self.found.pop_front();
         }
-        self.found.pop_front_if(|(of, _)| *of == row.get()).map(|(_, message)| message)
+        self.found.pop_front_if(|(found, _)| *found == row.get()).map(|(_, message)| message)
     }
 
     /// Reads the next rows that refer to earlier messages.
@@ -268,7 +268,7 @@ impl EarlierMessages<'_> {
         while wanted.len() < BATCH_ROWS {
             let Some(chunk) = self.list.next_chunk().await else { break };
             for record in chunk.iter() {
-                self.through = record.row.get();
+                self.last_row = record.row.get();
                 if self.runs.rows.contains(record.row.get())
                     && let Ok(phone) = self.columns.choose_phone(record.fields, region)
                 {
@@ -304,11 +304,11 @@ fn load_texts(
 }
 
 /// Pairs the rows of two lists that have the same phone number and text.
-fn match_rows(there: &[RowText], here: &[RowText]) -> Vec<RowPair> {
+fn match_rows(earlier: &[RowText], current: &[RowText]) -> Vec<RowPair> {
     let mut pairs = Vec::new();
-    for same in here.chunk_by(|(one, _), (other, _)| one == other) {
+    for same in current.chunk_by(|(one, _), (other, _)| one == other) {
         let Some((text, _)) = same.first() else { continue };
-        let same_text = &there[find_equal_range(there, |(other, _)| other.cmp(text))];
+        let same_text = &earlier[find_equal_range(earlier, |(other, _)| other.cmp(text))];
         let Some(last) = same_text.last() else { continue };
         pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (same_text.get(index).unwrap_or(last).1, *row)));
     }

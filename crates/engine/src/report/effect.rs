@@ -43,7 +43,7 @@ pub enum EffectVerdict {
 }
 
 /// The smallest group whose share is meaningful.
-const MIN_PEOPLE: u64 = 30;
+const MIN_GROUP_SIZE: u64 = 30;
 
 /// The effect of a campaign.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ pub struct CampaignEffect {
 
 impl ArmFigures {
     fn add_recipient(&mut self, phone: Phone, since: Timestamp, purchases: &Purchases, within: SignedDuration) {
-        let counts = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.may_follow(since, within));
+        let counts = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.can_follow(since, within));
         let before = self.purchases;
         for purchase in counts {
             self.purchases += 1;
@@ -74,7 +74,7 @@ impl EffectVerdict {
     pub fn from_proportions(sent: Proportion, holdout: Proportion) -> Self {
         let difference = sent.difference_interval(holdout);
         match sent.total.min(holdout.total) {
-            ..MIN_PEOPLE => Self::TooFew,
+            ..MIN_GROUP_SIZE => Self::TooFew,
             _ if difference.contains_zero() => Self::Unproven,
             _ if difference.low > 0.0 => Self::More,
             _ => Self::Fewer,
@@ -113,18 +113,18 @@ impl CampaignEffect {
             let results = RunResults::open(ledger, run, is_owned(ledger, run).await?).await?;
             for listing in results.open_listings().await? {
                 let began_at = run.began_at;
-                let each = |person: ObservedRecipient<'_>| match person.decision {
-                    RunDecision::Sent(at) if sent.insert(person.phone.to_u64()) => {
-                        let arm = effect.sent.entry(person.variant.map(str::to_owned)).or_default();
-                        arm.add_recipient(person.phone, at, purchases, within);
+                let visit = |recipient: ObservedRecipient<'_>| match recipient.decision {
+                    RunDecision::Sent(at) if sent.insert(recipient.phone.to_u64()) => {
+                        let arm = effect.sent.entry(recipient.variant.map(str::to_owned)).or_default();
+                        arm.add_recipient(recipient.phone, at, purchases, within);
                     }
                     RunDecision::Sent(_) => {}
                     RunDecision::HeldOut => {
-                        held_out.entry(person.phone).or_insert(began_at);
+                        held_out.entry(recipient.phone).or_insert(began_at);
                     }
                     RunDecision::Waiting => effect.waiting += 1,
                 };
-                for_each_recipient(listing, each).await?;
+                for_each_recipient(listing, visit).await?;
             }
         }
         for (phone, since) in held_out {
@@ -155,10 +155,10 @@ enum RunDecision {
 
 async fn for_each_recipient(
     listing: Listing<'_>,
-    mut each: impl FnMut(ObservedRecipient<'_>),
+    mut visit: impl FnMut(ObservedRecipient<'_>),
 ) -> Result<(), ResultsError> {
     let (region, activity) = (listing.brief.region, listing.activity());
-    let (allotment, arms) = (listing.brief.variant_allocation(), listing.brief.list_arms());
+    let (allocation, arms) = (listing.brief.variant_allocation(), listing.brief.list_arms());
     let reader = listing.open_reader()?;
     let columns = reader.header().phones().clone();
     // The effect counts only this run's messages.
@@ -173,9 +173,9 @@ async fn for_each_recipient(
                 _ => continue,
             };
             if let Some(phone) = facts.phone(recipient.fields, &columns, region) {
-                each(ObservedRecipient {
+                visit(ObservedRecipient {
                     phone,
-                    variant: arms.get(allotment.assign_variant(phone)).and_then(|arm| arm.name),
+                    variant: arms.get(allocation.assign_variant(phone)).and_then(|arm| arm.name),
                     decision,
                 });
             }
@@ -203,7 +203,7 @@ const Z: f64 = 1.959_963_984_540_054;
 pub struct Proportion {
     /// The size of the group.
     pub total: u64,
-    /// How many members succeeded; at most `total`.
+    /// The number of members who succeeded; at most `total`.
     pub successes: u64,
 }
 
@@ -238,10 +238,10 @@ impl Proportion {
     /// The confidence interval of this share minus the other share (R. G. Newcombe 1998, method 10), computed from both
     /// Wilson intervals.
     pub fn difference_interval(self, other: Self) -> Interval {
-        let (own, its) = (self.wilson_interval(), other.wilson_interval());
+        let (first, second) = (self.wilson_interval(), other.wilson_interval());
         let (p, q) = (self.share(), other.share());
-        let low = (p - q) - ((p - own.low).powi(2) + (its.high - q).powi(2)).sqrt();
-        let high = (p - q) + ((own.high - p).powi(2) + (q - its.low).powi(2)).sqrt();
+        let low = (p - q) - ((p - first.low).powi(2) + (second.high - q).powi(2)).sqrt();
+        let high = (p - q) + ((first.high - p).powi(2) + (q - second.low).powi(2)).sqrt();
         Interval { low: low.max(-1.0), high: high.min(1.0) }
     }
 }
@@ -300,7 +300,7 @@ impl Purchases {
         let suggestion = suggest_columns(table, path).map_err(|finding| vec![*finding])?;
         let phone = file.phone.clone().or(suggestion.phone);
         let phone = phone.ok_or_else(|| {
-            missing_column(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
+            unusable_purchases(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
         })?;
         let region = file.region.or(suggestion.region);
         let amounts = file.amount.as_deref();
@@ -310,24 +310,24 @@ impl Purchases {
         let found = read_columns(table, path, headers, |row, cells| {
             match parse_purchase(cells, region, amounts.is_some(), &file.zone) {
                 Ok(purchase) => purchases.list.push(purchase),
-                Err(why) => purchases.unusable.entry(why).or_insert((0, row)).0 += 1,
+                Err(reason) => purchases.unusable.entry(reason).or_insert((0, row)).0 += 1,
             }
         });
         let found = found.map_err(|finding| vec![*finding])?;
         if let Some((header, _)) = headers.iter().zip(found).find(|(_, found)| !found) {
-            return Err(missing_column(
+            return Err(unusable_purchases(
                 path,
                 &format!("no column `{header}`"),
                 "write the header exactly as in the file",
             ));
         }
         if purchases.list.is_empty() {
-            let why =
-                purchases.unusable.iter().map(|(why, (rows, first))| format!("{rows} × {why} (first in row {first})"));
-            let why: Vec<String> = why.collect();
-            return Err(missing_column(
+            let reasons = purchases.unusable.iter();
+            let reasons: Vec<String> =
+                reasons.map(|(reason, (rows, first))| format!("{rows} × {reason} (first in row {first})")).collect();
+            return Err(unusable_purchases(
                 path,
-                &format!("no usable rows: {}", why.join("; ")),
+                &format!("no usable rows: {}", reasons.join("; ")),
                 "use another file or another column",
             ));
         }
@@ -373,13 +373,13 @@ fn parse_purchase(
 fn open_table(path: &Path, region: Option<Region>) -> Result<DecodedText, Vec<Finding>> {
     let file = regular_file::open(path);
     let file = file.map_err(|error| {
-        missing_column(path, &format!("cannot be read: {error}"), "check the path of the purchases file")
+        unusable_purchases(path, &format!("cannot be read: {error}"), "check the path of the purchases file")
     })?;
     decode_table(file, path, region).map_err(|finding| vec![*finding])
 }
 
-fn missing_column(path: &Path, what: &str, help: &str) -> Vec<Finding> {
-    vec![Finding::new(&rules::PURCHASES_UNUSABLE, format!("`{}`: {what}", path.display())).help(help)]
+fn unusable_purchases(path: &Path, problem: &str, help: &str) -> Vec<Finding> {
+    vec![Finding::new(&rules::PURCHASES_UNUSABLE, format!("`{}`: {problem}", path.display())).help(help)]
 }
 
 /// Formats of a date with a time, without the zone.
@@ -423,7 +423,7 @@ impl PurchaseTime {
     }
 
     /// Whether the purchase was, or might have been, at most `within` after a message that was sent at `at`.
-    pub(super) fn may_follow(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
+    pub(super) fn can_follow(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
         self.last >= at && at.checked_add(within).is_ok_and(|end| self.first < end)
     }
 }
@@ -451,10 +451,10 @@ pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
 
 /// Whether the last separator is a decimal separator.
 fn is_decimal(number: &str, at: usize) -> bool {
-    let (before, behind) = (number[..at].trim_start_matches('-'), &number[at + 1..]);
+    let (before, after) = (number[..at].trim_start_matches('-'), &number[at + 1..]);
     let alone = !before.contains(['.', ',']);
     let repeated = before.contains(&number[at..=at]);
-    !repeated && (behind.len() != 3 || before == "0" || !alone)
+    !repeated && (after.len() != 3 || before == "0" || !alone)
 }
 
 #[cfg(test)]
@@ -471,16 +471,16 @@ mod tests {
     fn intervals_match_published_examples() {
         // Newcombe 1998, Statistics in Medicine 17, pp. 857 and 873: table II and the Wilson intervals for the same
         // counts.
-        for (did, people, low, high) in
+        for (successes, total, low, high) in
             [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)]
         {
-            let Interval { low: l, high: h } = Proportion { total: people, successes: did }.wilson_interval();
-            assert!(is_close(l, low) && is_close(h, high), "{did} of {people}: {l} to {h}");
+            let Interval { low: l, high: h } = Proportion { total, successes }.wilson_interval();
+            assert!(is_close(l, low) && is_close(h, high), "{successes} of {total}: {l} to {h}");
         }
         for (one, other, low, high) in
             [((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090), ((10, 10), (0, 10), 0.6075, 1.0)]
         {
-            let [one, other] = [one, other].map(|(did, people)| Proportion { total: people, successes: did });
+            let [one, other] = [one, other].map(|(successes, total)| Proportion { total, successes });
             let Interval { low: l, high: h } = one.difference_interval(other);
             assert!(is_close(l, low) && is_close(h, high), "{one:?} above {other:?}: {l} to {h}");
         }
@@ -488,10 +488,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn interval_contains_the_share_and_narrows_with_sample_size(people in 1_u64..5_000, part in 0.0_f64..=1.0) {
-            let did = (people as f64 * part) as u64;
-            let few = Proportion { total: people, successes: did };
-            let many = Proportion { total: people * 10, successes: did * 10 };
+        fn interval_contains_the_share_and_narrows_with_sample_size(total in 1_u64..5_000, part in 0.0_f64..=1.0) {
+            let successes = (total as f64 * part) as u64;
+            let few = Proportion { total, successes };
+            let many = Proportion { total: total * 10, successes: successes * 10 };
             let (wide, narrow) = (few.wilson_interval(), many.wilson_interval());
             prop_assert!(0.0 <= wide.low && wide.low <= few.share() && few.share() <= wide.high && wide.high <= 1.0);
             prop_assert!(narrow.high - narrow.low < wide.high - wide.low);
@@ -544,7 +544,7 @@ mod purchases_tests {
             ("08.12.2026", true),
             ("09.12.2026", false),
         ] {
-            assert_eq!(PurchaseTime::parse(cell, &kyiv()).unwrap().may_follow(sent, week), counts, "{cell}");
+            assert_eq!(PurchaseTime::parse(cell, &kyiv()).unwrap().can_follow(sent, week), counts, "{cell}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::check::{CountryCount, Survey};
 use campaign_core::domain::{Amount, Stage};
 use campaign_manifest::{Campaign, Profile, Rate};
 
-/// How many rows are named per reason.
+/// The maximum number of rows that are named per reason.
 const MAX_NAMED_ROWS: usize = 20;
 
 /// The forecast for some rows of a list.
@@ -27,7 +27,7 @@ pub struct Forecast {
     /// Messages outside the profile's `home`, by country, most first; empty if the countries are limited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub abroad: Vec<CountryCount>,
-    /// Planned rows that this run does not choose.
+    /// Planned rows that this run does not select.
     pub later: u64,
     /// Messages to send.
     pub messages: u64,
@@ -43,7 +43,7 @@ pub struct Forecast {
     pub currency: Option<String>,
     /// The duration in seconds at the rate limit; `None` without a limit.
     seconds: Option<f64>,
-    /// How many times the window must open; `None` if once is enough.
+    /// The number of times that the window must open; `None` if once is enough.
     openings: Option<u64>,
     /// The number of days, if `per_day` spreads the run over several.
     days: Option<u64>,
@@ -73,7 +73,7 @@ pub struct ChannelForecast {
     pub messages: u64,
     /// The number of parts.
     pub parts: u64,
-    /// Whether it is only used after another channel failed.
+    /// Whether it is used only after another channel has failed.
     pub fallback: bool,
 }
 
@@ -98,13 +98,13 @@ impl Forecast {
             .collect();
         left_out.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
         let messages = rows.len();
-        let of_arms: Vec<_> =
+        let stages_by_arm: Vec<_> =
             campaign.brief.list_arms().into_iter().map(|arm| arm.content.stages.iter().collect()).collect();
         let mut channels: Vec<ChannelForecast> = Vec::new();
         let mut sms_parts = BTreeMap::new();
         for (size, sized) in &survey.by_size {
             let count = sized.intersection_len(rows);
-            let stages: &[&Stage<_>] = of_arms.get(size.arm).map_or(&[], Vec::as_slice);
+            let stages: &[&Stage<_>] = stages_by_arm.get(size.arm).map_or(&[], Vec::as_slice);
             add_channels(&mut channels, stages, count, size.sms_parts);
             if size.sms_parts > 0 && count > 0 {
                 *sms_parts.entry(size.sms_parts).or_default() += count;
@@ -160,12 +160,13 @@ fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], me
         let channel = stage.channel();
         let each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
         let fallback = place > 0;
-        let position = channels.iter().position(|share| share.channel == channel.name() && share.fallback == fallback);
+        let is_same = |known: &ChannelForecast| known.channel == channel.name() && known.fallback == fallback;
+        let position = channels.iter().position(is_same);
         let at = position.unwrap_or_else(|| {
-            let share = ChannelForecast { channel: channel.name(), messages: 0, parts: 0, fallback };
+            let forecast = ChannelForecast { channel: channel.name(), messages: 0, parts: 0, fallback };
             // First channels come before fallbacks.
-            let at = channels.iter().position(|share| share.fallback && !fallback).unwrap_or(channels.len());
-            channels.insert(at, share);
+            let at = channels.iter().position(|forecast| forecast.fallback && !fallback).unwrap_or(channels.len());
+            channels.insert(at, forecast);
             at
         });
         channels[at].messages += messages;

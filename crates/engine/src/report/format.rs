@@ -57,10 +57,10 @@ pub fn describe_counts(counts: &StateCounts, in_part: u64) -> Vec<(RowState, Str
 
 /// Describes delivered messages, with the counts of read and of partly delivered messages: `20 delivered (5 read)`.
 fn describe_delivered(delivered: u64, read: u64, in_part: u64) -> String {
-    let among = [(read, "read"), (in_part, "only in part")].into_iter().filter(|(count, _)| *count > 0);
-    let among: Vec<String> = among.map(|(count, what)| format!("{} {what}", format_thousands(count))).collect();
-    let among = if among.is_empty() { String::new() } else { format!(" ({})", among.join(", ")) };
-    format!("{} delivered{among}", format_thousands(delivered))
+    let details = [(read, "read"), (in_part, "only in part")].into_iter().filter(|(count, _)| *count > 0);
+    let details: Vec<String> = details.map(|(count, text)| format!("{} {text}", format_thousands(count))).collect();
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    format!("{} delivered{details}", format_thousands(delivered))
 }
 
 /// The name of a state for display.
@@ -182,8 +182,8 @@ pub fn parse_answer_members(answer: &str) -> Vec<(String, String)> {
     collect_members("", answer, &mut members);
     let known = |path: &str| KNOWN_MEMBERS.iter().position(|(known, _)| *known == path);
     members.sort_by_key(|(path, _)| known(path).unwrap_or(KNOWN_MEMBERS.len()));
-    let called = |path: String| known(&path).map_or(path, |index| KNOWN_MEMBERS[index].1.to_owned());
-    members.into_iter().map(|(path, value)| (called(path), value)).collect()
+    let display_name = |path: String| known(&path).map_or(path, |index| KNOWN_MEMBERS[index].1.to_owned());
+    members.into_iter().map(|(path, value)| (display_name(path), value)).collect()
 }
 
 /// Adds the values below `path`, each under its full path; a list counts as one value. Empty and null values are
@@ -216,7 +216,7 @@ pub fn rehearsal_json(counts: &Counts) -> Value {
         json!({ "delivered": delivered, "read": read, "replied": replied, "failed": failed, "spent": spent.trim_decimals() })
     };
     let channels: Map<String, Value> =
-        counts.channels.iter().map(|(channel, of)| (channel.name().to_owned(), tally(of))).collect();
+        counts.channels.iter().map(|(channel, counts)| (channel.name().to_owned(), tally(counts))).collect();
     json!({
         "channels": channels,
         "statuses": counts.statuses,

@@ -1,6 +1,6 @@
 //! Formatting of result rows as CSV lines or JSON objects, and escaping for spreadsheets. Pure.
 //!
-//! It knows nothing about the meaning of cells, which is defined in `columns`.
+//! This module does not know the meaning of cells, which is defined in `columns`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use super::columns::{COLUMN_NAMES, RecipientColumns};
 use campaign_core::domain::{Delimiter, Region};
 use campaign_manifest::VARIANT;
 
-/// The reader for whom results are written.
+/// The format of results, by the program that reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultsFormat {
     /// For programs: CSV (RFC 4180) with commas.
@@ -47,8 +47,9 @@ pub(super) enum CellEscaping {
 impl Layout {
     pub(super) const COMMA: u8 = b',';
 
-    /// The layout of a results format with the list columns `own`. `delimiter` is the delimiter that Excel expects.
-    pub(super) fn for_format(style: ResultsFormat, own: &RecipientColumns, delimiter: u8) -> Self {
+    /// The layout of a results format with the list columns `recipients`. `delimiter` is the delimiter that Excel
+    /// expects.
+    pub(super) fn for_format(style: ResultsFormat, recipients: &RecipientColumns, delimiter: u8) -> Self {
         match style {
             ResultsFormat::Csv => Self::Csv { delimiter: Self::COMMA, cells: CellEscaping::NoFormulas },
             ResultsFormat::Workbook => Self::Csv { delimiter: Self::COMMA, cells: CellEscaping::Raw },
@@ -56,16 +57,16 @@ impl Layout {
             ResultsFormat::Json => {
                 // Several headers can be empty, but the keys of an object must be unique.
                 let key = |column: String| format!("{}:", serde_json::Value::from(column));
-                Self::Json(column_names(own.keys(), own.has_variants).into_iter().map(key).collect())
+                Self::Json(column_names(recipients.keys(), recipients.has_variants).into_iter().map(key).collect())
             }
         }
     }
 
     /// The bytes before the rows: the header in CSV, nothing in JSON.
-    pub(super) fn encode_header(&self, own: &RecipientColumns) -> Vec<u8> {
+    pub(super) fn encode_header(&self, recipients: &RecipientColumns) -> Vec<u8> {
         let Self::Csv { cells, .. } = *self else { return Vec::new() };
         let mut line = RowBuffer::new(self, 0);
-        column_names(own.headers(), own.has_variants).iter().for_each(|column| line.push_text(column));
+        column_names(recipients.headers(), recipients.has_variants).iter().for_each(|column| line.push_text(column));
         line.end_row();
         let mut head = if cells == CellEscaping::ExactDigits { "\u{feff}".into() } else { Vec::new() };
         head.extend(line.into_bytes());
@@ -83,11 +84,11 @@ impl Layout {
 
 /// The names of the result columns, with or without the variant column, followed by the names of the list's columns.
 /// Duplicate names get a suffix.
-fn column_names<'h>(own: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
+fn column_names<'h>(headers: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
     let mut columns = COLUMN_NAMES.map(str::to_owned).to_vec();
     columns.extend(variants.then(|| VARIANT.to_owned()));
     let mut taken: HashSet<String> = columns.iter().cloned().collect();
-    for header in own {
+    for header in headers {
         let mut column = header.clone();
         while !column.is_empty() && !taken.insert(column.clone()) {
             column.push_str("_in");
@@ -274,19 +275,19 @@ pub(super) fn choose_excel_separator(list: u8, region: Option<Region>, timezone:
 mod tests {
     use super::*;
 
-    fn own(columns: &[&str]) -> Vec<String> {
-        let own: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
-        super::column_names(&own, false).split_off(COLUMN_NAMES.len())
+    fn list_names(columns: &[&str]) -> Vec<String> {
+        let list_names: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
+        super::column_names(&list_names, false).split_off(COLUMN_NAMES.len())
     }
 
     #[test]
     fn column_names_are_unique() {
-        assert_eq!(own(&["phone", "state"]), ["phone", "state_in"]);
-        assert_eq!(own(&["row", "row_in"]), ["row_in", "row_in_in"]);
-        let own_of_variants = super::column_names(&["variant".to_owned()], true).split_off(COLUMN_NAMES.len());
-        assert_eq!(own_of_variants, ["variant", "variant_in"]);
-        assert_eq!(own(&["variant"]), ["variant"], "without variants the name is free");
-        assert_eq!(own(&["", "x", ""]), ["", "x", ""], "a header without a name stays so");
+        assert_eq!(list_names(&["phone", "state"]), ["phone", "state_in"]);
+        assert_eq!(list_names(&["row", "row_in"]), ["row_in", "row_in_in"]);
+        let with_variants = super::column_names(&["variant".to_owned()], true).split_off(COLUMN_NAMES.len());
+        assert_eq!(with_variants, ["variant", "variant_in"]);
+        assert_eq!(list_names(&["variant"]), ["variant"], "without variants the name is free");
+        assert_eq!(list_names(&["", "x", ""]), ["", "x", ""], "an empty header stays empty");
     }
 
     #[test]

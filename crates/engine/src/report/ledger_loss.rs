@@ -56,7 +56,7 @@ pub fn find_stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     live.map(|StrayCopies { run, place, .. }| LossSign::Copies { run, place }).collect()
 }
 
-/// How many rows are checked by commands that send nothing.
+/// The maximum number of rows that commands which send nothing check.
 const QUICK_CHECK_ROWS: usize = 10_000;
 
 /// The results at `path`, if they contain identifiers that the ledger never assigned.
@@ -89,10 +89,10 @@ pub async fn find_unknown_results_quickly(
 async fn find_unknown_within(
     ledger: Option<&dyn Ledger>,
     path: &CampaignPath,
-    most: usize,
+    limit: usize,
 ) -> Result<Option<LossSign>, LedgerError> {
     let file = path.clone();
-    let read = tokio::task::spawn_blocking(move || read_identifiers(&file, most)).await;
+    let read = tokio::task::spawn_blocking(move || read_identifiers(&file, limit)).await;
     // An unreadable file has no readable identifiers; whether it can be replaced is decided elsewhere.
     let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
     if let (Some(ledger), Some((first, last))) = (ledger, unknown.min().zip(unknown.max())) {
@@ -130,12 +130,12 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
 
 /// The identifiers in the first rows of a results file, written by campaign or saved by a spreadsheet. Empty for other
 /// files. Other encodings, compressed files and workbooks are also read.
-fn read_identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
+fn read_identifiers(path: &CampaignPath, limit: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, open_text(path)?);
     let Some(delimiter) = detect_delimiter(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
-    let mut left = most;
+    let mut left = limit;
     // Reading stops at the first damaged row; the rows before it count.
     while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
         left -= 1;

@@ -58,11 +58,16 @@ impl<'a> Listing<'a> {
     }
 
     /// Creates the formatter for the rows of this listing.
-    pub(super) fn row_formatter(&self, layout: Layout, own: &RecipientColumns, header: &ListHeader) -> RowFormatter {
+    pub(super) fn row_formatter(
+        &self,
+        layout: Layout,
+        recipients: &RecipientColumns,
+        header: &ListHeader,
+    ) -> RowFormatter {
         RowFormatter {
             layout,
-            own: own.find_positions(header),
-            variants: VariantLookup::from_brief(self.brief, own.has_variants),
+            recipient_positions: recipients.find_positions(header),
+            variants: VariantLookup::from_brief(self.brief, recipients.has_variants),
             kind: self.kind,
             run: self.run.map(|run| (run.clone(), run.name())),
             selection: self.selection.clone(),
@@ -108,7 +113,7 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>> ListingRows<'a, I> {
         let mut facts = Vec::with_capacity(chunk.len());
         let ends = chunk.get(0).zip(chunk.get(chunk.len().saturating_sub(1)));
         if let (Some(records), Some((first, last))) = (&mut self.records, ends) {
-            records.read_through(first.row, last.row).await?;
+            records.read_rows(first.row, last.row).await?;
         }
         if let (Some(earlier), Some((_, last))) = (&mut self.earlier, ends) {
             earlier.look_up_through(last.row).await?;
@@ -207,11 +212,11 @@ pub(super) struct ReadAheadList {
 impl ReadAheadList {
     /// Starts a task that continues to read at the reader's position.
     pub(super) fn spawn(mut reader: RecipientReader<FrozenList>) -> Self {
-        let (given, groups) = channel(CHUNKS_AHEAD);
+        let (sender, groups) = channel(CHUNKS_AHEAD);
         let reading = tokio::task::spawn_blocking(move || {
             loop {
                 let mut group = Chunk::new();
-                if !reader.read_chunk(&mut group)? || given.blocking_send(group).is_err() {
+                if !reader.read_chunk(&mut group)? || sender.blocking_send(group).is_err() {
                     // The list ended, or the receiver was dropped.
                     return Ok(reader.into_input());
                 }
@@ -320,14 +325,14 @@ mod tests {
 
     #[tokio::test]
     async fn hash_covers_the_whole_list_even_if_few_rows_are_read() {
-        for taken in [0, 1] {
+        for count in [0, 1] {
             let (mut list, sha256) = read_ahead(20_000);
-            for _ in 0..taken {
+            for _ in 0..count {
                 assert!(list.next_chunk().await.is_some());
             }
             list.verify_hash(&sha256).await.unwrap();
             let (list, _) = read_ahead(20_001);
-            assert!(matches!(list.verify_hash(&sha256).await, Err(ResultsError::ListChanged(_))), "{taken}");
+            assert!(matches!(list.verify_hash(&sha256).await, Err(ResultsError::ListChanged(_))), "{count}");
         }
     }
 

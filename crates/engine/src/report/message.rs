@@ -79,8 +79,9 @@ pub enum HistoryEvent {
 }
 
 impl MessageHistory {
-    /// Loads the histories of at most `most` messages to a number in these rows, and counts the other messages. Skipped
-    /// rows have no message; if all rows were skipped, the history is that of the first row.
+    /// Loads the histories of at most `limit` messages to a number in these rows, and counts the other messages.
+    ///
+    /// Skipped rows have no message; if all rows were skipped, the history is that of the first row.
     ///
     /// `owned` means that a process is sending the run.
     ///
@@ -91,7 +92,7 @@ impl MessageHistory {
         run: &Run,
         owned: bool,
         rows: &[Recipient],
-        most: usize,
+        limit: usize,
     ) -> Result<(Vec<Self>, u64), LedgerError> {
         let snapshot = Snapshot::load(ledger, run, owned).await?;
         let is_sent = |recipient: &&Recipient| snapshot.row_state(recipient.row) != RowState::Skipped;
@@ -99,9 +100,9 @@ impl MessageHistory {
         if messages.is_empty() {
             messages.extend(rows.first());
         }
-        let more = messages.len().saturating_sub(most) as u64;
+        let more = messages.len().saturating_sub(limit) as u64;
         let mut histories = Vec::new();
-        for recipient in messages.into_iter().take(most) {
+        for recipient in messages.into_iter().take(limit) {
             histories.push(Self::load_recipient(ledger, run, &snapshot, *recipient).await?);
         }
         Ok((histories, more))
@@ -134,7 +135,7 @@ impl MessageHistory {
         let state = snapshot.row_state(row);
         // A row that was skipped after an attempt can have an outcome.
         let left_out =
-            snapshot.left_out.find_reason(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
+            snapshot.left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, text)| text.to_owned());
         let entries = load_entries(ledger, run, row, snapshot.states.events()).await?;
         Ok(Self { row, phone, state, left_out, entries })
     }
@@ -150,12 +151,12 @@ impl MessageHistory {
         };
         let left_out = ledger.load_excluded_rows(run.key).await?;
         let events = RowEvents::new(ledger.load_events(run.key).await?, run.endpoint).with_excluded_rows(&left_out);
-        let left_out = left_out.find_reason(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
+        let left_out = left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, text)| text.to_owned());
         let entries = load_entries(ledger, run, row, &events).await?;
         Ok(Some(Self { row, phone, state, left_out, entries }))
     }
 
-    /// How many attempts there were to send the message.
+    /// The number of attempts to send the message.
     pub fn count_attempts(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.event, HistoryEvent::Attempt { .. })).count()
     }
@@ -262,11 +263,12 @@ pub struct MessageDelivery {
     pub at: Timestamp,
     /// The certainty of that time.
     pub certainty: TimeCertainty,
-    /// When the receipt with that time arrived.
+    /// The time when the receipt with that time arrived.
     pub received: Timestamp,
     /// The time from the request to the delivery. `None` if it is uncertain.
     pub time: Option<Duration>,
-    /// The channel that reported its reading, or the channel of the delivery if that receipt names none. `None` if it was not read.
+    /// The channel that reported its reading, or the channel of the delivery if that receipt names none. `None` if it
+    /// was not read.
     pub read_by: Option<Channel>,
     /// Whether the gateway reported only some of its parts as delivered.
     pub in_part: bool,

@@ -185,7 +185,7 @@ pub struct MarkedMessage {
     pub content: MessageContent<MarkedText>,
 }
 
-/// Shows at most `most` rows of a list, or of `rows` if the operator named rows. `left_out` are the rows without a
+/// Shows at most `limit` rows of a list, or of `rows` if the operator named rows. `left_out` are the rows without a
 /// message.
 ///
 /// Returns how many rows were shown.
@@ -196,11 +196,11 @@ pub fn preview_rows<R: Read>(
     prepared: &mut CompiledCampaign<R>,
     left_out: &ExcludedRows,
     rows: Option<&RowSet>,
-    most: usize,
+    limit: usize,
     mut show: impl FnMut(Row, RowPreview<'_>),
 ) -> Result<usize, Box<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
-    for_each_row(reader, recipe, left_out, rows, most, |record, row| match row {
+    for_each_row(reader, recipe, left_out, rows, limit, |record, row| match row {
         Ok(ComposedMessage { number: ValidNumber { phone, .. }, message, .. }) => {
             show(record.row, RowPreview::Message { phone, content: message.content() });
         }
@@ -216,12 +216,12 @@ pub fn preview_marked_rows<R: Read>(
     prepared: &mut CompiledCampaign<R>,
     left_out: &ExcludedRows,
     rows: Option<&RowSet>,
-    most: usize,
+    limit: usize,
     mut show: impl FnMut(Row, Result<MarkedMessage, (RowState, &str)>),
 ) -> Result<usize, Box<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
     let mut markers: Vec<Marker<'_>> = recipe.markers().collect();
-    for_each_row(reader, recipe, left_out, rows, most, |record, row| {
+    for_each_row(reader, recipe, left_out, rows, limit, |record, row| {
         let marked = row.map(|ComposedMessage { number, arm, message }| {
             let content = markers[arm].mark_content(
                 record.row,
@@ -239,18 +239,18 @@ fn for_each_row<R: Read>(
     recipe: &Recipe,
     left_out: &ExcludedRows,
     rows: Option<&RowSet>,
-    most: usize,
+    limit: usize,
     mut show: impl FnMut(RecordRef<'_>, Result<ComposedMessage<'_>, (RowState, &str)>),
 ) -> Result<usize, Box<Finding>> {
     let mut composer = recipe.composer();
     let mut left_out = left_out.iter_by_row().peekable();
     let (mut chunk, mut shown) = (Chunk::new(), 0);
-    while shown < most && reader.read_chunk(&mut chunk)? {
+    while shown < limit && reader.read_chunk(&mut chunk)? {
         let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
-        for record in chosen.take(most - shown) {
+        for record in chosen.take(limit - shown) {
             let row = record.row;
             while left_out.next_if(|(before, ..)| *before < row).is_some() {}
-            if let Some((_, state, reason)) = left_out.next_if(|(out, ..)| *out == row) {
+            if let Some((_, state, reason)) = left_out.next_if(|(excluded, ..)| *excluded == row) {
                 show(record, Err((state, reason)));
             } else if let Ok(composed) = composer.compose(record) {
                 show(record, Ok(composed));

@@ -33,7 +33,7 @@ impl SendingProgress {
         self.speed.pause();
     }
 
-    /// How many messages the run has: all rows except skipped rows, invalid rows and rows that this command leaves
+    /// The number of messages in the run: all rows except skipped rows, invalid rows and rows that this command leaves
     /// planned.
     pub fn total(&self) -> u64 {
         let never = self.counts.get(RowState::Skipped) + self.counts.get(RowState::Invalid);
@@ -45,7 +45,7 @@ impl SendingProgress {
         &self.counts
     }
 
-    /// How many messages are done; 0 before the first update.
+    /// The number of messages that are done; 0 before the first update.
     pub fn count_done(&self) -> u64 {
         if self.counts.total() == 0 {
             return 0;
@@ -80,7 +80,7 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The speed since sending started or continued, without rows of earlier starts.
 #[derive(Debug, Default)]
 pub(super) struct Speed {
-    /// When the first rows were done, and how many.
+    /// The time when the first rows were done, and the number of these rows.
     first: Option<(Instant, u64)>,
     last: Option<(Instant, u64)>,
 }
@@ -108,8 +108,8 @@ impl Speed {
 
     /// The speed, and the time that `rows` more rows will take. `None` if the speed is unknown.
     pub(super) fn estimate(&self, rows: u64) -> Option<Estimate> {
-        let ((began, before), (now, through)) = (self.first?, self.last?);
-        let (time, sent) = (now.saturating_duration_since(began), through.saturating_sub(before));
+        let ((began, before), (now, done)) = (self.first?, self.last?);
+        let (time, sent) = (now.saturating_duration_since(began), done.saturating_sub(before));
         if time < MIN_INTERVAL || sent == 0 {
             return None;
         }
@@ -173,6 +173,6 @@ mod tests {
         assert_eq!(speed.estimate(80), None);
         speed.update(after(100), 21);
         speed.update(after(102), 41);
-        assert_eq!(speed.estimate(59).unwrap().rate, 10.0, "the wait is no part of it");
+        assert_eq!(speed.estimate(59).unwrap().rate, 10.0, "the pause does not count");
     }
 }

@@ -29,7 +29,7 @@ use campaign_ledger::{
 pub enum RecipientKey {
     /// The row in the list.
     Row(Row),
-    /// The number, which several rows may have.
+    /// The number, which several rows can have.
     Number(Phone),
 }
 
@@ -120,18 +120,18 @@ impl ListColumn {
     }
 }
 
-/// Finds the phone numbers in a run's list for which `is_meant` returns true.
+/// Finds the phone numbers in a run's list for which `is_wanted` returns true.
 ///
 /// # Errors
 /// If the list cannot be read, or is not the list with which the run began.
 pub async fn find_numbers(
     ledger: &dyn Ledger,
     run: &Run,
-    is_meant: impl Fn(Phone) -> bool,
+    is_wanted: impl Fn(Phone) -> bool,
 ) -> Result<RoaringTreemap, ResultsError> {
     let copies = load_copies(ledger, run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
-    let found = filter_recipients(&copies, &frozen, |_, phone| phone().is_some_and(&is_meant))?;
+    let found = filter_recipients(&copies, &frozen, |_, phone| phone().is_some_and(&is_wanted))?;
     Ok(found.into_iter().filter_map(|recipient| recipient.phone).map(Phone::to_u64).collect())
 }
 
@@ -155,7 +155,7 @@ pub(super) async fn load_list_rows(ledger: &dyn Ledger, run: &Run) -> Result<Roa
 fn filter_recipients(
     copies: &Copies,
     frozen: &FrozenInputs,
-    is_meant: impl Fn(Row, &dyn Fn() -> Option<Phone>) -> bool,
+    is_wanted: impl Fn(Row, &dyn Fn() -> Option<Phone>) -> bool,
 ) -> Result<Vec<Recipient>, ResultsError> {
     let (source, brief) = (ListSource::Copies(copies), &frozen.brief);
     let mut list = FrozenList::open(source)?;
@@ -165,7 +165,7 @@ fn filter_recipients(
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter() {
             let phone = || columns.choose_phone(record.fields, region).ok();
-            if is_meant(record.row, &phone) {
+            if is_wanted(record.row, &phone) {
                 found.push(Recipient { row: record.row, phone: phone() });
             }
         }
@@ -174,10 +174,10 @@ fn filter_recipients(
     Ok(found)
 }
 
-/// How many recipients were written.
+/// The number of written recipients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecipientsWritten {
-    /// The recipients.
+    /// The number of recipients.
     pub recipients: u64,
     /// Messages of the run that are still undecided, including those of other recipients.
     pub undecided: u64,
@@ -194,12 +194,12 @@ pub async fn write_run_recipients(
     out: impl Write,
 ) -> Result<RecipientsWritten, ResultsError> {
     let mut out = csv::Writer::from_writer(out);
-    let mut people = 0;
-    let undecided = for_each_matching_recipient(ledger, run, states, |header, person| {
-        match person {
+    let mut recipients = 0;
+    let undecided = for_each_matching_recipient(ledger, run, states, |header, recipient| {
+        match recipient {
             None => out.write_record(header)?,
             Some((record, _)) => {
-                people += 1;
+                recipients += 1;
                 for column in 0..header.len() {
                     out.write_field(record.fields.get(column))?;
                 }
@@ -210,7 +210,7 @@ pub async fn write_run_recipients(
     })
     .await?;
     out.flush().map_err(|error| ResultsError::Recipients(error.to_string()))?;
-    Ok(RecipientsWritten { recipients: people, undecided })
+    Ok(RecipientsWritten { recipients, undecided })
 }
 
 /// The phone numbers of recipients in one of these states, and how many of the run's messages are undecided. Forgotten
@@ -229,8 +229,8 @@ pub async fn load_run_numbers(
         ledger,
         run,
         |row| is_recipient_in(&snapshot, row, states),
-        |_, person| {
-            if let Some((record, phone)) = person {
+        |_, recipient| {
+            if let Some((record, phone)) = recipient {
                 numbers.insert(phone.to_u64());
                 listed.insert(record.row.get());
             }
@@ -257,8 +257,8 @@ pub async fn load_cancelled_numbers(ledger: &dyn Ledger, run: &Run) -> Result<Ro
         ledger,
         run,
         |row| snapshot.is_cancelled(row),
-        |_, person| {
-            numbers.extend(person.map(|(_, phone)| phone.to_u64()));
+        |_, recipient| {
+            numbers.extend(recipient.map(|(_, phone)| phone.to_u64()));
             Ok(())
         },
     )
@@ -272,10 +272,10 @@ async fn for_each_matching_recipient(
     ledger: &dyn Ledger,
     run: &Run,
     states: &[RowState],
-    take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
+    visit: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
 ) -> Result<u64, ResultsError> {
     let snapshot = Snapshot::load(ledger, run, is_owned(ledger, run).await?).await?;
-    for_each_recipient(ledger, run, |row| is_recipient_in(&snapshot, row, states), take).await?;
+    for_each_recipient(ledger, run, |row| is_recipient_in(&snapshot, row, states), visit).await?;
     Ok(count_undecided(&snapshot))
 }
 
@@ -296,7 +296,7 @@ async fn for_each_recipient(
     ledger: &dyn Ledger,
     run: &Run,
     is_wanted: impl Fn(Row) -> bool,
-    mut take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
+    mut visit: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
 ) -> Result<(), ResultsError> {
     let copies = load_copies(ledger, run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
@@ -306,19 +306,19 @@ async fn for_each_recipient(
     let (region, header) = (frozen.brief.region, reader.header().headers().to_vec());
     let columns = reader.header().phones().clone();
     let failed = |error: csv::Error| ResultsError::Recipients(error.to_string());
-    take(&header, None).map_err(failed)?;
+    visit(&header, None).map_err(failed)?;
     let mut chunk = Chunk::new();
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter().filter(|record| is_wanted(record.row)) {
             let Ok(phone) = columns.choose_phone(record.fields, region) else { continue };
-            take(&header, Some((record, phone))).map_err(failed)?;
+            visit(&header, Some((record, phone))).map_err(failed)?;
         }
     }
     drop(reader);
     list.verify_hash(&frozen.recipients_sha256)
 }
 
-/// Everything that the runs of a ledger know about a number.
+/// Everything that the runs of a ledger recorded about a number.
 #[derive(Debug, Default)]
 pub struct RecipientRecord {
     /// The runs with a row for it, oldest first.
@@ -357,22 +357,22 @@ impl RecipientRecord {
     /// If the ledger cannot be read. A run whose own records or copies cannot be read is returned among the unreadable
     /// runs.
     pub async fn find(ledger: &dyn Ledger, phone: Phone, selection: &RowSelection) -> Result<Self, LedgerError> {
-        let mut person = Self::default();
+        let mut record = Self::default();
         for run in ledger.list_runs(RunFilter::default()).await? {
             if run.purged_at.is_some() {
-                person.purged += 1;
+                record.purged += 1;
                 continue;
             }
             match load_run(ledger, run.clone(), phone, selection).await {
-                Ok(Some(found)) => person.runs.push(found),
+                Ok(Some(found)) => record.runs.push(found),
                 Ok(None) => {}
-                Err(error) => person.unreadable.push(UnreadableRun { run: run.name(), why: error.to_string() }),
+                Err(error) => record.unreadable.push(UnreadableRun { run: run.name(), why: error.to_string() }),
             }
         }
-        Ok(person)
+        Ok(record)
     }
 
-    /// How many rows have this phone number.
+    /// The number of rows with this phone number.
     pub fn count_rows(&self) -> u64 {
         self.runs.iter().map(|run| run.rows.len()).sum()
     }
@@ -465,7 +465,7 @@ fn build_list(numbers: &BTreeMap<Row, Addressee>) -> Vec<u8> {
     list
 }
 
-/// The beginning of the digested bytes, so that no other digest equals one of evidence.
+/// The prefix of the digested bytes, so that no other digest can equal a digest of evidence.
 pub const EVIDENCE_FORMAT: &str = "campaign evidence 1";
 
 /// The evidence about a number.
@@ -483,12 +483,12 @@ impl Evidence {
     /// Combines messages and opt-outs into the evidence about a phone number.
     pub fn from_messages(
         phone: Phone,
-        person: &RecipientRecord,
+        record: &RecipientRecord,
         messages: Vec<Value>,
         opt_outs: &OptOutHistory,
         now: Timestamp,
     ) -> Self {
-        let RecipientRecord { runs: _, unreadable, purged } = person;
+        let RecipientRecord { runs: _, unreadable, purged } = record;
         let unread: Vec<&str> = unreadable.iter().map(|UnreadableRun { run, .. }| run.as_str()).collect();
         Self::from_facts(json!({
             "format": EVIDENCE_FORMAT, "phone": phone.to_string(), "made_at": format!("{now:.3}"),
@@ -511,9 +511,9 @@ impl Evidence {
 ///
 /// # Errors
 /// If the ledger cannot be read, or a record of consent is damaged.
-pub async fn load_evidence(ledger: &dyn Ledger, person: &RecipientRecord) -> Result<Vec<Value>, LedgerError> {
+pub async fn load_evidence(ledger: &dyn Ledger, record: &RecipientRecord) -> Result<Vec<Value>, LedgerError> {
     let mut messages = Vec::new();
-    for RecipientInRun { run, rows: _, results } in &person.runs {
+    for RecipientInRun { run, rows: _, results } in &record.runs {
         let approvals = load_approvals(ledger, run).await?;
         for row in results {
             let consent = load_consent(ledger, run, row).await?;
@@ -554,7 +554,7 @@ mod tests {
     use campaign_core::domain::Phone;
 
     #[test]
-    fn numbers_keep_their_rows() {
+    fn written_list_keeps_each_number_in_its_row() {
         let number = |last: u64| Addressee::from(Phone::new(380_501_234_560 + last).unwrap());
         let numbers = [(2, 1), (3, 2), (6, 3)].map(|(row, last)| (Row::new(row), number(last)));
         let list = String::from_utf8(build_list(&numbers.into())).unwrap();

@@ -12,7 +12,7 @@ use campaign_ledger::{
     EndedOptOut, Ledger, LedgerError, OptOut, OptOutEnd, OptOutFilter, ReceiptReader, Run, StoredReceipt, reply_source,
 };
 
-/// The columns.
+/// The columns of exported replies.
 const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
 
 /// Writes the replies to a run's messages in row order. Returns how many replies were written.
@@ -60,7 +60,7 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
 /// A reply to a message: a text, a file, or a pressed digit.
 struct MessageReply<'k> {
     channel: &'k str,
-    /// When the recipient replied, as precisely as known.
+    /// The time of the reply, as precisely as known.
     at: Timestamp,
     text: &'k str,
     digit: &'k str,
@@ -89,7 +89,7 @@ fn collect_replies(receipts: &[StoredReceipt]) -> Vec<MessageReply<'_>> {
 }
 
 /// The replies in a receipt: texts, files, and pressed digits.
-fn extract_replies(kept: &StoredReceipt) -> impl Iterator<Item = MessageReply<'_>> {
+fn extract_replies(stored: &StoredReceipt) -> impl Iterator<Item = MessageReply<'_>> {
     // The delivery status is in the results.
     let Receipt {
         source: _,
@@ -102,17 +102,17 @@ fn extract_replies(kept: &StoredReceipt) -> impl Iterator<Item = MessageReply<'_
         digit,
         duration: _,
         replies,
-    } = &kept.receipt;
+    } = &stored.receipt;
     let channel = channel.as_ref().map_or("", ReportedChannel::as_str);
     let replies = replies.iter().map(move |RecipientReply { at, text, media }| MessageReply {
         channel,
-        at: at.unwrap_or_else(|| kept.reported_at()),
+        at: at.unwrap_or_else(|| stored.reported_at()),
         text,
         digit: "",
         media: media.as_ref().map_or("", |Media { url, filename: _, filesize: _ }| url),
     });
-    let digit =
-        digit.as_deref().map(move |digit| MessageReply { channel, at: kept.reported_at(), text: "", digit, media: "" });
+    let at = stored.reported_at();
+    let digit = digit.as_deref().map(move |digit| MessageReply { channel, at, text: "", digit, media: "" });
     replies.chain(digit)
 }
 
@@ -137,7 +137,7 @@ pub struct UnclearReply {
     pub phone: Phone,
     /// The channel, as the gateway reported it; empty if it reported none.
     pub channel: String,
-    /// When the recipient replied.
+    /// The time of the reply.
     pub at: Timestamp,
     /// The text of the reply.
     pub text: String,
@@ -199,7 +199,7 @@ async fn find_reachable_phone(ledger: &dyn Ledger, run: &Run, row: Row) -> Resul
 /// The columns of an export. An import recognizes them.
 pub const OPT_OUT_COLUMNS: [&str; 6] = ["phone", "scope", "reason", "source", "at", "gateways"];
 
-/// How many opt-outs are read at once.
+/// The maximum number of opt-outs that are read at once.
 const PAGE_SIZE: u32 = 10_000;
 
 /// An error while exporting opt-outs.
@@ -217,18 +217,18 @@ pub enum OptOutExportError {
 /// were visited.
 ///
 /// # Errors
-/// If the ledger cannot be read, or if `each` returns an error.
+/// If the ledger cannot be read, or if `visit` returns an error.
 pub async fn for_each_opt_out(
     ledger: &dyn Ledger,
     campaign: Option<&str>,
-    mut each: impl FnMut(&OptOut) -> io::Result<()>,
+    mut visit: impl FnMut(&OptOut) -> io::Result<()>,
 ) -> Result<u64, OptOutExportError> {
     let (mut after, mut count) = (None, 0);
     loop {
         let page = ledger.list_opt_outs(OptOutFilter::Listed { behind: after, at_most: PAGE_SIZE }).await?;
         let is_selected = |opt_out: &&OptOut| campaign.is_none() || opt_out.scope.campaign() == campaign;
         for opt_out in page.entries.iter().map(|record| &record.opt_out).filter(is_selected) {
-            each(opt_out)?;
+            visit(opt_out)?;
             count += 1;
         }
         match page.next {
@@ -265,9 +265,9 @@ pub async fn export_opt_outs(
 /// The opt-outs of a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptOutHistory {
-    /// Those on the suppression list.
+    /// The opt-outs on the suppression list.
     pub listed: Vec<OptOut>,
-    /// Those that were removed, or ended by a reply. Oldest first.
+    /// The opt-outs that were removed or ended by a reply, oldest first.
     pub ended: Vec<EndedOptOut>,
 }
 
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_pipe_is_recognized_before_the_last_record() {
+    fn closed_pipe_keeps_its_error_kind() {
         let long = "x".repeat(100_000);
         let error = csv::Writer::from_writer(ClosedPipe).write_record([long]).unwrap_err();
         let ResultsError::Write { error, .. } = csv_write_error(error) else { panic!("another error") };

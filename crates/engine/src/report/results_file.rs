@@ -25,7 +25,7 @@ use campaign_manifest::{CampaignBrief, CampaignPath, HeldFolder};
 /// An error while writing results.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The ledger, or what the run froze, could not be read.
+    /// The ledger, or the frozen inputs of the run, could not be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The frozen list cannot be read, or does not have the columns of the frozen campaign.
@@ -36,7 +36,7 @@ pub enum ResultsError {
         "the copy of the list in `{0}` is not the list that the run started with, so its rows cannot be identified"
     )]
     ListChanged(PathBuf),
-    /// The file at this place contains messages that the ledger does not know.
+    /// The existing file contains messages that the ledger does not know.
     #[error("the ledger does not contain all messages that were sent: {sign}; nothing was written")]
     LedgerIncomplete {
         /// The run.
@@ -44,10 +44,10 @@ pub enum ResultsError {
         /// The evidence against the ledger.
         sign: LossSign,
     },
-    /// The file at this place must not be replaced.
+    /// The existing file must not be replaced.
     #[error("cannot write the results: {0}")]
     PathBlocked(String),
-    /// The results of another run are at this place and could not be renamed.
+    /// The existing file contains the results of another run and could not be renamed.
     #[error("`{path}` contains the results of another run and could not be renamed, so it was not replaced: {error}")]
     BackupFailed {
         /// The file.
@@ -90,8 +90,8 @@ pub async fn write_results_file(
         if style == ResultsFormat::Workbook {
             let temporary = temporary.clone();
             let summary = figures.first().map(workbook::figure_rows).unwrap_or_default();
-            let made = tokio::task::spawn_blocking(move || convert_to_workbook(&temporary, &summary)).await;
-            made.map_err(io::Error::other).flatten().map_err(failed)?;
+            let converted = tokio::task::spawn_blocking(move || convert_to_workbook(&temporary, &summary)).await;
+            converted.map_err(io::Error::other).flatten().map_err(failed)?;
         }
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
@@ -148,7 +148,7 @@ fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
 fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    // An earlier process with the same ID may have left such a file. Removing a link does not touch its target.
+    // An earlier process with the same ID might have left such a file. Removing a link does not touch its target.
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -167,24 +167,24 @@ pub async fn write_results(
     style: ResultsFormat,
     listings: Vec<Listing<'_>>,
 ) -> Result<Vec<RunFigures>, ResultsError> {
-    let mut own = RecipientColumns::default();
+    let mut recipients = RecipientColumns::default();
     let mut delimiter = Layout::COMMA;
     // Users know the newest list best, so its columns come first.
     for listing in listings.iter().rev() {
         let reader = listing.open_reader()?;
-        if own.is_empty() {
+        if recipients.is_empty() {
             let CampaignBrief { region, timezone, .. } = listing.brief;
             delimiter = choose_excel_separator(reader.delimiter(), *region, timezone.as_deref());
         }
-        own.add_header(reader.header());
-        own.has_variants |= !listing.brief.variants.is_empty();
+        recipients.add_header(reader.header());
+        recipients.has_variants |= !listing.brief.variants.is_empty();
     }
-    let layout = Layout::for_format(style, &own, delimiter);
+    let layout = Layout::for_format(style, &recipients, delimiter);
     let mut sheet = ResultsWriter { out, separator: layout.separator(), has_content: false };
-    sheet.out.write_all(&layout.encode_header(&own)).map_err(write_error)?;
+    sheet.out.write_all(&layout.encode_header(&recipients)).map_err(write_error)?;
     let mut figures = Vec::new();
     for listing in listings {
-        figures.extend(sheet.write_list(&layout, &own, listing).await?);
+        figures.extend(sheet.write_list(&layout, &recipients, listing).await?);
     }
     sheet.out.flush().map_err(write_error)?;
     Ok(figures)
@@ -203,12 +203,12 @@ impl<W: Write> ResultsWriter<W> {
     async fn write_list(
         &mut self,
         layout: &Layout,
-        own: &RecipientColumns,
+        recipients: &RecipientColumns,
         listing: Listing<'_>,
     ) -> Result<Option<RunFigures>, ResultsError> {
         let count = listing.run.map_or(0, |run| run.recipients);
         let reader = listing.open_reader()?;
-        let writer = Arc::new(listing.row_formatter(layout.clone(), own, reader.header()));
+        let writer = Arc::new(listing.row_formatter(layout.clone(), recipients, reader.header()));
         let mut rows = listing.into_rows(reader)?;
         let (mut formatting, at_once) = (VecDeque::new(), count_cores());
         while let Some((chunk, facts)) = rows.next_chunk().await? {
@@ -253,12 +253,12 @@ const RUN_COLUMN: usize = 16;
 /// The size of the blocks that are compared.
 const COMPARE_BYTES: usize = 1 << 16;
 
-/// Results that were renamed.
+/// A backup of the results of another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultsBackup {
-    /// Their run.
+    /// The run of these results.
     pub run: String,
-    /// Their new path.
+    /// The path of the backup.
     pub path: PathBuf,
 }
 
@@ -289,15 +289,15 @@ fn parse_run_number(run: &str) -> Option<u32> {
 pub(super) fn back_up_results(path: &Path, run: &str) -> io::Result<PathBuf> {
     let first = parse_run_number(run).unwrap_or(1);
     for number in first..=u32::MAX {
-        let kept = numbered_path(path, number);
-        match link_or_copy(path, &kept) {
+        let backup = numbered_path(path, number);
+        match link_or_copy(path, &backup) {
             Ok(()) => {
-                private::sync_entry(&kept)?;
-                return Ok(kept);
+                private::sync_entry(&backup)?;
+                return Ok(backup);
             }
             // An earlier process made this backup, but ended before it replaced the original.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && has_same_content(path, &kept) => {
-                return Ok(kept);
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && has_same_content(path, &backup) => {
+                return Ok(backup);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -310,25 +310,26 @@ pub(super) fn back_up_results(path: &Path, run: &str) -> io::Result<PathBuf> {
 fn numbered_path(path: &Path, number: u32) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("@{number}"));
-    if let Some(ending) = path.extension() {
+    if let Some(extension) = path.extension() {
         name.push(".");
-        name.push(ending);
+        name.push(extension);
     }
     path.with_file_name(name)
 }
 
-/// Gives a file a second name, or copies it if the file system has no links. Never overwrites an existing file.
-fn link_or_copy(path: &Path, kept: &Path) -> io::Result<()> {
-    match fs::hard_link(path, kept) {
+/// Creates a hard link to a file, or copies the file if the file system has no links. Never overwrites an existing
+/// file.
+fn link_or_copy(path: &Path, backup: &Path) -> io::Result<()> {
+    match fs::hard_link(path, backup) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
         linked => return linked,
     }
     let mut source = File::open(path)?;
-    let mut copy = private::open_file(kept, ExistingFile::CreateNew)?;
+    let mut copy = private::open_file(backup, ExistingFile::CreateNew)?;
     let copied = io::copy(&mut source, &mut copy).and_then(|_| copy.sync_all());
     if copied.is_err() {
         // An incomplete copy is removed. The first error is reported.
-        let _ = fs::remove_file(kept);
+        let _ = fs::remove_file(backup);
     }
     copied
 }
@@ -415,7 +416,7 @@ mod tests {
         assert_eq!(
             back_up_results(&at("sale.csv"), "sale@1").unwrap(),
             at("sale@1.csv"),
-            "the same again needs no other file"
+            "equal results need no second backup"
         );
         fs::remove_file(at("sale.csv")).unwrap();
         fs::write(at("sale.csv"), "two").unwrap();
@@ -426,8 +427,8 @@ mod tests {
         assert_eq!(back_up_results(&at("sale.csv"), "sale@3").unwrap(), at("sale@4.csv"), "a folder is in the way");
         let read = |name: &str| fs::read_to_string(at(name)).unwrap();
         assert_eq!([read("sale@1.csv"), read("sale@2.csv"), read("sale@4.csv")], ["one", "two", "three"]);
-        for (name, kept) in [("a.b.xlsx", "a.b@7.xlsx"), ("plain", "plain@7")] {
-            assert_eq!(numbered_path(Path::new(name), 7), Path::new(kept));
+        for (name, backup) in [("a.b.xlsx", "a.b@7.xlsx"), ("plain", "plain@7")] {
+            assert_eq!(numbered_path(Path::new(name), 7), Path::new(backup));
         }
     }
 }

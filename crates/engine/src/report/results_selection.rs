@@ -131,8 +131,8 @@ impl<'a> RunResults<'a> {
     ) -> Result<(RunFigures, Option<ResultsBackup>), ResultsError> {
         let mut listings = self.open_listings().await?;
         self.attach_figures(&mut listings);
-        let (mut figures, kept) = self.write_listings(target, listings).await?;
-        Ok((figures.pop().unwrap_or_default(), kept))
+        let (mut figures, backup) = self.write_listings(target, listings).await?;
+        Ok((figures.pop().unwrap_or_default(), backup))
     }
 
     /// Whether all rows of one run are listed.
@@ -159,8 +159,8 @@ impl<'a> RunResults<'a> {
         {
             return Err(ResultsError::LedgerIncomplete { run: self.newest_run().name.clone(), sign });
         }
-        let kept = self.back_up_other_results(target).await?;
-        Ok((write_results_file(target, self.text_format(), listings).await?, kept))
+        let backup = self.back_up_other_results(target).await?;
+        Ok((write_results_file(target, self.text_format(), listings).await?, backup))
     }
 
     /// Backs up the results of another run at this path, and records the path of the backup in the ledger.
@@ -184,16 +184,17 @@ impl<'a> RunResults<'a> {
         }
         let (path, folder) = resolve_target(target)?;
         let failed = |error| ResultsError::BackupFailed { path: target.path().to_owned(), error };
-        let kept = back_up_results(&path, &run).map_err(failed)?;
+        let backup = back_up_results(&path, &run).map_err(failed)?;
         // The opened path can lead through the handle of its folder, so the original path is reported.
         let place = match folder {
-            Some(_) => target.path().with_file_name(kept.file_name().unwrap_or_default()),
-            None => kept,
+            Some(_) => target.path().with_file_name(backup.file_name().unwrap_or_default()),
+            None => backup,
         };
-        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-        let is_there = |other: &Run| other.results.as_deref() == Some(whole(target.path()).as_str());
-        if let Some(other) = other.filter(is_there) {
-            self.ledger.update_runs(vec![other.key], RunUpdate::ResultsFile(whole(&place))).await?;
+        let absolute =
+            |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+        let is_at_target = |other: &Run| other.results.as_deref() == Some(absolute(target.path()).as_str());
+        if let Some(other) = other.filter(is_at_target) {
+            self.ledger.update_runs(vec![other.key], RunUpdate::ResultsFile(absolute(&place))).await?;
         }
         Ok(Some(ResultsBackup { run, path: place }))
     }
@@ -236,7 +237,7 @@ impl<'a> RunResults<'a> {
     }
 
     fn newest_run(&self) -> &ListedRun<'a> {
-        self.parts.last().expect("what is listed has a run")
+        self.parts.last().expect("results have at least one run")
     }
 
     /// Opens the listings of all runs in these results, oldest first.
@@ -254,13 +255,13 @@ impl<'a> ListedRun<'a> {
     /// this run's own texts are used. `None` if `newest` is `None`.
     async fn choose_texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTextHashes, ResultsError> {
         let Some(newest) = newest.cloned() else { return Ok(None) };
-        let (copies, own) = (self.copies.clone(), self.frozen.clone());
+        let (copies, own_inputs) = (self.copies.clone(), self.frozen.clone());
         let read = tokio::task::spawn_blocking(move || {
             let open = || FrozenList::open(ListSource::Copies(&copies));
             let place = copies.place().as_ref();
             let compiled = match compile_without_condition(&newest, (open()?, place)) {
                 Ok(compiled) => compiled,
-                Err(_) => compile_without_condition(&own, (open()?, place))?,
+                Err(_) => compile_without_condition(&own_inputs, (open()?, place))?,
             };
             let mut texts = Vec::new();
             for_each_text(compiled, |row, _, text| texts.extend(text.map(|text| (row, text))))
@@ -308,21 +309,21 @@ pub(super) type RowTextHashes = Option<Vec<(Row, TextHash)>>;
 pub(super) async fn choose_rows(
     listings: Vec<(Listing<'_>, RowTextHashes)>,
 ) -> Result<Vec<RoaringBitmap>, ResultsError> {
-    let mut people = ListedRecipients::default();
+    let mut listed = ListedRecipients::default();
     let mut chosen = Vec::with_capacity(listings.len());
     for (listing, texts) in listings.into_iter().rev() {
         let first = chosen.is_empty();
-        let mut words = RowCandidates::read_listing(listing, texts, &mut people).await?;
-        let waiting = std::mem::take(&mut words.waiting);
-        people.take_rows(&mut words.rows, &waiting);
+        let mut candidates = RowCandidates::read_listing(listing, texts, &mut listed).await?;
+        let waiting = std::mem::take(&mut candidates.waiting);
+        listed.take_rows(&mut candidates.rows, &waiting);
         if first {
-            words.rows |= std::mem::take(&mut words.without_number);
+            candidates.rows |= std::mem::take(&mut candidates.without_number);
         }
-        chosen.push(words);
+        chosen.push(candidates);
     }
-    let rows = chosen.into_iter().map(|mut words| {
-        people.take_rows(&mut words.rows, &words.left_out);
-        words.rows
+    let rows = chosen.into_iter().map(|mut candidates| {
+        listed.take_rows(&mut candidates.rows, &candidates.left_out);
+        candidates.rows
     });
     let mut rows: Vec<RoaringBitmap> = rows.collect();
     rows.reverse();
@@ -346,8 +347,8 @@ struct ListedRecipients {
 
 impl ListedRecipients {
     /// Adds the rows whose recipients have no row yet.
-    fn take_rows(&mut self, rows: &mut RoaringBitmap, words: &[(Row, RecipientIdentity)]) {
-        for (row, recipient) in words {
+    fn take_rows(&mut self, rows: &mut RoaringBitmap, candidates: &[(Row, RecipientIdentity)]) {
+        for (row, recipient) in candidates {
             let is_new = match recipient {
                 RecipientIdentity::Number(phone) => self.numbers.insert(phone.to_u64()),
                 RecipientIdentity::Row(hash) => self.rows.insert(*hash),
@@ -375,7 +376,7 @@ impl RowIdentifier {
     fn identify(&mut self, row: Row, phone: Phone) -> RecipientIdentity {
         let Some(texts) = &mut self.texts else { return RecipientIdentity::Number(phone) };
         while texts.next_if(|(before, _)| *before < row).is_some() {}
-        let text = texts.next_if(|(of, _)| *of == row).map(|(_, text)| text);
+        let text = texts.next_if(|(other, _)| *other == row).map(|(_, text)| text);
         let count = self.same.entry((phone, text)).or_default();
         let mut hasher = DefaultHasher::new();
         (phone, text, *count).hash(&mut hasher);
@@ -401,22 +402,22 @@ impl RowCandidates {
     async fn read_listing(
         listing: Listing<'_>,
         texts: RowTextHashes,
-        people: &mut ListedRecipients,
+        listed: &mut ListedRecipients,
     ) -> Result<Self, ResultsError> {
         let (region, activity) = (listing.brief.region, listing.activity());
         let reader = listing.open_reader()?;
         let columns = reader.header().phones().clone();
         let mut rows = listing.into_rows(reader)?;
-        let (mut words, mut recipients) = (Self::default(), RowIdentifier::new(texts));
+        let (mut candidates, mut recipients) = (Self::default(), RowIdentifier::new(texts));
         while let Some((chunk, facts)) = rows.next_chunk().await? {
             for (recipient, facts) in chunk.iter().zip(&facts) {
                 let (row, phone) = (recipient.row, facts.phone(recipient.fields, &columns, region));
                 let recipient = phone.map(|phone| recipients.identify(row, phone));
-                words.add_row(row, recipient, facts.state(activity), people);
+                candidates.add_row(row, recipient, facts.state(activity), listed);
             }
         }
         rows.finish().await?;
-        Ok(words)
+        Ok(candidates)
     }
 
     fn add_row(
@@ -424,7 +425,7 @@ impl RowCandidates {
         row: Row,
         recipient: Option<RecipientIdentity>,
         state: RowState,
-        people: &mut ListedRecipients,
+        listed: &mut ListedRecipients,
     ) {
         let Some(recipient) = recipient else {
             self.without_number.insert(row.get());
@@ -432,7 +433,7 @@ impl RowCandidates {
         };
         match state {
             RowState::Skipped | RowState::Invalid => self.left_out.push((row, recipient)),
-            _ if state.is_guarded() => people.take_rows(&mut self.rows, &[(row, recipient)]),
+            _ if state.is_guarded() => listed.take_rows(&mut self.rows, &[(row, recipient)]),
             _ => self.waiting.push((row, recipient)),
         }
     }

@@ -20,11 +20,11 @@ use campaign_ledger::{
     RowState, Run, RunActivity, RunId, StoredReceipt,
 };
 
-/// How many requests are read at once.
+/// The number of requests that are read at once.
 const BLOCK_ENVELOPES: u32 = 64;
 /// The number of rows whose receipts are read at once: in a full read, and if few rows are wanted.
 const RECEIPT_ROWS: u32 = 4_096;
-const RECEIPT_ROWS_OF_FEW: u32 = 32;
+const RECEIPT_ROWS_FOR_FEW: u32 = 32;
 
 /// The outcome of a sent row.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct RowRecord {
     pub kind: OperationKind,
     /// The channels of that message.
     pub chain: Chain,
-    /// When the last attempt was recorded.
+    /// The time when the last attempt was recorded.
     pub begun_at: Timestamp,
     /// The same time in the format of the results.
     pub submitted_at: Arc<str>,
@@ -240,7 +240,7 @@ impl<'a> RowRecords<'a> {
         ledger: &'a dyn Ledger,
         run: &Run,
         owned: bool,
-        few: Option<&RoaringBitmap>,
+        wanted: Option<&RoaringBitmap>,
     ) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
         let clock = GatewayClock::for_run(run);
@@ -249,13 +249,13 @@ impl<'a> RowRecords<'a> {
         let events = RowEvents::new(ledger.load_events(run).await?, endpoint)
             .with_excluded_rows(&ledger.load_excluded_rows(run).await?);
         let (block, receipts_at_once) =
-            if few.is_some() { (1, RECEIPT_ROWS_OF_FEW) } else { (BLOCK_ENVELOPES, RECEIPT_ROWS) };
+            if wanted.is_some() { (1, RECEIPT_ROWS_FOR_FEW) } else { (BLOCK_ENVELOPES, RECEIPT_ROWS) };
         let summaries = ledger.list_envelope_summaries(run).await?;
         let last = summaries.iter().map(|summary| summary.last).max();
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
         for summary in summaries {
             let within = summary.first.get()..=summary.last.get();
-            if few.is_none_or(|rows| rows.range_cardinality(within) > 0) {
+            if wanted.is_none_or(|rows| rows.range_cardinality(within) > 0) {
                 let first = blocks.entry(summary.envelope / block).or_insert(summary.first);
                 *first = summary.first.min(*first);
             }
@@ -309,7 +309,7 @@ impl<'a> RowRecords<'a> {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn take_record(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
-        self.read_through(row, row).await?;
+        self.read_rows(row, row).await?;
         Ok(self.take_loaded(row))
     }
 
@@ -317,7 +317,7 @@ impl<'a> RowRecords<'a> {
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub(super) async fn read_through(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
+    pub(super) async fn read_rows(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
         while self.blocks.front().is_some_and(|(first, _)| *first <= last) {
             if let Some((_, numbers)) = self.blocks.pop_front() {
                 for envelope in self.ledger.load_envelopes(self.run, EnvelopeFilter::Numbers(numbers)).await? {
@@ -368,14 +368,14 @@ impl<'a> RowRecords<'a> {
         let judged = self.judge_row(row, &attempts, receipts);
         let summary = self.summarize_receipts(row, &judged, &attempts, receipts);
         let repeated = !attempts.earlier.is_empty();
-        let concerned = self.events.has_events(row) || (repeated && summary.is_some());
-        let mut amendment = concerned.then(|| build_amendment(&self.events, row, &attempts, &judged));
+        let is_amended = self.events.has_events(row) || (repeated && summary.is_some());
+        let mut amendment = is_amended.then(|| build_amendment(&self.events, row, &attempts, &judged));
         let has_two_messages = repeated
             && !receipts.is_empty()
             && self.events.has_two_messages(row, &attempts.to_attempts(row, &self.activities), receipts);
         // The decisive message can be an earlier one.
-        let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
-        let sent = if repeated { attempts.select_attempt(of_order) } else { attempts.last };
+        let has_order = |envelope| self.events.find_order(row, envelope) == judged.order;
+        let sent = if repeated { attempts.select_attempt(has_order) } else { attempts.last };
         if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
             amendment.duplicate |= has_two_messages || (repeated && summary.has_several_msg_ids(&sent, receipts));
         }
@@ -406,22 +406,22 @@ impl<'a> RowRecords<'a> {
         receipts: &[StoredReceipt],
     ) -> Option<ReceiptSummary> {
         let last = judged.final_receipt.or(judged.last_receipt)?;
-        let about = || receipts.iter().filter(|receipt| receipt.order == last.order);
-        let msg_id = about().rev().find_map(|receipt| receipt.receipt.msg_id.clone());
+        let matching = || receipts.iter().filter(|receipt| receipt.order == last.order);
+        let msg_id = matching().rev().find_map(|receipt| receipt.receipt.msg_id.clone());
         let mut summary = ReceiptSummary { last: last.clone(), delivery: None, msg_id };
         if !judged.state.is_delivered() {
             return Some(summary);
         }
-        let of_order = |attempt: &&SentAttempt| self.events.find_order(row, attempt.envelope) == judged.order;
-        let sent = attempts.earlier.iter().chain([&attempts.last]).filter(of_order).map(|attempt| attempt.begun_at);
+        let has_order = |attempt: &&SentAttempt| self.events.find_order(row, attempt.envelope) == judged.order;
+        let sent = attempts.earlier.iter().chain([&attempts.last]).filter(has_order).map(|attempt| attempt.begun_at);
         let mut sent: Vec<Timestamp> = sent.collect();
         if sent.is_empty() {
             sent.push(attempts.last.begun_at);
         }
-        summary.delivery = MessageDelivery::from_receipts(about(), &sent, self.clock);
+        summary.delivery = MessageDelivery::from_receipts(matching(), &sent, self.clock);
         // A later receipt for a part does not hide the delivery of the whole message.
         if summary.last.receipt.status == Status::PartiallyDelivered
-            && let Some(whole) = about().rfind(|receipt| reports_whole_delivery(receipt))
+            && let Some(whole) = matching().rfind(|receipt| reports_whole_delivery(receipt))
         {
             summary.last = whole.clone();
         }
@@ -464,17 +464,17 @@ impl ReceiptSummary {
             Some((_, OperationOutcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
             _ => None,
         };
-        let about = receipts.iter().filter(|receipt| receipt.order == self.last.order);
-        let mut named = about.filter_map(|receipt| receipt.receipt.msg_id.as_ref()).chain(accepted);
+        let matching = receipts.iter().filter(|receipt| receipt.order == self.last.order);
+        let mut named = matching.filter_map(|receipt| receipt.receipt.msg_id.as_ref()).chain(accepted);
         let first = named.next();
         named.any(|other| Some(other) != first)
     }
 }
 
 /// Whether a receipt reports the delivery of a whole message.
-fn reports_whole_delivery(kept: &StoredReceipt) -> bool {
-    kept.receipt.status.delivery_state() == DeliveryState::Delivered
-        && kept.receipt.status != Status::PartiallyDelivered
+fn reports_whole_delivery(receipt: &StoredReceipt) -> bool {
+    receipt.receipt.status.delivery_state() == DeliveryState::Delivered
+        && receipt.receipt.status != Status::PartiallyDelivered
 }
 
 fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged: &Judgement<'_>) -> Amendment {
@@ -482,11 +482,11 @@ fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged:
     // A message with a different identifier is a duplicate only if receipts prove a delivery.
     let same =
         |attempt: &&SentAttempt| events.find_order(row, attempt.envelope) == events.find_order(row, last.envelope);
-    let taken_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);
+    let was_accepted_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);
     Amendment {
         last: judged.event.map(|event| (format_instant(event.at), event.change.clone())),
         order: judged.order,
-        duplicate: taken_before || events.find_duplicate(row, last.envelope, last.chain).is_some(),
+        duplicate: was_accepted_before || events.find_duplicate(row, last.envelope, last.chain).is_some(),
     }
 }
 
@@ -508,8 +508,8 @@ mod tests {
         let new = new_run(OperationKind::Sms, 2, Row::new(3));
         let run = ledger.create_run(&new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
-        let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
-        let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
+        let lock = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
+        let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
         let sent = |row| SentRow {
             row: Row::new(row),
             to: Phone::new(380_501_234_567).unwrap().into(),

@@ -73,41 +73,41 @@ impl RowIndex {
         self.sets.values().any(|set| set.contains(row.get()))
     }
 
-    /// At most `most` rows in a state (or in any state), starting at row `from`. Ask for one more row than a page holds
-    /// to learn whether another page follows.
-    pub fn rows_from(&self, state: Option<RowState>, from: Row, most: usize) -> Vec<Row> {
-        let within = |set: &RoaringBitmap| set.range(from.get()..).take(most).collect::<Vec<u32>>();
+    /// At most `limit` rows in a state (or in any state), starting at row `from`. Ask for one more row than a page
+    /// shows to learn whether another page follows.
+    pub fn rows_from(&self, state: Option<RowState>, from: Row, limit: usize) -> Vec<Row> {
+        let within = |set: &RoaringBitmap| set.range(from.get()..).take(limit).collect::<Vec<u32>>();
         let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
         rows.sort_unstable();
-        rows.truncate(most);
+        rows.truncate(limit);
         rows.into_iter().map(Row::new).collect()
     }
 
-    /// The first of at most `most` rows in a state (or in any state) that precede row `before`. `None` if there are no
+    /// The first of at most `limit` rows in a state (or in any state) that precede row `before`. `None` if there are no
     /// such rows.
-    pub fn find_page_start(&self, state: Option<RowState>, before: Row, most: usize) -> Option<Row> {
-        let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(most).collect::<Vec<u32>>();
+    pub fn find_page_start(&self, state: Option<RowState>, before: Row, limit: usize) -> Option<Row> {
+        let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(limit).collect::<Vec<u32>>();
         let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
         rows.sort_unstable_by(|one, other| other.cmp(one));
-        rows.truncate(most);
+        rows.truncate(limit);
         rows.last().copied().map(Row::new)
     }
 
-    /// How many rows in a state (or in any state) precede row `from`, and how many there are in total.
+    /// The number of rows in a state (or in any state) before row `from`, and their total number.
     pub fn count_before(&self, state: Option<RowState>, from: Row) -> (u64, u64) {
         let sets = self.matching_sets(state);
         sets.fold((0, 0), |(before, all), set| (before + set.range_cardinality(..from.get()), all + set.len()))
     }
 
-    /// How many rows are in a state.
+    /// The number of rows in a state.
     pub fn count(&self, state: RowState) -> u64 {
         self.matching_sets(Some(state)).map(RoaringBitmap::len).sum()
     }
 
     /// The row sets that `state` covers, or all row sets if `state` is `None`.
     fn matching_sets(&self, state: Option<RowState>) -> impl Iterator<Item = &RoaringBitmap> {
-        let wanted = move |of: RowState| state.is_none_or(|state| state.includes_state(of));
-        self.sets.iter().filter(move |(of, _)| wanted(**of)).map(|(_, set)| set)
+        let wanted = move |other: RowState| state.is_none_or(|state| state.includes_state(other));
+        self.sets.iter().filter(move |(other, _)| wanted(**other)).map(|(_, set)| set)
     }
 }
 
@@ -171,7 +171,7 @@ pub struct RowSummary {
     pub state: RowState,
     /// The reason for its state, from the gateway or from the check that excluded it.
     pub reason: Option<String>,
-    /// When its last attempt started.
+    /// The time when its last attempt started.
     pub sent_at: Option<Timestamp>,
 }
 
@@ -187,7 +187,7 @@ fn find_counted_reason(
     let unattempted = || activity.unattempted_state(excluded.map(|(state, _)| state));
     match (record.map_or_else(unattempted, |record| record.state), record) {
         (RowState::Skipped | RowState::Invalid, _) => {
-            Some(excluded.map_or(activity.skip_reason(), |(_, why)| why).to_owned())
+            Some(excluded.map_or(activity.skip_reason(), |(_, reason)| reason).to_owned())
         }
         (state, Some(record)) if UNDELIVERED_STATES.contains(&state) => Some(normalize_failure_reason(record)),
         _ => None,
@@ -204,27 +204,27 @@ pub async fn load_row_summaries(
     owned: bool,
     rows: &[Row],
 ) -> Result<Vec<RowSummary>, LedgerError> {
-    let few: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+    let wanted: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
     let left_out = ledger.load_excluded_rows(run.key).await?;
-    let mut records = RowRecords::open_for_rows(ledger, run, owned, &few).await?;
+    let mut records = RowRecords::open_for_rows(ledger, run, owned, &wanted).await?;
     let mut listed = Vec::with_capacity(rows.len());
     for row in rows {
         let record = records.take_record(*row).await?;
-        let out = left_out.find_reason(*row);
+        let exclusion = left_out.find_reason(*row);
         let (state, reason) = match &record {
             Some(record) => (record.state, find_reason(record)),
-            None => (records.activity().unattempted_state(out.map(|(state, _)| state)), None),
+            None => (records.activity().unattempted_state(exclusion.map(|(state, _)| state)), None),
         };
-        let out = match out.filter(|(of, _)| *of == state) {
+        let exclusion = match exclusion.filter(|(other, _)| *other == state) {
             None if state == RowState::Skipped => Some(records.activity().skip_reason()),
-            out => out.map(|(_, why)| why),
+            exclusion => exclusion.map(|(_, reason)| reason),
         };
-        let out = out.map(str::to_owned);
+        let exclusion = exclusion.map(str::to_owned);
         let sent_at = record.as_ref().map(|record| record.begun_at);
         let phone = record.as_ref().and_then(|record| record.phone);
         // Without an error text, the gateway's status is the reason, as in the figures.
         let counted = record.as_ref().filter(|_| UNDELIVERED_STATES.contains(&state)).map(normalize_failure_reason);
-        let reason = out.or(reason).or_else(|| counted.filter(|reason| !reason.is_empty()));
+        let reason = exclusion.or(reason).or_else(|| counted.filter(|reason| !reason.is_empty()));
         listed.push(RowSummary { row: *row, phone, state, reason, sent_at });
     }
     Ok(listed)
@@ -255,8 +255,8 @@ mod tests {
         RowIndex { sets: [(RowState::Accepted, set(&[2, 3, 6, 7])), (RowState::Rejected, set(&[4, 5, 8]))].into() }
     }
 
-    fn page(state: Option<RowState>, from: u32, most: usize) -> Vec<u32> {
-        sample_index().rows_from(state, Row::new(from), most).into_iter().map(Row::get).collect()
+    fn page(state: Option<RowState>, from: u32, limit: usize) -> Vec<u32> {
+        sample_index().rows_from(state, Row::new(from), limit).into_iter().map(Row::get).collect()
     }
 
     #[test]
@@ -265,18 +265,18 @@ mod tests {
         assert_eq!(page(None, 6, 9), [6, 7, 8]);
         assert_eq!(page(Some(RowState::Rejected), 5, 9), [5, 8]);
         assert_eq!(page(Some(RowState::InDoubt), 2, 9), [0; 0]);
-        let before = |state, before, most| sample_index().find_page_start(state, Row::new(before), most).map(Row::get);
+        let before = |state, row, limit| sample_index().find_page_start(state, Row::new(row), limit).map(Row::get);
         assert_eq!(before(None, 8, 3), Some(5));
         assert_eq!(before(Some(RowState::Accepted), 7, 2), Some(3));
         assert_eq!(before(Some(RowState::Accepted), 2, 2), None);
-        let place = |state, from| sample_index().count_before(state, Row::new(from));
+        let position = |state, from| sample_index().count_before(state, Row::new(from));
         let set = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
         let index = RowIndex { sets: [(RowState::Delivered, set(&[2, 5])), (RowState::Read, set(&[3, 6]))].into() };
         let delivered = index.rows_from(Some(RowState::Delivered), Row::new(3), 9);
         assert_eq!(delivered.into_iter().map(Row::get).collect::<Vec<_>>(), [3, 5, 6], "read rows are delivered too");
         assert_eq!((index.count(RowState::Delivered), index.count(RowState::Read)), (4, 2));
         assert_eq!(
-            (place(None, 6), place(Some(RowState::Rejected), 6), place(Some(RowState::InDoubt), 6)),
+            (position(None, 6), position(Some(RowState::Rejected), 6), position(Some(RowState::InDoubt), 6)),
             ((4, 7), (2, 3), (0, 0))
         );
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{ChannelFigures, RunFigures, counts_json};
 use crate::delivery::{SingleKind, Snapshot};
 
-/// Whether a retry can send messages of a run again. It sends only messages of finished live campaigns.
+/// Whether a retry can send messages of a run again. Retries send only messages of finished live campaigns.
 pub fn can_retry(run: &Run) -> bool {
     let is_kept = run.purged_at.is_none() && SingleKind::from_run(run).is_none();
     run.live && run.progress == RunProgress::Finished && is_kept
@@ -104,7 +104,7 @@ impl fmt::Display for RunStatus {
     }
 }
 
-/// How long a run's messages are followed after its start: the longest lifetime of a message, plus a day.
+/// The time for which a run's messages are followed after its start: the longest lifetime of a message, plus a day.
 const FOLLOW_UP_TIME: Duration = Duration::from_secs(4 * 86_400);
 
 /// A run with its status and counts.
@@ -187,8 +187,11 @@ pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerErro
         return Ok(false);
     }
     // Workers continue a run after the process that started it is gone.
-    let in_shares = run.sharding.is_some() && !ledger.load_claimed_rows(run.key).await?.is_empty();
-    Ok(in_shares || run.epoch.is_some() && ledger.find_campaign_lock(&run.campaign, &run.account).await?.is_some())
+    let has_claimed_shards = run.sharding.is_some() && !ledger.load_claimed_rows(run.key).await?.is_empty();
+    if has_claimed_shards || run.epoch.is_none() {
+        return Ok(has_claimed_shards);
+    }
+    Ok(ledger.find_campaign_lock(&run.campaign, &run.account).await?.is_some())
 }
 
 /// The states of rows with an unknown outcome.
@@ -199,7 +202,7 @@ pub const FAILED_STATES: [RowState; 4] = [RowState::Rejected, RowState::Failed, 
 /// The next step of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStep {
-    /// Wait while it is sent.
+    /// Wait while the run is being sent.
     Wait,
     /// Resume the run.
     Resume,
@@ -243,9 +246,9 @@ pub struct RunInDoubt {
     pub step: NextStep,
 }
 
-/// The live runs with rows in doubt, except `besides`.
-pub fn find_runs_in_doubt(runs: &[Run], besides: Option<RunId>) -> Vec<RunInDoubt> {
-    let others = runs.iter().filter(|run| Some(run.key) != besides && run.live);
+/// The live runs with rows in doubt, except `excluded`.
+pub fn find_runs_in_doubt(runs: &[Run], excluded: Option<RunId>) -> Vec<RunInDoubt> {
+    let others = runs.iter().filter(|run| Some(run.key) != excluded && run.live);
     let doubtful = others.filter_map(|run| {
         let (counts, _) = run.counts.as_ref()?;
         let step = NextStep::for_doubt(counts)?;
@@ -341,14 +344,14 @@ impl RunReport {
 
     async fn load_report(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
-        // The sending process may have ended and recorded its end since the run was read.
-        let anew = if owned { None } else { ledger.list_runs(RunFilter::with_key(run.key)).await?.pop() };
-        let run = anew.unwrap_or(run);
-        let kept = if owned { None } else { RunFigures::load_stored(ledger, &run).await? };
+        // The sending process might have ended and recorded its end since the run was read.
+        let reloaded = if owned { None } else { ledger.list_runs(RunFilter::with_key(run.key)).await?.pop() };
+        let run = reloaded.unwrap_or(run);
+        let stored = if owned { None } else { RunFigures::load_stored(ledger, &run).await? };
         let counted = run.purged_at.is_some() || (!whole && !owned && run.receipts == 0);
-        let figures = match kept {
+        let figures = match stored {
             None if !counted => Some(RunFigures::load(ledger, &run, owned).await?),
-            kept => kept,
+            stored => stored,
         };
         let view = match &figures {
             // Figures that are shown together come from the same pass.
@@ -411,7 +414,7 @@ impl RunReport {
     }
 }
 
-/// What is left of the budget that this run shares with other runs. `None` if the run has no budget, is not the latest
+/// The remainder of the budget that this run shares with other runs. `None` if the run has no budget, is not the latest
 /// of these runs, or the spending of a purged run is unknown.
 async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) -> Result<Option<Amount>, LedgerError> {
     let limit = figures.terms.as_ref().and_then(|terms| terms.budget.cost);
@@ -424,8 +427,8 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
     let mut used = figures.requests.used;
     for other in others {
         let owned = is_owned(ledger, &other).await?;
-        let kept = if owned { None } else { RunFigures::load_stored(ledger, &other).await? };
-        let figures = match kept {
+        let stored = if owned { None } else { RunFigures::load_stored(ledger, &other).await? };
+        let figures = match stored {
             Some(figures) => figures,
             // The budget that a purged run used is unknown.
             None if other.purged_at.is_some() => return Ok(None),
@@ -441,7 +444,7 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn load_approvals(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Approval>, LedgerError> {
-    Ok(ledger.list_approvals(ApprovalFilter::Run(run.key)).await?.into_iter().map(|kept| kept.approval).collect())
+    Ok(ledger.list_approvals(ApprovalFilter::Run(run.key)).await?.into_iter().map(|stored| stored.approval).collect())
 }
 
 /// Adds the approvals to a JSON object, if there are any.
@@ -532,8 +535,8 @@ mod tests {
         assert_eq!(NextStep::for_doubt(&both), Some(NextStep::Reconcile));
         assert_eq!(NextStep::for_doubt(&counts(&[RowState::Unresolved, RowState::Failed])), Some(NextStep::Decide));
         assert_eq!(NextStep::for_doubt(&counts(&[RowState::Rejected])), None);
-        let refused = counts(&[RowState::Invalid, RowState::Unresolved, RowState::Accepted]);
-        assert_eq!(NextStep::for_ended_run(&refused), NextStep::Review(vec![RowState::Unresolved, RowState::Invalid]));
+        let failed = counts(&[RowState::Invalid, RowState::Unresolved, RowState::Accepted]);
+        assert_eq!(NextStep::for_ended_run(&failed), NextStep::Review(vec![RowState::Unresolved, RowState::Invalid]));
         assert_eq!(NextStep::for_ended_run(&counts(&[RowState::Accepted, RowState::Skipped])), NextStep::Nothing);
     }
 }

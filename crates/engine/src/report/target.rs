@@ -32,7 +32,7 @@ const FIRST_COLUMNS: [&str; 17] = [
     "run",
 ];
 
-/// How much of a file is read to find the header. The header takes a fifth of it, quoted and in any dialect.
+/// The number of bytes that are read to find the header. In any dialect, the quoted header takes a fifth of them.
 const HEAD_BYTES: u64 = 1024;
 
 /// The path of the results, and the files that they must not replace.
@@ -73,11 +73,11 @@ impl ResultsTarget {
     /// The reason why the file must not be written, as text.
     pub fn resolve_path(&self) -> Result<PathBuf, String> {
         let (file, path) = (self.path(), self.file.display());
-        if let Some(why) = self.file.find_write_refusal() {
-            return Err(format!("`{path}` is {why}"));
+        if let Some(refusal) = self.file.find_write_refusal() {
+            return Err(format!("`{path}` is {refusal}"));
         }
-        if let Some(ending) = unsupported_workbook_extension(file) {
-            return Err(format!("`{path}` has an unsupported workbook format ({ending}); use `.xlsx` or `.csv`"));
+        if let Some(extension) = unsupported_workbook_extension(file) {
+            return Err(format!("`{path}` has an unsupported workbook format ({extension}); use `.xlsx` or `.csv`"));
         }
         let (real, found) = match self.file.is_confined() {
             true => self.open_confined()?,
@@ -139,26 +139,26 @@ impl ResultsTarget {
 impl ProtectedPath {
     /// Whether the target is this protected file, or is inside this protected folder.
     fn contains(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
-        let itself = fs::metadata(&self.path).ok();
+        let protected = fs::metadata(&self.path).ok();
         let identity = |file: Option<&Metadata>| file.and_then(identity);
-        if identity(found).is_some_and(|found| identity(itself.as_ref()) == Some(found)) {
+        if identity(found).is_some_and(|found| identity(protected.as_ref()) == Some(found)) {
             return true;
         }
         let real = resolve_links(&self.path);
-        let within = !itself.is_some_and(|itself| itself.is_file()) && real_target.starts_with(&real);
+        let within = !protected.is_some_and(|protected| protected.is_file()) && real_target.starts_with(&real);
         within || *real_target == *real
     }
 }
 
 /// Whether results written to `path` are a workbook.
 pub fn is_workbook(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xlsx"))
 }
 
 /// The extension of a workbook format that is not supported. A spreadsheet cannot open CSV with such an extension.
 fn unsupported_workbook_extension(path: &Path) -> Option<&str> {
-    let ending = path.extension()?.to_str()?;
-    ["xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
+    let extension = path.extension()?.to_str()?;
+    ["xls", "xlsm", "ods"].iter().any(|format| extension.eq_ignore_ascii_case(format)).then_some(extension)
 }
 
 /// The absolute path with links resolved. Components that do not exist are kept unchanged.
@@ -237,8 +237,8 @@ pub(super) fn detect_delimiter(head: &[u8]) -> Option<u8> {
     [b',', b';', b'\t'].into_iter().find(|delimiter| {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).delimiter(*delimiter).from_reader(head);
         let mut record = csv::ByteRecord::new();
-        let ours = reader.read_byte_record(&mut record).is_ok() && record.len() >= FIRST_COLUMNS.len();
-        ours && record.iter().zip(FIRST_COLUMNS).all(|(cell, column)| cell == column.as_bytes())
+        let is_match = reader.read_byte_record(&mut record).is_ok() && record.len() >= FIRST_COLUMNS.len();
+        is_match && record.iter().zip(FIRST_COLUMNS).all(|(cell, column)| cell == column.as_bytes())
     })
 }
 
@@ -247,40 +247,40 @@ mod tests {
     use super::*;
 
     /// The header of version 0.1. It stays in this test when columns change.
-    const FIRST: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
-                         updated_at,delivered_by,delivered_at,answer,run";
+    const FIRST_HEADER: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,\
+                                submitted_at,updated_at,delivered_by,delivered_at,answer,run";
 
     #[test]
     fn current_header_begins_with_the_known_columns() {
         let now = crate::report::columns::COLUMN_NAMES;
-        assert_eq!(now[..FIRST_COLUMNS.len()], FIRST_COLUMNS, "a new column comes behind the others");
+        assert_eq!(now[..FIRST_COLUMNS.len()], FIRST_COLUMNS, "new columns are appended");
     }
 
-    fn resolve(path: &Path, kept: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
-        let kept = kept.iter().map(|(path, what)| ProtectedPath { path: (*path).to_owned(), what }).collect();
-        ResultsTarget::new(CampaignPath::anywhere(path), kept).resolve_path()
+    fn resolve(path: &Path, protected: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
+        let protected = protected.iter().map(|(path, what)| ProtectedPath { path: (*path).to_owned(), what }).collect();
+        ResultsTarget::new(CampaignPath::anywhere(path), protected).resolve_path()
     }
 
     #[test]
     fn results_file_is_recognized_in_every_csv_dialect() {
-        let quoted = FIRST.split(',').map(|column| format!("\"{column}\"")).collect::<Vec<_>>();
-        for ours in [
-            format!("{FIRST}\n"),
-            FIRST.to_owned(),
-            format!("{FIRST},phone,name\r\n2,1,380501234567\r\n"),
-            format!("\u{feff}{};phone\r\n", FIRST.replace(',', ";")),
+        let quoted = FIRST_HEADER.split(',').map(|column| format!("\"{column}\"")).collect::<Vec<_>>();
+        for text in [
+            format!("{FIRST_HEADER}\n"),
+            FIRST_HEADER.to_owned(),
+            format!("{FIRST_HEADER},phone,name\r\n2,1,380501234567\r\n"),
+            format!("\u{feff}{};phone\r\n", FIRST_HEADER.replace(',', ";")),
             format!("\u{feff}{}\r\n", quoted.join(";")),
             format!("{}\n", quoted.join(",")),
-            format!("{}\n", FIRST.replace(',', "\t")),
+            format!("{}\n", FIRST_HEADER.replace(',', "\t")),
         ] {
-            assert!(detect_delimiter(ours.as_bytes()).is_some(), "{ours}");
+            assert!(detect_delimiter(text.as_bytes()).is_some(), "{text}");
         }
         for other in [
             "phone,name\n380501234567,Olena\n".to_owned(),
             "row,id,to,state\n".to_owned(),
-            FIRST.replace("state", "State"),
-            FIRST.replacen("row,", "x,row,", 1),
-            format!("\n\nx\n{FIRST}\n"),
+            FIRST_HEADER.replace("state", "State"),
+            FIRST_HEADER.replacen("row,", "x,row,", 1),
+            format!("\n\nx\n{FIRST_HEADER}\n"),
             "name: sale\n".to_owned(),
             "\"row".to_owned(),
             "\u{0}\u{1}".to_owned(),
@@ -293,9 +293,9 @@ mod tests {
     fn only_results_and_empty_files_are_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.csv");
-        assert!(resolve(&path, &[]).is_ok(), "none");
-        assert!(resolve(&folder.path().join("new/r.csv"), &[]).is_ok(), "none, in a folder that is none yet");
-        for (text, replaced) in [("", true), (&format!("{FIRST}\n"), true), ("my work\n", false)] {
+        assert!(resolve(&path, &[]).is_ok(), "no file");
+        assert!(resolve(&folder.path().join("new/r.csv"), &[]).is_ok(), "no file, in a folder that does not exist yet");
+        for (text, replaced) in [("", true), (&format!("{FIRST_HEADER}\n"), true), ("my work\n", false)] {
             fs::write(&path, text).unwrap();
             assert_eq!(resolve(&path, &[]).is_ok(), replaced, "{text}");
         }
@@ -323,18 +323,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let (list, state) = (at("list.csv"), at("state"));
-        fs::write(&list, FIRST).unwrap();
+        fs::write(&list, FIRST_HEADER).unwrap();
         fs::create_dir_all(at("sub")).unwrap();
         symlink(&list, at("link.csv")).unwrap();
         symlink(folder.path(), at("here")).unwrap();
         fs::hard_link(&list, at("twin.csv")).unwrap();
-        let kept = [(list.as_path(), "the list"), (state.as_path(), "in the state folder")];
+        let protected = [(list.as_path(), "the list"), (state.as_path(), "in the state folder")];
         let names = ["list.csv", "./list.csv", "sub/../list.csv", "none/../list.csv", "link.csv", "here/list.csv"];
         for name in names.into_iter().chain(["twin.csv", "here/state/x.csv", "state", "sub/../state/runs/a/b.csv"]) {
-            let why = resolve(&at(name), &kept).unwrap_err();
-            assert!(why.ends_with("the list") || why.ends_with("in the state folder"), "{why}");
+            let error = resolve(&at(name), &protected).unwrap_err();
+            assert!(error.ends_with("the list") || error.ends_with("in the state folder"), "{error}");
         }
-        assert!(resolve(&at("state.csv"), &kept).is_ok(), "beside the folder, not in it");
+        assert!(resolve(&at("state.csv"), &protected).is_ok(), "beside the folder, not in it");
     }
 
     #[cfg(unix)]
@@ -343,7 +343,7 @@ mod tests {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        fs::write(at("old.csv"), FIRST).unwrap();
+        fs::write(at("old.csv"), FIRST_HEADER).unwrap();
         symlink("old.csv", at("latest.csv")).unwrap();
         assert_eq!(resolve(&at("latest.csv"), &[]).unwrap(), at("old.csv").canonicalize().unwrap());
         symlink("nowhere.csv", at("broken.csv")).unwrap();

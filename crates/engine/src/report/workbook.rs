@@ -50,17 +50,17 @@ enum SheetCell {
 pub(super) fn write_workbook(csv: impl Read, figures: &[FigureRow], out: File, folder: &Path) -> io::Result<()> {
     // The library panics if it cannot write its temporary file.
     let written = catch_panic(|| write_with_row_limit(csv, figures, out, folder, MAX_SHEET_ROWS));
-    let why = || io::Error::other("cannot create temporary files: disk full or permission denied");
-    written.ok_or_else(why).flatten()
+    let error = || io::Error::other("cannot create temporary files: disk full or permission denied");
+    written.ok_or_else(error).flatten()
 }
 
-/// Writes a workbook with at most `most_rows` rows in each results sheet.
+/// Writes a workbook with at most `max_rows` rows in each results sheet.
 fn write_with_row_limit(
     csv: impl Read,
     figures: &[FigureRow],
     out: File,
     folder: &Path,
-    most_rows: u32,
+    max_rows: u32,
 ) -> io::Result<()> {
     let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
     let mut workbook = Workbook::new();
@@ -72,13 +72,13 @@ fn write_with_row_limit(
     let mut summary = ResultsSummary::default();
     for sheet in 1_u32.. {
         let sheet = begin_sheet(&mut workbook, sheet, &headers, &formats)?;
-        for row in 1..most_rows {
+        for row in 1..max_rows {
             if !has_more {
                 break;
             }
             for (column, text) in (0_u16..).zip(&record) {
                 let cell = match RESULT_COLUMNS.get(usize::from(column)) {
-                    Some(ours) => result_cell(ours.name, text),
+                    Some(result_column) => result_cell(result_column.name, text),
                     None => list_cell(text),
                 };
                 formats.write_cell(sheet, row, column, cell).map_err(to_io_error)?;
@@ -137,13 +137,13 @@ pub(super) fn figure_rows(figures: &RunFigures) -> Vec<FigureRow> {
         state => row(&state.format_words(), "", count),
     }));
     rows.push(row(PARTIAL_FIGURE, "", figures.channels.count_partial()));
-    for (channel, of) in figures.channels.iter() {
+    for (channel, channel_figure) in figures.channels.iter() {
         let channel = channel.map_or("unknown", Channel::name);
-        rows.push(row(DELIVERED_FIGURE, channel, of.counts.count_delivered()));
-        rows.push(row("read", channel, of.read));
-        rows.push(row(PARTIAL_FIGURE, channel, of.in_part));
-        rows.push(row("delivery time is an upper bound", channel, of.times.at_latest()));
-        rows.push(row("delivery time uncertain", channel, of.times.uncertain()));
+        rows.push(row(DELIVERED_FIGURE, channel, channel_figure.counts.count_delivered()));
+        rows.push(row("read", channel, channel_figure.read));
+        rows.push(row(PARTIAL_FIGURE, channel, channel_figure.in_part));
+        rows.push(row("delivery time is an upper bound", channel, channel_figure.times.at_latest()));
+        rows.push(row("delivery time uncertain", channel, channel_figure.times.uncertain()));
     }
     rows.retain(|row| row.messages > 0);
     rows
@@ -256,7 +256,7 @@ fn to_io_error(error: XlsxError) -> io::Error {
     }
 }
 
-/// The most reasons and runs that are counted separately: a reason can quote a row.
+/// The maximum number of reasons and runs that are counted separately: a reason can quote a row.
 const MAX_REASONS: usize = 100;
 
 /// The rows of results by state, reason and run.
@@ -284,9 +284,9 @@ impl ResultsSummary {
         self.rows += 1;
         self.parts += cell("parts").parse().unwrap_or(0);
         count_key(&mut self.states, state);
-        let why = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
-        if !why.is_empty() {
-            let key = (state.to_owned(), why.to_owned());
+        let reason = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
+        if !reason.is_empty() {
+            let key = (state.to_owned(), reason.to_owned());
             match self.reasons.len() < MAX_REASONS || self.reasons.contains_key(&key) {
                 true => *self.reasons.entry(key).or_default() += 1,
                 false => count_key(&mut self.other_reasons, state),
@@ -307,19 +307,19 @@ impl ResultsSummary {
         let mut runs: Vec<&str> = self.runs.keys().map(String::as_str).collect();
         runs.extend(self.has_more_runs.then_some("others"));
         lines.write_text(if runs.len() == 1 { "Run" } else { "Runs" }, &runs.join(", "))?;
-        let of = |state: RowState| self.states.get(state.name()).copied().unwrap_or(0);
+        let count = |state: RowState| self.states.get(state.name()).copied().unwrap_or(0);
         lines.write_header(["", "Rows", ""])?;
         lines.write_count("Recipients", self.rows, "")?;
-        lines.write_count("Delivered", of(RowState::Delivered) + of(RowState::Read), "includes read messages")?;
-        lines.write_count("Read", of(RowState::Read), "")?;
+        lines.write_count("Delivered", count(RowState::Delivered) + count(RowState::Read), "includes read messages")?;
+        lines.write_count("Read", count(RowState::Read), "")?;
         lines.write_count("Billed parts", self.parts, "")?;
         lines.write_header(["State", "Rows", ""])?;
         let known = RowState::ALL.map(RowState::name);
         for state in RowState::ALL {
             // As in all views, delivered messages include read ones.
             let (name, rows) = match state {
-                RowState::Delivered => (DELIVERED_FIGURE, of(RowState::Delivered) + of(RowState::Read)),
-                _ => (state.name(), of(state)),
+                RowState::Delivered => (DELIVERED_FIGURE, count(RowState::Delivered) + count(RowState::Read)),
+                _ => (state.name(), count(state)),
             };
             if rows > 0 {
                 lines.write_count(name, rows, "")?;
@@ -329,10 +329,10 @@ impl ResultsSummary {
             lines.write_header(["State", "Rows", "Reason or error"])?;
         }
         for state in known {
-            let mut reasons: Vec<_> = self.reasons.iter().filter(|((of, _), _)| of == state).collect();
-            reasons.sort_by_key(|((_, why), rows)| (std::cmp::Reverse(**rows), why));
-            for ((_, why), rows) in reasons {
-                lines.write_count(state, *rows, why)?;
+            let mut reasons: Vec<_> = self.reasons.iter().filter(|((other, _), _)| other == state).collect();
+            reasons.sort_by_key(|((_, reason), rows)| (std::cmp::Reverse(**rows), reason));
+            for ((_, reason), rows) in reasons {
+                lines.write_count(state, *rows, reason)?;
             }
             if let Some(rows) = self.other_reasons.get(state) {
                 lines.write_count(state, *rows, "other reasons")?;
@@ -400,12 +400,12 @@ mod tests {
             let csv = format!("{headers}\n{}", lines.collect::<String>());
             let out = tempfile::tempfile().unwrap();
             write_with_row_limit(csv.as_bytes(), &[], out.try_clone().unwrap(), folder.path(), 3).unwrap();
-            let mut book: Xlsx<_> = Xlsx::new(io::BufReader::new(out)).unwrap();
-            let names = book.sheet_names();
+            let mut workbook: Xlsx<_> = Xlsx::new(io::BufReader::new(out)).unwrap();
+            let names = workbook.sheet_names();
             let expected = ["Results", "Results 2", "Results 3"];
             assert_eq!(names, [&expected[..sheets], &["Summary"]].concat());
             let read = names[..sheets].iter().flat_map(|name| {
-                let range = book.worksheet_range(name).unwrap();
+                let range = workbook.worksheet_range(name).unwrap();
                 assert_eq!(range.get_value((0, 0)), Some(&Data::String("row".into())));
                 range.rows().skip(1).map(|row| row[0].clone()).collect::<Vec<_>>()
             });

@@ -70,19 +70,19 @@ define_rules! {
 
 /// Findings about anomalies in cells and messages, one per column and kind, each with a row count and the first row.
 pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
-    let of = |index: usize| survey.columns.iter().find(|column| column.index == index);
-    let header = |index| of(index).map_or("", |column| column.header.as_str());
-    let finding = |(&(column, oddity), AnomalyRows { example, rows }): (&(usize, RowAnomaly), &AnomalyRows)| {
+    let find_column = |index: usize| survey.columns.iter().find(|column| column.index == index);
+    let header = |index| find_column(index).map_or("", |column| column.header.as_str());
+    let finding = |(&(column, anomaly), AnomalyRows { example, rows }): (&(usize, RowAnomaly), &AnomalyRows)| {
         let (header, place) = (header(column), describe_first(rows));
-        match oddity {
+        match anomaly {
             RowAnomaly::EmptyMarker(_) => Some(report_placeholder_value(header, example, &place)),
             RowAnomaly::Damaged(damage) => Some(damaged_text::report_damaged_text(damage, header, example, &place)),
             RowAnomaly::DatabaseFormat(value) => {
-                let name = of(column).map_or("", |column| column.name.as_str());
+                let name = find_column(column).map_or("", |column| column.name.as_str());
                 Some(report_database_value(value, name, example, &place))
             }
             RowAnomaly::BreaksLink => {
-                let name = of(column).map_or("", |column| column.name.as_str());
+                let name = find_column(column).map_or("", |column| column.name.as_str());
                 Some(links::report_cell_in_link(name, example, &place))
             }
             RowAnomaly::MixedAlphabets => Some(wording::report_mixed_alphabets(header, example, &place)),
@@ -90,16 +90,16 @@ pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
             RowAnomaly::InsecureLink => Some(links::report_insecure_link(header, &place)),
             RowAnomaly::EmptyGreeting => report_empty_greeting(rows),
             RowAnomaly::TakenForTrue => {
-                let name = of(column).map_or("", |column| column.name.as_str());
+                let name = find_column(column).map_or("", |column| column.name.as_str());
                 Some(expressions::report_taken_for_true(name, example, &place))
             }
             RowAnomaly::LoopedList => {
-                let name = of(column).map_or("", |column| column.name.as_str());
+                let name = find_column(column).map_or("", |column| column.name.as_str());
                 Some(report_loop_over_text(name, example, &place))
             }
             RowAnomaly::NearMatch(index) => {
-                let (_, asked) = survey.unmatched_comparisons.iter().find(|(unpassed, _)| *unpassed == index)?;
-                Some(expressions::report_near_match(&asked.name, &asked.text, example, &place))
+                let (_, comparison) = survey.unmatched_comparisons.iter().find(|(unmatched, _)| *unmatched == index)?;
+                Some(expressions::report_near_match(&comparison.name, &comparison.text, example, &place))
             }
         }
     };
@@ -144,9 +144,9 @@ pub enum DatabaseValue {
     PaddedNumber,
 }
 
-/// The kind of database value that a cell holds, if any.
+/// The kind of database value that a cell contains, if any.
 pub(in crate::check) fn find_database_value(cell: &str) -> Option<DatabaseValue> {
-    /// `2031-12-05T00:00:00.000000+00:00`
+    /// The length of `2031-12-05T00:00:00.000000+00:00`.
     const LONGEST: usize = 32;
     if cell.len() > LONGEST || !cell.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
         return None;
@@ -190,7 +190,7 @@ pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &
 
 /// Findings about empty cells in messages, one per column and text, each with a row count and the first row.
 pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
-    let of_text = |EmptyCells { place, messages, rows }: &EmptyCells| {
+    let finding = |EmptyCells { place, messages, rows }: &EmptyCells| {
         let name = &place.name;
         let messages: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
         let messages = join_names(messages.iter().map(String::as_str));
@@ -199,7 +199,7 @@ pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
             format!("fill in the cells, or set a default: `{{{{ {name} | default(value='…', boolean=true) }}}}`");
         to_finding(problem_at(&place.text, place.span.clone(), &EMPTY_CELL, message, &help), Some(places))
     };
-    survey.empty.iter().map(of_text).collect()
+    survey.empty.iter().map(finding).collect()
 }
 
 /// A finding about rows whose message has a gap before punctuation, as in `Hello , …`.

@@ -30,7 +30,7 @@ define_rules! {
     }
 }
 
-/// The planned rows by the country of their number. Unknown countries are together.
+/// The planned rows by the country of their number. Rows with an unknown country form one group.
 #[derive(Clone, Debug, Default)]
 pub struct RecipientCountries {
     rows: BTreeMap<Option<Region>, RoaringBitmap>,
@@ -52,23 +52,23 @@ impl RecipientCountries {
     }
 
     /// The rows whose recipients are in a country.
-    pub fn rows_of(&self, country: Region) -> Option<&RoaringBitmap> {
+    pub fn rows_in(&self, country: Region) -> Option<&RoaringBitmap> {
         self.rows.get(&Some(country))
     }
 
-    /// How many of `rows` are in each country that `is_wanted` selects, highest count first.
+    /// The number of `rows` in each country that `is_wanted` selects, highest count first.
     pub fn count_rows(&self, rows: &RoaringBitmap, is_wanted: impl Fn(Option<Region>) -> bool) -> Vec<CountryCount> {
         let wanted = self.rows.iter().filter(|(country, _)| is_wanted(**country));
-        let counted = wanted.map(|(country, of_country)| CountryCount {
+        let counted = wanted.map(|(country, country_rows)| CountryCount {
             country: *country,
-            recipients: of_country.intersection_len(rows),
+            recipients: country_rows.intersection_len(rows),
         });
         let mut counts: Vec<CountryCount> = counted.filter(|count| count.recipients > 0).collect();
         counts.sort_by_key(|count| Reverse(count.recipients));
         counts
     }
 
-    /// How many of `rows` are in each country outside `home`, highest count first.
+    /// The number of `rows` in each country outside `home`, highest count first.
     pub fn count_abroad(&self, home: &CountrySet, rows: &RoaringBitmap) -> Vec<CountryCount> {
         self.count_rows(rows, |country| !home.contains(country))
     }
@@ -79,7 +79,7 @@ pub fn sum_recipients(counts: &[CountryCount]) -> u64 {
     counts.iter().map(|count| count.recipients).sum()
 }
 
-/// How many countries a text names.
+/// The maximum number of countries that a description names.
 const MAX_NAMED: usize = 5;
 
 /// Describes how many recipients are in each country: `30 in PL, 5 in DE and 2 in an unknown country`.

@@ -55,14 +55,14 @@ pub enum TextDamage {
 
 /// The first damage in a text, and the byte range of the damaged word.
 pub(in crate::check) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
-    let (mut foreign, mut questions, mut ampersand, mut control) = (0, false, false, false);
+    let (mut non_ascii, mut question_mark, mut ampersand, mut control) = (0, false, false, false);
     for &byte in text.as_bytes() {
-        foreign |= byte & 0x80;
-        questions |= byte == b'?';
+        non_ascii |= byte & 0x80;
+        question_mark |= byte == b'?';
         ampersand |= byte == b'&';
         control |= byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f;
     }
-    if foreign != 0 && may_be_damaged(text.as_bytes()) {
+    if non_ascii != 0 && can_be_damaged(text.as_bytes()) {
         if let Some(at) = text.find('\u{fffd}') {
             return Some((TextDamage::LostLetters, find_word(text, at)));
         }
@@ -75,7 +75,7 @@ pub(in crate::check) fn find_damage(text: &str) -> Option<(TextDamage, Range<usi
     if control && let Some(at) = text.find(|c: char| is_c1_control(c) || is_non_whitespace_ascii_control(c)) {
         return Some((TextDamage::ControlCharacter, find_word(text, at)));
     }
-    if questions && let Some(word) = find_lost_letters(text) {
+    if question_mark && let Some(word) = find_lost_letters(text) {
         return Some((TextDamage::LostLetters, word));
     }
     if ampersand {
@@ -95,7 +95,7 @@ fn is_c1_control(c: char) -> bool {
 }
 
 /// Whether UTF-8 bytes contain U+FFFD, a control character outside ASCII, or a byte pair of misread text.
-fn may_be_damaged(bytes: &[u8]) -> bool {
+fn can_be_damaged(bytes: &[u8]) -> bool {
     (0..bytes.len()).any(|at| match &bytes[at..] {
         [0xef, 0xbf, 0xbd, ..] | [0xc2, 0x80..=0x9f, ..] => true,
         // A UTF-8 lead byte that Windows-1251 shows as a Cyrillic letter, followed by a misread continuation byte.
@@ -153,11 +153,11 @@ pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
         let run = text[start..end].trim_matches('\u{a0}');
         let run_start = start + (text[start..end].len() - text[start..end].trim_start_matches('\u{a0}').len());
         for encoding in [WINDOWS_1252, WINDOWS_1251] {
-            if let Some(said) = decode_misread(run, encoding, is_beside_letter) {
+            if let Some(original) = decode_misread(run, encoding, is_beside_letter) {
                 let word = find_word(text, run_start);
                 let word = word.start..word.end.max(run_start + run.len());
                 let (before, after) = (&text[word.start..run_start], &text[run_start + run.len()..word.end]);
-                return Some((word, format!("{before}{said}{after}")));
+                return Some((word, format!("{before}{original}{after}")));
             }
         }
         at = end;
@@ -165,7 +165,7 @@ pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
     None
 }
 
-/// Encodes the characters in `encoding` and decodes the bytes as UTF-8. `None` unless this yields letters and signs
+/// Encodes the characters in `encoding` and decodes the bytes as UTF-8. `None` unless this yields letters and symbols
 /// that people write.
 fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
     let (bytes, _, unmappable) = encoding.encode(run);
@@ -174,19 +174,19 @@ fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool
         return None;
     }
     let whole = match std::str::from_utf8(&bytes) {
-        Ok(said) => said,
+        Ok(original) => original,
         // The last letter might be cut off, so it is ignored.
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
         Err(_) => return None,
     };
     let cyrillic = encoding == WINDOWS_1251;
     let count = whole.chars().count();
-    let is_sign = whole.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
-    let is_enough = count >= 2 || is_beside_letter || is_sign;
+    let is_symbol = whole.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
+    let is_enough = count >= 2 || is_beside_letter || is_symbol;
     (count > 0 && is_enough && whole.chars().all(is_common_char)).then(|| whole.to_owned())
 }
 
-/// Whether this is a letter or sign that is common in messages: European alphabets, typographic signs and emoji.
+/// Whether this is a letter or symbol that is common in messages: European alphabets, typographic symbols and emoji.
 fn is_common_char(c: char) -> bool {
     matches!(c,
         '\u{a0}'..='\u{17f}'
@@ -276,8 +276,8 @@ pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
         let word = &text[find_word(text, start).start..start];
         // `5%20` might be a discount. A word with a slash, `?` or `=` before the percent sign is an address.
         let is_address = word.contains(['/', '?', '=']);
-        let is_share = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
-        (!is_address && !is_share).then(|| start..start + escape.len())
+        let is_percentage = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
+        (!is_address && !is_percentage).then(|| start..start + escape.len())
     };
     text.match_indices('%').filter_map(escape).collect()
 }
@@ -404,7 +404,7 @@ pub(super) fn report_lost_letters(column: &str, example: &str, rows: &str) -> Fi
 pub(super) fn report_misread_encoding_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let word = &text.source[span.clone()];
     let help = match find_misread_word(word) {
-        Some((_, said)) => format!("write `{said}`, and save the file as UTF-8"),
+        Some((_, original)) => format!("write `{original}`, and save the file as UTF-8"),
         None => "type the word again, and save the file as UTF-8".to_owned(),
     };
     let message = format!("`{word}` is UTF-8 text that was read in another encoding");
@@ -413,9 +413,10 @@ pub(super) fn report_misread_encoding_in_text(text: &NamedTemplate, span: Range<
 
 /// A finding about cells of a column that were read in the wrong encoding.
 pub(super) fn report_misread_encoding(column: &str, example: &str, rows: &str) -> Finding {
-    let said = find_misread_word(example).map(|(_, said)| format!(", which should be `{said}`")).unwrap_or_default();
+    let original = find_misread_word(example).map(|(_, original)| format!(", which should be `{original}`"));
+    let original = original.unwrap_or_default();
     let message = format!(
-        "in {rows}, the column `{column}` contains UTF-8 text that was read in another encoding: `{example}`{said}"
+        "in {rows}, the column `{column}` contains UTF-8 text that was read in another encoding: `{example}`{original}"
     );
     Finding::new(&MISREAD_ENCODING, message).help("export the list again from its source as UTF-8")
 }

@@ -132,11 +132,11 @@ pub(in crate::check) fn key_rejected_finding(reason: String, key: &str) -> Findi
 
 /// A warning that account data is unknown, with the reason.
 pub(in crate::check) fn online_unknown_finding(
-    what: &str,
+    subject: &str,
     unanswered: &InquiryFailure,
     account: AccountTerms<'_>,
 ) -> Finding {
-    let finding = Finding::new(&ONLINE_UNKNOWN, format!("{what} unknown: {}", unanswered.reason));
+    let finding = Finding::new(&ONLINE_UNKNOWN, format!("{subject} unknown: {}", unanswered.reason));
     finding.help(format!(
         "run `{}` and `{}` to try again; missing account data does not stop a run",
         account.balance, account.senders
@@ -276,10 +276,10 @@ pub(super) fn check_prices(campaign: &Campaign, profile: &Profile) -> Option<Fin
 
 /// A finding about the first `notify` template of a campaign that cannot be rendered.
 pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
-    let way = &campaign.notify.as_ref()?.method;
-    let wrong = way.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
+    let method = &campaign.notify.as_ref()?.method;
+    let error = method.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
     let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.locate_key(key));
-    let finding = Finding::new(&NOTIFY_TEXT, format!("the `notify` template cannot be rendered: {wrong}"));
+    let finding = Finding::new(&NOTIFY_TEXT, format!("the `notify` template cannot be rendered: {error}"));
     Some(match place {
         Some(place) => finding.at(place),
         None => finding,
@@ -288,12 +288,12 @@ pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
 
 /// A finding about the first `policy.notify` template of a profile that cannot be rendered.
 pub(super) fn check_profile_notices(_: &Campaign, profile: &Profile) -> Option<Finding> {
-    let way = &profile.notify.as_ref()?.method;
-    let wrong = way.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
+    let method = &profile.notify.as_ref()?.method;
+    let error = method.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
     let name = &profile.name;
     Some(Finding::new(
         &NOTIFY_TEXT,
-        format!("the `policy.notify` template in the profile `{name}` cannot be rendered: {wrong}"),
+        format!("the `policy.notify` template in the profile `{name}` cannot be rendered: {error}"),
     ))
 }
 
@@ -327,10 +327,10 @@ pub fn check_promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Fi
             kinds.push(arm.content.kind);
         }
     }
-    kinds.into_iter().map(|kind| kind_finding(campaign, profile, kind)).collect()
+    kinds.into_iter().map(|kind| receipt_note(campaign, profile, kind)).collect()
 }
 
-fn kind_finding(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Finding {
+fn receipt_note(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Finding {
     let (message, help) = match campaign.brief.endpoint {
         _ if kind.promises_webhooks() => (format!("the gateway sends a webhook for each `{kind}` message"), None),
         _ if kind != OperationKind::Pipeline => (

@@ -83,7 +83,7 @@ pub(in crate::check) fn find_failing_comparisons(
     let defined: HashSet<String> = texts.iter().flat_map(|text| find_defined_names(&text.source)).collect();
     let is_column = |name: &str| {
         columns.is_none_or(|columns| columns.iter().any(|column| column == name))
-            && may_be_column(&defined, &constants, name)
+            && can_be_column(&defined, &constants, name)
     };
     let mut problems: Vec<TextProblem> = Vec::new();
     for text in texts {
@@ -114,9 +114,9 @@ fn is_cell(check: &ConditionCheck, is_column: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Whether a name in a text can be a column: neither a constant, nor defined by texts, nor built in.
-pub(super) fn may_be_column(defined: &HashSet<String>, constants: &[&str], name: &str) -> bool {
-    let is_ours = is_reserved(name) || ROW_VARIABLES.contains(&name) || CAMPAIGN_VARIABLES.contains(&name);
-    !defined.contains(name) && !is_ours && !constants.contains(&name)
+pub(super) fn can_be_column(defined: &HashSet<String>, constants: &[&str], name: &str) -> bool {
+    let is_built_in = is_reserved(name) || ROW_VARIABLES.contains(&name) || CAMPAIGN_VARIABLES.contains(&name);
+    !defined.contains(name) && !is_built_in && !constants.contains(&name)
 }
 
 /// A finding about cells that mean “no”, but count as true.
@@ -132,8 +132,8 @@ pub(super) fn report_taken_for_true(name: &str, example: &str, rows: &str) -> Fi
 }
 
 /// A finding about a comparison that no row matches, although some cells are similar to the expected value.
-pub(super) fn report_near_match(name: &str, asked: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("no row has `{asked}` in the column `{name}`; the value is `{example}` in {rows}");
+pub(super) fn report_near_match(name: &str, expected: &str, example: &str, rows: &str) -> Finding {
+    let message = format!("no row has `{expected}` in the column `{name}`; the value is `{example}` in {rows}");
     let help = format!("use the value from the list, as in `{{% if {name} == '{example}' %}}`, or correct the list");
     Finding::new(&CELL_IS_TEXT, message).help(help)
 }
@@ -183,7 +183,7 @@ pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {
     let Some(used) = collect_used_names(texts, &mut load) else { return Vec::new() };
     let constants = brief.constant_names();
     let known: Vec<&str> = used.iter().map(String::as_str).filter(|name| constants.contains(name)).collect();
-    let of_variant = |variant: &'_ MessageVariant| {
+    let variant_findings = |variant: &'_ MessageVariant| {
         find_misspelt(variant, &used, &known)
             .into_iter()
             .map(|(name, meant)| {
@@ -196,7 +196,7 @@ pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {
             })
             .collect::<Vec<_>>()
     };
-    brief.variants.iter().flat_map(of_variant).collect()
+    brief.variants.iter().flat_map(variant_findings).collect()
 }
 
 /// The names that texts and their included texts mention. `None` if an included text is missing.
@@ -275,7 +275,7 @@ mod tests {
             let problems = check_filter_arguments(&text);
             let [problem] = problems.as_slice() else { panic!("{source}: {problems:?}") };
             assert!(problem.message.contains(message), "{source}: {}", problem.message);
-            assert!(problem.help.as_ref().is_some_and(|said| said.contains(help)), "{source}: {:?}", problem.help);
+            assert!(problem.help.as_ref().is_some_and(|shown| shown.contains(help)), "{source}: {:?}", problem.help);
         }
         for source in [
             "{{ a | round(precision=2) | str }}",

@@ -169,9 +169,9 @@ fn link_length(link: &str) -> usize {
 }
 
 /// Top-level domains that cannot be registered (RFC 2606, section 2).
-const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
+const RESERVED_TLDS: [&str; 3] = ["example", "invalid", "test"];
 /// Domains reserved for documentation (RFC 2606, section 3).
-const DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
+const RESERVED_DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
 
 /// Whether the gateway of a profile has real recipients, because it is neither on this machine nor at an example
 /// address.
@@ -199,24 +199,24 @@ pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Opt
         }
     }
     let (text, span) = first?;
-    let what = match hosts.len() {
+    let predicate = match hosts.len() {
         1 => "is an example domain, so the link does not work",
         _ => "are example domains, so the links do not work",
     };
-    let message = format!("{} {what}", join_names(hosts.iter().map(String::as_str)));
+    let message = format!("{} {predicate}", join_names(hosts.iter().map(String::as_str)));
     let problem = problem_at(text, span, &EXAMPLE_LINK, message, EXAMPLE_LINK.text.fix);
     Some(to_finding(problem, Some(&campaign.places)))
 }
 
 /// Finds links to reserved hosts, and returns each host with the byte offset at which it starts.
 fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    let words = text.split_inclusive(move |c| !is_of_host(c));
+    let is_host_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let words = text.split_inclusive(move |c| !is_host_char(c));
     let placed = words.scan(0, move |next, word| {
         let start = *next;
         *next += word.len();
         // Excludes the separator and the full stop that ends a sentence.
-        Some((start, word.trim_end_matches(|c| c == '.' || !is_of_host(c))))
+        Some((start, word.trim_end_matches(|c| c == '.' || !is_host_char(c))))
     });
     placed.filter(|(start, word)| {
         let is_link = text[..*start].ends_with("://") || is_subdomain(word, "example") || word.starts_with("www.");
@@ -227,7 +227,7 @@ fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Whether a host is in a reserved domain, which nobody can register.
 fn is_reserved(host: &str) -> bool {
     let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
-    TOP_LEVEL.iter().any(|domain| is_subdomain(host, domain)) || DOMAINS.iter().any(is_one)
+    RESERVED_TLDS.iter().any(|domain| is_subdomain(host, domain)) || RESERVED_DOMAINS.iter().any(is_one)
 }
 
 /// Whether a host is a subdomain of a domain.
@@ -268,7 +268,7 @@ fn encode_url(value: &str) -> String {
 }
 
 /// Whether a cell has a character that can break a link.
-pub(in crate::check) fn may_break_link(cell: &str) -> bool {
+pub(in crate::check) fn can_break_link(cell: &str) -> bool {
     cell.contains(|c: char| c.is_whitespace() || matches!(c, '&' | '#'))
 }
 
@@ -281,8 +281,8 @@ pub(in crate::check) fn breaks_link(text: &str, cell: &str) -> bool {
     })
 }
 
-/// Parts of headers of code columns, in lower case.
-const CODES: [&str; 12] =
+/// Words that occur in the headers of code columns, in lower case.
+const CODE_HEADER_WORDS: [&str; 12] =
     ["code", "promo", "coupon", "token", "voucher", "url", "link", "utm", "код", "промо", "купон", "посилання"];
 
 /// A note that all recipients get the same link, although the list has an unused column of codes.
@@ -305,7 +305,7 @@ pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Opt
 
 fn is_code(header: &str) -> bool {
     let header = header.to_lowercase();
-    CODES.iter().any(|code| header.contains(code))
+    CODE_HEADER_WORDS.iter().any(|code| header.contains(code))
 }
 
 #[cfg(test)]
@@ -403,7 +403,7 @@ mod tests {
             ("https://shop.example/?c=R&B-163", "R&B-163"),
             ("https://shop.example/?c=1#2&d=3", "1#2"),
         ] {
-            assert!(may_break_link(cell) && breaks_link(text, cell), "{text}");
+            assert!(can_break_link(cell) && breaks_link(text, cell), "{text}");
         }
     }
 
@@ -419,7 +419,7 @@ mod tests {
         ] {
             assert!(!breaks_link(text, cell), "{text}");
         }
-        assert!(!may_break_link("NEW-126") && !may_break_link("https://shop.example/?c=1"));
+        assert!(!can_break_link("NEW-126") && !can_break_link("https://shop.example/?c=1"));
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
     Some(Finding::new(&ROW_WITHIN, message).help(help))
 }
 
-/// How many columns a finding names.
+/// The maximum number of columns that a finding names.
 const MAX_NAMED: usize = 8;
 
 /// A note about the columns that neither the texts nor the campaign use.
@@ -118,13 +118,14 @@ pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
 
 /// Notes with the local time in each inverted zone of the campaign or a planned row.
 pub fn check_inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> Vec<Finding> {
-    let own = campaign.brief.timezone.as_deref().and_then(InvertedZone::from_name);
-    let own = own.map(|zone| inverted_zone_finding(&zone, "", now).at(campaign.places.locate_key("timezone")));
+    let campaign_zone = campaign.brief.timezone.as_deref().and_then(InvertedZone::from_name);
+    let place = || campaign.places.locate_key("timezone");
+    let campaign_note = campaign_zone.map(|zone| inverted_zone_finding(&zone, "", now).at(place()));
     let column = campaign.zone_column().unwrap_or_default();
-    let of_rows = survey.zones.inverted.iter().map(|(zone, rows)| {
+    let row_notes = survey.zones.inverted.iter().map(|(zone, rows)| {
         inverted_zone_finding(zone, &format!(" in the column `{column}` of {}", describe_first(rows)), now)
     });
-    own.into_iter().chain(of_rows).collect()
+    campaign_note.into_iter().chain(row_notes).collect()
 }
 
 fn inverted_zone_finding(zone: &InvertedZone, place: &str, now: Timestamp) -> Finding {

@@ -39,12 +39,12 @@ define_rules! {
     }
 }
 
-/// How many markup signs a finding names.
+/// The maximum number of markup fragments that a finding names.
 const MAX_NAMED: usize = 8;
-/// How many characters of a sign are shown.
+/// The maximum number of characters of a fragment that are shown.
 const MAX_CHARS: usize = 60;
 
-/// A finding at the first of `spans`, which names each distinct sign once. `None` if `spans` is empty.
+/// A finding at the first of `spans`, which names each distinct fragment once. `None` if `spans` is empty.
 pub(super) fn markup_finding(
     text: &NamedTemplate,
     spans: &[Range<usize>],
@@ -52,28 +52,28 @@ pub(super) fn markup_finding(
     help: impl FnOnce(&[&str]) -> String,
 ) -> Option<TextProblem> {
     let first = spans.first()?.clone();
-    let mut signs: Vec<&str> = Vec::new();
-    for sign in spans.iter().map(|span| &text.source[span.clone()]) {
-        if !signs.contains(&sign) {
-            signs.push(sign);
+    let mut fragments: Vec<&str> = Vec::new();
+    for fragment in spans.iter().map(|span| &text.source[span.clone()]) {
+        if !fragments.contains(&fragment) {
+            fragments.push(fragment);
         }
     }
-    let more = signs.len().saturating_sub(MAX_NAMED);
-    signs.truncate(MAX_NAMED);
-    let names: Vec<String> = signs.iter().map(|sign| shorten(sign)).collect();
+    let more = fragments.len().saturating_sub(MAX_NAMED);
+    fragments.truncate(MAX_NAMED);
+    let names: Vec<String> = fragments.iter().map(|fragment| shorten(fragment)).collect();
     let names = join_names(names.iter().map(String::as_str));
     let message = match more {
         0 => format!("{names} would be sent literally"),
         more => format!("{names}, and {more} more, would be sent literally"),
     };
-    Some(problem_at(text, first, rule, message, &help(&signs)))
+    Some(problem_at(text, first, rule, message, &help(&fragments)))
 }
 
-/// Shortens a long sign to its first characters.
-fn shorten(sign: &str) -> String {
-    match sign.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &sign[..end]),
-        None => sign.to_owned(),
+/// Shortens a long fragment to its first characters.
+fn shorten(fragment: &str) -> String {
+    match fragment.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &fragment[..end]),
+        None => fragment.to_owned(),
     }
 }
 
@@ -170,13 +170,13 @@ mod tests {
     use campaign_core::finding::RuleText;
 
     static RULE: Rule =
-        Rule::warning("sign", RuleText { cause: "A sign.", example: &["text: \"<b>\""], fix: "remove it" });
+        Rule::warning("fragment", RuleText { cause: "A fragment.", example: &["text: \"<b>\""], fix: "remove it" });
 
     #[test]
     fn finding_lists_each_fragment_once_and_truncates_long_lists() {
         let message = |source: &str, spans: &[Range<usize>]| {
             let text = NamedTemplate { name: "t".into(), source: source.into() };
-            markup_finding(&text, spans, &RULE, |signs| signs.join(" ")).map(|problem| problem.message)
+            markup_finding(&text, spans, &RULE, |fragments| fragments.join(" ")).map(|problem| problem.message)
         };
         assert_eq!(message("ab", &[]), None);
         let one = |end: usize| vec![Range { start: 0, end }];

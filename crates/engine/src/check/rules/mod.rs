@@ -13,10 +13,10 @@ mod expressions;
 mod links;
 mod list;
 mod markup;
+mod opt_out_instructions;
 mod recipients;
 mod schedule;
 mod skipped_rows;
-mod ways_out;
 mod window;
 mod wording;
 
@@ -46,7 +46,7 @@ pub use environment::{
 };
 pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
 pub(super) use expressions::find_failing_comparisons;
-pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
+pub(super) use links::{breaks_link, can_break_link, is_insecure_link};
 pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_format_note, missing_zone_column};
 pub use recipients::{
     check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
@@ -78,7 +78,7 @@ pub fn rule_groups() -> Vec<RuleGroup> {
                 expressions::TEXTS,
                 links::TEXTS,
                 markup::TEXTS,
-                ways_out::TEXTS,
+                opt_out_instructions::TEXTS,
                 wording::TEXTS,
             ],
         ),
@@ -96,13 +96,13 @@ pub fn rule_groups() -> Vec<RuleGroup> {
         ),
         ("Gateway account", &[environment::ACCOUNT]),
     ];
-    let of_files = rules::GROUPS.iter().map(|&(title, rules)| RuleGroup { title, rules: rules.to_vec() });
-    let of_topics = lists.into_iter().map(|(title, lists)| {
+    let file_groups = rules::GROUPS.iter().map(|&(title, rules)| RuleGroup { title, rules: rules.to_vec() });
+    let topic_groups = lists.into_iter().map(|(title, lists)| {
         let mut rules = lists.concat();
         rules.sort_by_key(|rule| rule.id);
         RuleGroup { title, rules }
     });
-    of_files.chain(of_topics).collect()
+    file_groups.chain(topic_groups).collect()
 }
 
 /// Rules about one topic.
@@ -134,10 +134,10 @@ pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Find
         window::check_window,
         environment::check_profile_notices,
         links::check_example_links,
-        ways_out::check_opt_out_instructions,
-        ways_out::check_impossible_replies,
+        opt_out_instructions::check_opt_out_instructions,
+        opt_out_instructions::check_impossible_replies,
     ];
-    rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
+    rules.into_iter().filter_map(|check| check(campaign, profile)).collect()
 }
 
 /// Collects notes about a campaign and, if it was surveyed, about its list: facts that are not mistakes.
@@ -181,8 +181,8 @@ pub fn check_texts(campaign: &Campaign) -> Vec<Finding> {
     let stages = || brief.all_contents().flat_map(|content| &content.stages);
     let constants = brief.constant_names();
     let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| check_wording(text, &constants)).collect();
-    let of_stages = [wording::check_code_text, wording::check_constant_code, wording::check_long_buttons];
-    problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
+    let stage_checks = [wording::check_code_text, wording::check_constant_code, wording::check_long_buttons];
+    problems.extend(stages().flat_map(|stage| stage_checks.into_iter().flat_map(move |check| check(stage))));
     // The wording of a missing text is unknown.
     let problems = problems.into_iter().filter(|problem| !NamedTemplate::is_stand_in(&problem.text));
     let mut findings: Vec<Finding> = problems.map(|problem| to_finding(problem, Some(&campaign.places))).collect();
@@ -196,7 +196,7 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
     let mut texts: Vec<NamedTemplate> = Vec::new();
     let stages = || brief.all_contents().flat_map(|content| &content.stages);
     let stage_texts = stages().flat_map(Stage::texts).map(|(_, text)| text.clone());
-    let own = |variant: &'_ MessageVariant| {
+    let variant_vars = |variant: &'_ MessageVariant| {
         let text = |(name, value): &(String, String)| NamedTemplate {
             name: format!("variants.{}.vars.{name}", variant.name),
             source: value.clone(),
@@ -205,7 +205,7 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
     };
     let vars =
         brief.vars.iter().map(|(name, value)| NamedTemplate { name: format!("vars.{name}"), source: value.clone() });
-    for text in stage_texts.chain(vars).chain(brief.variants.iter().flat_map(own)) {
+    for text in stage_texts.chain(vars).chain(brief.variants.iter().flat_map(variant_vars)) {
         if !texts.contains(&text) {
             texts.push(text);
         }
@@ -230,7 +230,7 @@ pub fn check_message(content: &MessageContent<Cow<'_, str>>) -> Vec<Finding> {
     for stage in &content.stages {
         for (field, text) in stage.texts() {
             let template = NamedTemplate { name: field.key.to_owned(), source: text.to_string() };
-            findings.extend(TEXT_CHECKS.into_iter().flat_map(|judge| judge(&template)).map(finding_without_place));
+            findings.extend(TEXT_CHECKS.into_iter().flat_map(|check| check(&template)).map(finding_without_place));
             if field.key == "message" && cell_values::has_empty_greeting(text) {
                 findings.push(cell_values::report_empty_greeting_in_message());
             }
@@ -252,9 +252,9 @@ fn finding_without_place(problem: TextProblem) -> Finding {
 }
 
 fn check_wording(text: &NamedTemplate, constants: &[&str]) -> Vec<TextProblem> {
-    let mut problems: Vec<TextProblem> = TEXT_CHECKS.into_iter().flat_map(|judge| judge(text)).collect();
+    let mut problems: Vec<TextProblem> = TEXT_CHECKS.into_iter().flat_map(|check| check(text)).collect();
     let defined = find_defined_names(&text.source).collect();
-    problems.extend(expressions::check_comparisons(text, |name| expressions::may_be_column(&defined, constants, name)));
+    problems.extend(expressions::check_comparisons(text, |name| expressions::can_be_column(&defined, constants, name)));
     problems
 }
 

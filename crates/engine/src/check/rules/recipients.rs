@@ -75,12 +75,12 @@ define_rules! {
 pub fn check_changed_rows(survey: &Survey) -> Option<Finding> {
     let mut sets = survey.left_out.sets();
     let (.., rows) = sets.find(|(state, reason, _)| *state == RowState::Skipped && *reason == MIGHT_BE_SENT)?;
-    let (what, number) = match rows.len() {
+    let (verb, number) = match rows.len() {
         1 => ("is skipped", "its number already got a message"),
         _ => ("are skipped", "their numbers already got messages"),
     };
     let message = format!(
-        "{} {what}: {number} in this edition, for a row that is no longer in the list",
+        "{} {verb}: {number} in this edition, for a row that is no longer in the list",
         describe_first_few(rows)
     );
     Some(
@@ -133,9 +133,9 @@ pub fn check_consent_dates(survey: &Survey, campaign: &Campaign) -> Option<Findi
     if rows.is_empty() {
         return None;
     }
-    let what = if rows.len() == 1 { "consent has" } else { "consents have" };
+    let subject = if rows.len() == 1 { "consent has" } else { "consents have" };
     let message = format!(
-        "the {what} no valid date, so {} as missing: {}",
+        "the {subject} no valid date, so {} as missing: {}",
         if rows.len() == 1 { "it counts" } else { "they count" },
         describe_first(rows)
     );
@@ -235,9 +235,12 @@ fn quote_text(text: &str) -> String {
 /// A warning about planned rows with landline numbers, with a row count and the first few rows.
 pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     let rows = &survey.landlines;
-    let what = if rows.len() == 1 { "has a landline or service number" } else { "have landline or service numbers" };
+    let predicate = match rows.len() {
+        1 => "has a landline or service number",
+        _ => "have landline or service numbers",
+    };
     let finding =
-        Finding::new(&LANDLINE, format!("{} {what}, which cannot receive this message", describe_first_few(rows)));
+        Finding::new(&LANDLINE, format!("{} {predicate}, which cannot receive this message", describe_first_few(rows)));
     let help = match rows.len() {
         1 => "ask for a mobile number, or remove this row from the list",
         _ => "ask for mobile numbers, or remove these rows from the list",
@@ -255,19 +258,19 @@ pub fn check_limits(
     let limits = &campaign.limits;
     let at = |finding: Finding, key| finding.at(campaign.places.locate_key(key));
     let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
-        let people = format_count(rows.len(), "recipient");
+        let count = format_count(rows.len(), "recipient");
         let limit = format_thousands(limit);
         let message =
-            format!("{people} would get a message, but `limits.recipients` is {limit}: the run stops at the limit");
+            format!("{count} would get a message, but `limits.recipients` is {limit}: the run stops at the limit");
         at(Finding::new(&OVER_LIMITS, message), "limits.recipients")
     });
     let cost = profile.and_then(|profile| {
-        let Cost::AtMost(most) = Cost::estimate(profile, &campaign.brief, survey, rows) else { return None };
-        let limit = limits.cost.filter(|limit| most > *limit)?;
+        let Cost::AtMost(max_cost) = Cost::estimate(profile, &campaign.brief, survey, rows) else { return None };
+        let limit = limits.cost.filter(|limit| max_cost > *limit)?;
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
         let message = format!(
             "the messages can cost up to {}{currency}, but `limits.cost` is {limit}: the run stops at the limit",
-            most.trim_decimals()
+            max_cost.trim_decimals()
         );
         Some(at(Finding::new(&OVER_LIMITS, message), "limits.cost"))
     });
@@ -276,10 +279,10 @@ pub fn check_limits(
 
 /// A warning if the list has more recipients than the limit allows, for use when the messages cannot be prepared.
 pub fn check_list_limit(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
-    let people = survey.count_planned();
-    let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
+    let planned = survey.count_planned();
+    let limit = campaign.limits.recipients.filter(|limit| planned > *limit)?;
     let message = format!(
-        "{people} recipients in the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
+        "{planned} recipients in the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
             limit, and the remaining recipients get no message"
     );
     Some(Finding::new(&OVER_LIMITS, message).at(campaign.places.locate_key("limits.recipients")))

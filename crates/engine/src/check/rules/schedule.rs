@@ -41,7 +41,7 @@ define_rules! {
     }
 }
 
-/// How many dates a finding names.
+/// The maximum number of dates that a finding names.
 const MAX_NAMED: usize = 3;
 
 /// A date of a schedule with its day of the week: `Mon 2026-12-07 10:00`.
@@ -110,12 +110,12 @@ const NEVER_SENDS_HELP: &str =
 
 /// An error for a schedule that sends nothing on any of its dates.
 pub(in crate::check) fn check_schedule(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
-    let nothing = runs.iter().filter_map(|run| match run.outlook {
+    let silent = runs.iter().filter_map(|run| match run.outlook {
         OccurrenceOutlook::SendsNothing(outlook) => Some((&run.occurrence, outlook)),
         OccurrenceOutlook::Sends(_) | OccurrenceOutlook::Busy(_) => None,
     });
-    let nothing: Vec<_> = nothing.collect();
-    let (date, outlook) = nothing.first().filter(|_| nothing.len() == runs.len())?;
+    let silent: Vec<_> = silent.collect();
+    let (date, outlook) = silent.first().filter(|_| silent.len() == runs.len())?;
     Some(date_finding(timed, date, outlook))
 }
 
@@ -156,7 +156,8 @@ const SCHEDULE_OVER_HELP: &str = "set a future date, and check it with `campaign
 /// A warning about a schedule without future dates.
 pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Finding {
     let schedule = timed.campaign.schedule.as_ref();
-    let (once, ends) = (schedule.and_then(|schedule| schedule.timing.single_time()), schedule.and_then(|of| of.ends));
+    let once = schedule.and_then(|schedule| schedule.timing.single_time());
+    let ends = schedule.and_then(|schedule| schedule.ends);
     let (message, place) = match (once, ends) {
         (Some(once), Some(ends)) if once.date() > ends => {
             (format!("`ends` is before `at`: {ends}"), find_key_place(timed, &["schedule.ends"]))
@@ -230,22 +231,22 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
     let first = busy.first()?;
     let OccurrenceOutlook::Busy(finishes) = first.outlook else { return None };
     let dates: Vec<_> = busy.iter().map(|run| &run.occurrence).collect();
-    let (begun, _) = sending_runs(runs).take_while(|(date, _)| date.at < first.occurrence.at).last()?;
+    let (previous, _) = sending_runs(runs).take_while(|(date, _)| date.at < first.occurrence.at).last()?;
     let lasts = match finishes {
         Some(finishes) => format!("until about {}", timed.format_date(finishes)),
         None => "for more than a year".to_owned(),
     };
     let verb = if dates.len() == 1 { "is" } else { "are" };
-    let still = format!(
+    let skipped = format!(
         "{} {verb} skipped: the run that starts on {} keeps sending {lasts}",
         format_dates(&dates),
-        format_date(begun)
+        format_date(previous)
     );
-    let due = format_span(first.occurrence.at.duration_since(begun.at));
+    let due = format_span(first.occurrence.at.duration_since(previous.at));
     let times = format_written_times(timed).unwrap_or_else(|| "`schedule`".to_owned());
-    let message = match finishes.map(|finishes| format_run_length(timed, begun.at, finishes)) {
-        Some(length) => format!("{still}; {length}, but {times} starts the next run after {due}"),
-        None => format!("{still}, but {times} starts the next run after {due}"),
+    let message = match finishes.map(|finishes| format_run_length(timed, previous.at, finishes)) {
+        Some(length) => format!("{skipped}; {length}, but {times} starts the next run after {due}"),
+        None => format!("{skipped}, but {times} starts the next run after {due}"),
     };
     let help = "schedule fewer dates, raise `rate` or `per_day`, or widen the window; messages are then sent faster \
                 or at other times";

@@ -46,9 +46,9 @@ define_rules! {
     }
 }
 
-/// How many rows are named.
+/// The maximum number of rows that the findings of a rule name.
 const MAX_LISTED_ROWS: usize = 20;
-/// Where to find all rows.
+/// The advice on where to find all rows.
 pub(super) const ALL_ROWS_HINT: &str = "see the results of `run --dry-run` for all rows and reasons";
 
 /// Rows with the same reason.
@@ -63,7 +63,7 @@ pub(super) struct ReasonRows<'l> {
 pub(super) fn group_by_reason(left_out: &ExcludedRows, state: RowState) -> Vec<ReasonRows<'_>> {
     let sets = left_out.sets().filter(|(each, ..)| *each == state);
     let mut reasons: Vec<_> = sets.map(|(_, reason, rows)| ReasonRows { reason, rows }).collect();
-    reasons.sort_by_key(|alike| Reverse(alike.rows.len()));
+    reasons.sort_by_key(|group| Reverse(group.rows.len()));
     reasons
 }
 
@@ -94,9 +94,9 @@ pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
     format_subject(&shown, rows.len() - shown.len() as u64)
 }
 
-/// Creates a finding for each reason until the limit of named rows is reached, and one for the remaining rows; `what`
-/// describes all these rows.
-pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
+/// Creates a finding for each reason until the limit of named rows is reached, and one for the remaining rows.
+/// `description` describes all these rows.
+pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
     let (mut findings, mut listed, mut rest) = (Vec::new(), 0, 0);
     for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
         // Leaves room for at least one row of each remaining reason.
@@ -110,14 +110,14 @@ pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[Reason
         let shown: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
         listed += shown.len();
         let subject = format_subject(&shown, rows.len() - shown.len() as u64);
-        findings.push(Finding::new(rule, format!("{subject} {what}: {reason}")));
+        findings.push(Finding::new(rule, format!("{subject} {description}: {reason}")));
     }
     match rest {
         0 => {}
-        1 => findings.push(Finding::new(rule, format!("1 more row is {what}"))),
-        rest => findings.push(Finding::new(rule, format!("{rest} more rows are {what}"))),
+        1 => findings.push(Finding::new(rule, format!("1 more row is {description}"))),
+        rest => findings.push(Finding::new(rule, format!("{rest} more rows are {description}"))),
     }
-    let all: u64 = reasons.iter().map(|alike| alike.rows.len()).sum();
+    let all: u64 = reasons.iter().map(|group| group.rows.len()).sum();
     if all > listed as u64
         && let Some(last) = findings.pop()
     {
@@ -150,8 +150,8 @@ pub(in crate::check) fn check_failing_texts(brief: &CampaignBrief, survey: &Surv
     let filtered = sets().filter(|(state, reason, _)| (*state, *reason) == (RowState::Skipped, FILTERED));
     let filtered: u64 = filtered.map(|(_, _, rows)| rows.len()).sum();
     let invalid = survey.left_out.count_rows(RowState::Invalid);
-    let is_of_text = |reason: &str| survey.failing.contains_key(reason);
-    let all_fail = sets().all(|(state, reason, _)| state != RowState::Invalid || is_of_text(reason));
+    let is_text_failure = |reason: &str| survey.failing.contains_key(reason);
+    let all_fail = sets().all(|(state, reason, _)| state != RowState::Invalid || is_text_failure(reason));
     let are_too_many = brief.max_invalid.is_exceeded_by(invalid, invalid);
     if invalid < 2 || invalid + filtered < survey.recipients || !all_fail || !are_too_many {
         return Vec::new();
@@ -164,8 +164,8 @@ pub(in crate::check) fn check_failing_texts(brief: &CampaignBrief, survey: &Surv
 fn invalid_row_findings(left_out: &ExcludedRows, failing: &BTreeMap<String, Finding>) -> Vec<Finding> {
     let mut findings = reason_findings(&INVALID_ROW, "invalid", &group_by_reason(left_out, RowState::Invalid));
     for finding in &mut findings {
-        let of_text = |(reason, _): &(&String, &Finding)| finding.message.ends_with(&format!(": {reason}"));
-        let Some((reason, failing)) = failing.iter().find(of_text) else { continue };
+        let has_reason = |(reason, _): &(&String, &Finding)| finding.message.ends_with(&format!(": {reason}"));
+        let Some((reason, failing)) = failing.iter().find(has_reason) else { continue };
         let subject = finding.message.len() - reason.len();
         finding.message.truncate(subject);
         finding.message += &failing.message;
@@ -178,10 +178,10 @@ fn invalid_row_findings(left_out: &ExcludedRows, failing: &BTreeMap<String, Find
     findings
 }
 
-/// The number of invalid rows from which their share counts, unless it must be 0%: one bad number of three proves
-/// nothing.
+/// The minimum number of invalid rows whose share is checked, unless `max_invalid` is 0%: one bad number of three
+/// proves nothing.
 const MIN_INVALID_ROWS: u64 = 5;
-/// How many rows are named, with their reasons.
+/// The maximum number of rows that are named with their reasons.
 const MAX_NAMED_ROWS: u64 = 20;
 
 /// Errors if too many rows are invalid for the run to start. Empty if few enough rows are invalid.
@@ -191,17 +191,17 @@ pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Surv
         return Vec::new();
     }
     let reasons = group_by_reason(&survey.left_out, RowState::Invalid);
-    let commonest = match reasons.as_slice() {
+    let most_common = match reasons.as_slice() {
         [] => String::new(),
         [one] => format!(": {}", one.reason),
         [first, ..] => format!("; most common reason: {} ({})", first.reason, format_count(first.rows.len(), "row")),
     };
     let message = format!(
-        "{invalid} of {} rows are invalid, more than `max_invalid: {}` allows{commonest}",
+        "{invalid} of {} rows are invalid, more than `max_invalid: {}` allows{most_common}",
         survey.recipients, brief.max_invalid,
     );
-    let of_text = reasons.first().and_then(|first| survey.failing.get(first.reason)?.help.clone());
-    let mut help = of_text.unwrap_or_else(|| format_advice(&reasons, brief.region.is_some()).to_owned());
+    let text_help = reasons.first().and_then(|first| survey.failing.get(first.reason)?.help.clone());
+    let mut help = text_help.unwrap_or_else(|| format_advice(&reasons, brief.region.is_some()).to_owned());
     if invalid > MAX_NAMED_ROWS {
         help += &format!(
             "; to list all of them, set `max_invalid: 100%` in a copy of the campaign file, never in the original, \
@@ -221,11 +221,11 @@ fn exceeds_share(allowed: Percentage, invalid: u64, rows: u64) -> bool {
 /// The advice that applies to the most rows.
 fn format_advice(reasons: &[ReasonRows<'_>], has_region: bool) -> &'static str {
     let mut rows: BTreeMap<&str, u64> = BTreeMap::new();
-    for ReasonRows { reason, rows: alike } in reasons {
-        *rows.entry(find_advice(reason, has_region)).or_default() += alike.len();
+    for ReasonRows { reason, rows: group } in reasons {
+        *rows.entry(find_advice(reason, has_region)).or_default() += group.len();
     }
-    let commonest = rows.into_iter().max_by_key(|(_, count)| *count);
-    commonest.map_or("correct the list", |(advice, _)| advice)
+    let most_common = rows.into_iter().max_by_key(|(_, count)| *count);
+    most_common.map_or("correct the list", |(advice, _)| advice)
 }
 
 fn find_advice(reason: &str, has_region: bool) -> &'static str {
@@ -257,7 +257,7 @@ fn find_advice(reason: &str, has_region: bool) -> &'static str {
     }
 }
 
-/// How many reasons a finding names; it counts the others together.
+/// The maximum number of reasons that a finding names. The others are counted together.
 const MAX_NAMED_REASONS: usize = 5;
 
 /// A warning that no row gets a message, with the reasons. `None` if a row gets a message, if the list is empty, or
@@ -276,11 +276,11 @@ pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Findi
         let rows = others.iter().map(|(_, _, rows)| rows).sum();
         counts.push(format!("{} for {}", format_thousands(rows), format_count(others.len() as u64, "other reason")));
     }
-    let whom = match survey.recipients {
+    let subject = match survey.recipients {
         1 => "the only row gets no message".to_owned(),
         rows => format!("none of the {} gets a message", format_count(rows, "row")),
     };
-    let message = format!("{whom}: {}", counts.join(", "));
+    let message = format!("{subject}: {}", counts.join(", "));
     let help = reasons.first().map_or("", |(state, reason, _)| advise_on_reason(*state, reason));
     Some(Finding::new(&NO_MESSAGES, message).help(help))
 }
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn few_invalid_rows_are_accepted_unless_none_may_be() {
+    fn few_invalid_rows_are_accepted_unless_the_limit_is_zero() {
         for (allowed, invalid, exceeded) in
             [("0%", 0, false), ("0%", 1, true), ("0.01%", 4, false), ("10%", 4, false), ("10%", 5, true)]
         {
@@ -419,7 +419,7 @@ mod tests {
         assert!(advice(&[(2, &national), (3, &rounded), (4, &rounded)], false).contains("format the column as text"));
         let texts = [long(480), long(490)];
         let rows = [(2, texts[0].as_str()), (3, &texts[1]), (4, &rounded)];
-        assert!(advice(&rows, false).contains("raise `max_parts`"), "texts of several lengths are one matter");
+        assert!(advice(&rows, false).contains("raise `max_parts`"), "texts of several lengths have the same advice");
         assert!(!advice(&[(2, &PhoneProblem::TooShort.to_string())], true).contains("region"));
     }
 }

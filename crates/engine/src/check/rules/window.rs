@@ -1,5 +1,5 @@
-//! Rules about the hours of sending: windows, `until`, fallbacks that come late or while the window is closed, and
-//! marketing at night.
+//! Rules about sending hours: windows, `until`, fallbacks that come late or while the window is closed, and marketing
+//! at night.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ define_rules! {
 /// needs a time zone that the campaign does not set.
 pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (own, policy) = (campaign.window.as_ref(), profile.window.as_ref());
-    let at_its_key = |finding: Finding| match campaign.places.locate_key("delivery.window") {
+    let at_window_key = |finding: Finding| match campaign.places.locate_key("delivery.window") {
         Some(place) => finding.at(place),
         None => finding,
     };
@@ -109,13 +109,13 @@ pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Fin
             all.join(" and ")
         ),
     };
-    Some(at_its_key(Finding::new(&CLOSED_WINDOW, message).help(
+    Some(at_window_key(Finding::new(&CLOSED_WINDOW, message).help(
         "correct the hours, days and dates; if you widen the window, messages are also sent during hours that are \
                  currently excluded",
     )))
 }
 
-/// How long messages can wait without a warning.
+/// The maximum time that messages can wait without a warning.
 const TOLERATED_WAIT: Duration = Duration::from_secs(3_600);
 
 /// A warning about dates on which messages wait a long time for the window to open.
@@ -208,10 +208,10 @@ pub(super) fn check_fallback_window(
     due: Option<Timestamp>,
 ) -> Option<Finding> {
     campaign.effective_windows(profile).next()?;
-    let of_variants = campaign.brief.variants.iter();
-    let of_variants =
-        of_variants.filter_map(|variant| Some((format!("variants.{}.", variant.name), variant.content.as_ref()?)));
-    let all = std::iter::once((String::new(), &campaign.brief.content)).chain(of_variants);
+    let variant_contents = campaign.brief.variants.iter();
+    let variant_contents =
+        variant_contents.filter_map(|variant| Some((format!("variants.{}.", variant.name), variant.content.as_ref()?)));
+    let all = std::iter::once((String::new(), &campaign.brief.content)).chain(variant_contents);
     all.into_iter()
         .find_map(|(path, content)| check_fallback_channels(campaign, profile, messages, due, &path, content))
 }
@@ -295,10 +295,10 @@ fn format_lifetime(seconds: u64) -> String {
 
 /// A note about the first channel without a lifetime that has a fallback, in the campaign or a variant.
 pub(super) fn check_late_fallback(campaign: &Campaign) -> Option<Finding> {
-    let of_variants = campaign.brief.variants.iter();
-    let of_variants =
-        of_variants.filter_map(|variant| Some((format!("variants.{}.", variant.name), variant.content.as_ref()?)));
-    let all = std::iter::once((String::new(), &campaign.brief.content)).chain(of_variants);
+    let variant_contents = campaign.brief.variants.iter();
+    let variant_contents =
+        variant_contents.filter_map(|variant| Some((format!("variants.{}.", variant.name), variant.content.as_ref()?)));
+    let all = std::iter::once((String::new(), &campaign.brief.content)).chain(variant_contents);
     all.into_iter().find_map(|(path, content)| check_channel_lifetimes(campaign, &path, content))
 }
 
@@ -331,11 +331,11 @@ fn check_channel_lifetimes(
 /// The local hours at which the night begins and ends.
 const NIGHT_BEGINS: i8 = 21;
 const NIGHT_ENDS: i8 = 8;
-/// How many dates of a schedule are examined.
+/// The maximum number of dates of a schedule that are examined.
 const MAX_DATES: usize = 60;
-/// How many time zones a finding names.
+/// The maximum number of time zones that a finding names.
 const MAX_NAMED: usize = 3;
-/// The interval between two moments at which the local time is examined, and how many there are at most.
+/// The interval between the moments at which the local time is examined, and the maximum number of moments.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
 const MAX_MOMENTS: u32 = 7 * 24 * 4;
 
@@ -346,7 +346,7 @@ struct ZoneRecipients {
     recipients: u64,
 }
 
-/// Recipients in a time zone whose message comes at night.
+/// Recipients in a time zone whose message would arrive at night.
 #[derive(Debug, PartialEq)]
 struct NightRecipients {
     /// The zone's name.

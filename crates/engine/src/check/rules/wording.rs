@@ -83,11 +83,11 @@ pub(super) fn report_mixed_alphabets(column: &str, example: &str, rows: &str) ->
 }
 
 fn describe_word(word: &str) -> String {
-    let strangers = |latin: bool| -> Vec<String> {
-        let of = word.chars().filter(|c| if latin { c.is_ascii_alphabetic() } else { is_cyrillic(*c) });
-        of.map(|c| format!("`{c}`")).collect()
+    let letters_of = |latin: bool| -> Vec<String> {
+        let letters = word.chars().filter(|c| if latin { c.is_ascii_alphabetic() } else { is_cyrillic(*c) });
+        letters.map(|c| format!("`{c}`")).collect()
     };
-    let (latin, cyrillic) = (strangers(true), strangers(false));
+    let (latin, cyrillic) = (letters_of(true), letters_of(false));
     match latin.len() <= cyrillic.len() {
         true => format!("the Cyrillic word `{word}` contains the Latin {}", format_letters(&latin)),
         false => format!("the Latin word `{word}` contains the Cyrillic {}", format_letters(&cyrillic)),
@@ -121,7 +121,7 @@ pub(in crate::check) fn find_mixed_word(text: &str) -> Option<Range<usize>> {
 ///
 /// A foreign word with a native ending, such as `VIPам` or `SMSу`, is not considered a mistake.
 fn has_wrong_alphabet_letters(word: &str) -> bool {
-    let letters = |of: fn(char) -> bool| word.chars().filter(move |c| of(*c));
+    let letters = |is_part: fn(char) -> bool| word.chars().filter(move |c| is_part(*c));
     let (latin, cyrillic) = (letters(|c| c.is_ascii_alphabetic()), letters(is_cyrillic));
     if latin.clone().next().is_none() || cyrillic.clone().next().is_none() {
         return false;
@@ -156,7 +156,7 @@ pub(super) fn check_unfinished_text(text: &NamedTemplate) -> Vec<TextProblem> {
     problems
 }
 
-/// How many groups of characters a finding names.
+/// The maximum number of groups of characters that are reported.
 const MAX_NAMED: usize = 5;
 
 /// Findings about characters that make SMS longer, most expensive first, with the extra cost if the profile has a
@@ -292,8 +292,8 @@ pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> 
     filled.filter_map(problem).collect()
 }
 
-/// Prefixes and suffixes of headers of name columns, in lower case.
-const NAMES: [&str; 12] =
+/// Words at the start or end of the headers of name columns, in lower case.
+const NAME_HEADER_WORDS: [&str; 12] =
     ["name", "ім'я", "ім’я", "імя", "имя", "піб", "фио", "vorname", "prénom", "prenom", "nombre", "imię"];
 
 /// A note that all recipients get the same message although the list has names.
@@ -309,7 +309,7 @@ pub(super) fn check_constant_message(survey: &Survey, kind: OperationKind) -> Op
 
 fn is_name(header: &str) -> bool {
     let header = header.trim().to_lowercase();
-    NAMES.iter().any(|name| header.starts_with(name) || header.ends_with(name)) && !header.contains("file")
+    NAME_HEADER_WORDS.iter().any(|name| header.starts_with(name) || header.ends_with(name)) && !header.contains("file")
 }
 
 #[cfg(test)]

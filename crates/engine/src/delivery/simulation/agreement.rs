@@ -16,10 +16,10 @@ use campaign_ledger::{
 
 /// The fixed time of both ledgers, so that waits are equal.
 const FIXED_NOW: i64 = 1_800_000_000_000_000;
-/// Calls per ledger, and ledgers.
+/// The number of calls per ledger, and the number of ledgers.
 const CALLS: usize = 60;
 const LEDGERS: u64 = 12;
-/// Rows of the run.
+/// The number of rows of the run.
 const ROWS: u64 = 8;
 
 fn clock() -> Timestamp {
@@ -201,7 +201,7 @@ impl LedgerPair {
         let model: Vec<_> = self.model.stored_run(self.run).unwrap().events.iter().map(plain).collect();
         assert_eq!(real, model, "events");
         let real = self.real.load_excluded_rows(self.run).await.unwrap();
-        assert_eq!(real, self.model.stored_run(self.run).unwrap().excluded, "left out");
+        assert_eq!(real, self.model.stored_run(self.run).unwrap().excluded, "excluded");
         let run = self.real.list_runs(RunFilter::all()).await.unwrap().remove(0);
         let model = self.model.list_runs(&RunFilter::all()).remove(0);
         assert_eq!(

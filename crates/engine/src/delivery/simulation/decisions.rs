@@ -26,20 +26,20 @@ impl SimulatedWorld {
     pub(super) async fn reconcile(
         &self,
         ledger: &ProcessLedger,
-        line: &SimulatedGateway,
+        gateway: &SimulatedGateway,
         lease: Lease,
         wanted: &[RowState],
     ) {
         let began = wall_now();
         let Some((run, snapshot)) = load_run(ledger, false).await else { return };
         let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, wanted).await else { return };
-        self.check_no_proven_is_asked(began, run.key, &doubts);
+        self.check_no_proven_row_is_asked(began, run.key, &doubts);
         if doubts.rows.is_empty() {
             return;
         }
         let allowance = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let reconciler =
-            Reconciler { ledger, gateway: line, run: &run, lease, allowance, most: self.plan.batch, clock: wall_now };
+            Reconciler { ledger, gateway, run: &run, lease, allowance, most: self.plan.batch, clock: wall_now };
         let Ok(reconciliation) = reconciler.ask_rows(&mut doubts, Instant::now() + Duration::from_secs(600)).await
         else {
             return;
@@ -98,12 +98,12 @@ impl SimulatedWorld {
         let _ = ledger.update_rows(lease, RowUpdate::Events(events)).await;
         let mut again = if decision == FinalDecision::NotSentThenRetry { rows } else { Vec::new() };
         if retry_rejected {
-            let refused = [RowState::Rejected, RowState::Failed];
-            let Ok(refused) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &refused).await else {
+            let rejected = [RowState::Rejected, RowState::Failed];
+            let Ok(rejected) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &rejected).await else {
                 return;
             };
-            let Ok(refused) = self.confirm_failures(&run, &snapshot, refused.rows).await else { return };
-            again.extend(refused.iter().map(|doubt| (doubt.row, doubt.envelope)));
+            let Ok(rejected) = self.confirm_failures(&run, &snapshot, rejected.rows).await else { return };
+            again.extend(rejected.iter().map(|doubt| (doubt.row, doubt.envelope)));
         }
         if !again.is_empty() {
             self.record_sighting(Sighting::Retried, again.len() as u64);
@@ -120,20 +120,20 @@ impl SimulatedWorld {
         &self,
         run: &Run,
         snapshot: &Snapshot,
-        refused: Vec<MessageInDoubt>,
+        rejected: Vec<MessageInDoubt>,
     ) -> Result<Vec<MessageInDoubt>, LedgerError> {
         let seems_failed = |doubt: &MessageInDoubt| {
             doubt.chain.has_fallback() && snapshot.states.recorded_state(doubt.row) == Some(RowState::Failed)
         };
-        if self.mistake == Some(Mistake::RetryUnasked) {
-            return Ok(refused);
+        if self.mistake == Some(Mistake::RetryWithoutInquiry) {
+            return Ok(rejected);
         }
         let (asked, mut again): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
-            refused.into_iter().partition(seems_failed);
+            rejected.into_iter().partition(seems_failed);
         let life = self.immortal_life();
-        let (ledger, line) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
+        let (ledger, gateway) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
         let allowance = Allowance::new(run.account.as_str(), self.plan.account_rate);
-        let (ledger, gateway, most) = (ledger.as_ref(), line.as_ref(), self.plan.batch);
+        let (ledger, gateway, most) = (ledger.as_ref(), gateway.as_ref(), self.plan.batch);
         let poller = StatusPoller { ledger, gateway, run, allowance, most, clock: wall_now };
         let message = |doubt: &MessageInDoubt| {
             let order = run.find_message(doubt.id).and_then(|(_, order)| order);
@@ -145,7 +145,7 @@ impl SimulatedWorld {
             .iter()
             .filter(|status| matches!(status, ConfirmedStatus::Delivered | ConfirmedStatus::InProgress))
             .count();
-        self.record_sighting(Sighting::RetryLeftOut, skipped as u64);
+        self.record_sighting(Sighting::RetrySkipped, skipped as u64);
         let confirmed = asked.into_iter().zip(statuses).filter(|(_, status)| *status == ConfirmedStatus::Failed);
         again.extend(confirmed.map(|(doubt, _)| doubt));
         Ok(again)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::plan::{StatusOracle, WorldFault, WorldPlan};
-use super::platform::{ArrivedOperation, TakenMessage};
+use super::platform::{ArrivedOperation, AcceptedMessage};
 use super::process::{ProcessLife, SimulatedDisk, elapsed};
 use super::world::SimulatedWorld;
 use crate::delivery::Snapshot;
@@ -36,21 +36,21 @@ pub(super) enum Breach {
     /// A message was sent after another process took the run and marked it as in doubt.
     AfterRunWasLost,
     /// A worker sent rows of a shared run outside its shards.
-    NotOfItsShare,
+    OutsideItsShards,
     /// An identifier was reused for another recipient.
     ForeignId,
     /// More was sent than the rate limit allows.
-    Pace,
+    RateLimit,
     /// Something was shown before it was on the disk.
     ShownEarly,
-    /// The next run would send to a recipient who has, or may have, a message.
+    /// The next run would send to a recipient who has, or might have, a message.
     Unguarded,
     /// A message was sent although its intent came after the opt-out.
     SentAfterOptOut,
     /// A receipt that was acknowledged is not on the disk.
     ReceiptLost,
     /// The status of a message went backwards.
-    WentBack,
+    StatusWentBack,
     /// A row was asked about although a receipt had proven it.
     AskedAlthoughProven,
     /// A row was resent although a receipt had reported its arrival.
@@ -59,7 +59,7 @@ pub(super) enum Breach {
     Unbounded,
     /// Several workers sent before the gateway had accepted a message; or an unproven start did not continue with
     /// single messages after its first were rejected, or continued after four with one text.
-    Canary,
+    WarmUp,
 }
 
 /// Broken promises, with their number and the first case.
@@ -86,7 +86,7 @@ struct JudgeNotes {
     /// Rows whose state a person decided.
     decided: HashSet<Row>,
     /// The rejection texts of first messages, for starts that must stop after four with one text.
-    canaries: HashMap<usize, Vec<String>>,
+    first_rejections: HashMap<usize, Vec<String>>,
 }
 
 #[derive(Default)]
@@ -103,14 +103,14 @@ pub(super) fn has_accepted(snapshot: &Snapshot) -> bool {
 }
 
 impl JudgeNotes {
-    fn record_breach(&mut self, what: Breach, how: impl FnOnce() -> String) {
-        self.findings.entry(what).or_insert_with(|| (0, how())).0 += 1;
+    fn record_breach(&mut self, breach: Breach, details: impl FnOnce() -> String) {
+        self.findings.entry(breach).or_insert_with(|| (0, details())).0 += 1;
     }
 }
 
 impl PromiseJudge {
-    pub(super) fn record_breach(&self, what: Breach, how: &str) {
-        self.0.lock().unwrap().record_breach(what, || how.to_owned());
+    pub(super) fn record_breach(&self, breach: Breach, details: &str) {
+        self.0.lock().unwrap().record_breach(breach, || details.to_owned());
     }
 
     pub(super) fn breaches(&self) -> Breaches {
@@ -136,19 +136,19 @@ impl PromiseJudge {
     /// messages.
     pub(super) fn note_start(&self, process: usize, careless: bool) {
         if !careless {
-            self.0.lock().unwrap().canaries.insert(process, Vec::new());
+            self.0.lock().unwrap().first_rejections.insert(process, Vec::new());
         }
     }
 
     /// Checks an answer that reaches a process.
     pub(super) fn check_answer(&self, process: usize, reply: &GatewayReply) {
         let mut notes = self.0.lock().unwrap();
-        match (&reply.outcomes[..], notes.canaries.get_mut(&process)) {
+        match (&reply.outcomes[..], notes.first_rejections.get_mut(&process)) {
             ([OperationOutcome::Rejected { error }], Some(texts)) if texts.iter().all(|text| text == error) => {
                 texts.push(error.clone());
             }
             // The first answers were not just four rejections, so other rules apply from here on.
-            (_, Some(texts)) if texts.len() < 4 => _ = notes.canaries.remove(&process),
+            (_, Some(texts)) if texts.len() < 4 => _ = notes.first_rejections.remove(&process),
             _ => {}
         }
     }
@@ -163,9 +163,9 @@ impl PromiseJudge {
     ) {
         let mut notes = self.0.lock().unwrap();
         // After a rejection, operations are sent one at a time, and at most four in all.
-        let most = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
-        if notes.canaries.get(&process).is_some_and(|texts| arrived.len() > most(texts)) {
-            notes.record_breach(Breach::Canary, || format!("{} operations more", arrived.len()));
+        let allowed = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
+        if notes.first_rejections.get(&process).is_some_and(|texts| arrived.len() > allowed(texts)) {
+            notes.record_breach(Breach::WarmUp, || format!("{} operations more", arrived.len()));
         }
         if envelope.operations().first().is_some_and(|first| is_settled(disk, first.row)) {
             notes.record_breach(Breach::AfterRunWasLost, || format!("{} operations", arrived.len()));
@@ -173,10 +173,10 @@ impl PromiseJudge {
         let rows = || envelope.operations().iter().map(|operation| operation.row);
         let rows = rows().min().zip(rows().max()).map(|(first, last)| RowSpan { first, last });
         if rows.is_some_and(|rows| !disk.may_send(life, rows)) {
-            notes.record_breach(Breach::NotOfItsShare, || format!("{rows:?}"));
+            notes.record_breach(Breach::OutsideItsShards, || format!("{rows:?}"));
         }
         if !disk.is_trying_alone(life) {
-            notes.record_breach(Breach::Canary, || "beside another process".to_owned());
+            notes.record_breach(Breach::WarmUp, || "beside another process".to_owned());
         }
         notes.arrivals.push(ArrivedEnvelope { at: elapsed(), process, operations: arrived.len() });
         for (operation, encoded) in arrived.iter().zip(envelope.operations()) {
@@ -204,7 +204,7 @@ impl PromiseJudge {
 
     /// Checks counts that are shown to the operator: the answers that they include must be on the disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
-        // Another process may know more about a message by now, but no message is forgotten.
+        // Another process might know more about a message by now, but no message is forgotten.
         let answered = [
             RowState::Accepted,
             RowState::Queued,
@@ -226,34 +226,35 @@ impl PromiseJudge {
         plan: &WorldPlan,
         disk: &SimulatedDisk,
         snapshot: &Snapshot,
-        taken: &[TakenMessage],
+        accepted: &[AcceptedMessage],
         ended: bool,
     ) {
         let mut notes = self.0.lock().unwrap();
-        self::check_attribution(&mut notes, disk, taken);
+        self::check_attribution(&mut notes, disk, accepted);
         for row in (2..=plan.rows + 1).map(Row::new) {
             let state = snapshot.row_state(row);
-            let got =
-                taken.iter().filter(|taken| taken.phone == row_phone(row) && taken.reaches_recipient()).count() as u64;
+            let reached =
+                accepted.iter().filter(|message| message.phone == row_phone(row) && message.reaches_recipient());
+            let got = reached.count() as u64;
             let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
             let decided = notes.decided.contains(&row);
             if got > allowed {
                 notes.record_breach(Breach::Duplicated, || format!("row {row} went out {got} times, {state}"));
             }
-            let known = taken.iter().any(|taken| taken.phone == row_phone(row));
-            let says_taken =
+            let known = accepted.iter().any(|accepted| accepted.phone == row_phone(row));
+            let says_accepted =
                 matches!(state, RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read);
-            if says_taken && !known {
+            if says_accepted && !known {
                 notes.record_breach(Breach::FalselyAccepted, || format!("row {row} is {state}"));
             }
             let unsent =
                 [RowState::Planned, RowState::Skipped, RowState::NotSent, RowState::Rejected, RowState::Failed];
             let says_unsent =
-                unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, why)| why == OPTED_OUT);
+                unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, text)| text == OPTED_OUT);
             // A failure that names no channel is taken as a failure of the whole message, although the platform goes on
             // to the next channel. Only a status inquiry corrects this.
-            let misled = state == RowState::Failed && plan.omits_failed_channel();
-            if says_unsent && got > 0 && !decided && !misled {
+            let is_misreported = state == RowState::Failed && plan.omits_failed_channel();
+            if says_unsent && got > 0 && !decided && !is_misreported {
                 notes.record_breach(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
             }
             let open =
@@ -262,8 +263,8 @@ impl PromiseJudge {
                 notes.record_breach(Breach::Lost, || format!("row {row} is {state} in the end"));
             }
         }
-        if let Some(stranger) = taken.iter().find(|taken| find_row(disk, taken.id).is_none()) {
-            notes.record_breach(Breach::Unexpected, || format!("identifier {}", stranger.id));
+        if let Some(unexpected) = accepted.iter().find(|accepted| find_row(disk, accepted.id).is_none()) {
+            notes.record_breach(Breach::Unexpected, || format!("identifier {}", unexpected.id));
         }
     }
 
@@ -272,14 +273,14 @@ impl PromiseJudge {
         &self,
         plan: &WorldPlan,
         snapshot: &Snapshot,
-        taken: &[TakenMessage],
+        accepted: &[AcceptedMessage],
         skipped: &NumberSet,
     ) {
         let mut notes = self.0.lock().unwrap();
         for row in
             (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(Phone::new(row_phone(*row)).unwrap()))
         {
-            let got = taken.iter().any(|taken| taken.phone == row_phone(row) && taken.reaches_recipient());
+            let got = accepted.iter().any(|accepted| accepted.phone == row_phone(row) && accepted.reaches_recipient());
             let state = snapshot.row_state(row);
             let unknown = matches!(state, RowState::Sending | RowState::InDoubt | RowState::Unresolved);
             if unknown || (got && !notes.decided.contains(&row)) {
@@ -309,9 +310,9 @@ impl PromiseJudge {
                 processes.insert(last.process);
                 let window = (last.at - first.at).as_secs_f64().max(1.0);
                 let spare: f64 = processes.iter().map(|process| spare[*process]).sum();
-                let most = rate * window + spare;
-                if within as f64 > most + 0.01 {
-                    notes.record_breach(Breach::Pace, || {
+                let max_allowed = rate * window + spare;
+                if within as f64 > max_allowed + 0.01 {
+                    notes.record_breach(Breach::RateLimit, || {
                         format!("{within} in {window} s at {rate}/s and {spare} to spare")
                     });
                 }
@@ -322,22 +323,22 @@ impl PromiseJudge {
 
 /// Whether the last envelope of a row is settled in any way.
 fn is_settled(disk: &SimulatedDisk, row: Row) -> bool {
-    let of_row = |book: &StoredRun| {
-        let last = book.envelopes.values().rfind(|envelope| envelope.rows.iter().any(|sent| sent.row == row));
+    let is_row_settled = |stored: &StoredRun| {
+        let last = stored.envelopes.values().rfind(|envelope| envelope.rows.iter().any(|sent| sent.row == row));
         last.map(|envelope| envelope.settled.is_some())
     };
-    disk.contents.stored_runs().filter_map(of_row).last().unwrap_or(false)
+    disk.contents.stored_runs().filter_map(is_row_settled).last().unwrap_or(false)
 }
 
 fn find_row(disk: &SimulatedDisk, id: u64) -> Option<Row> {
     let id = MessageId::new(id)?;
-    disk.contents.stored_runs().find_map(|book| book.run.find_row(id))
+    disk.contents.stored_runs().find_map(|stored| stored.run.find_row(id))
 }
 
 /// Checks that every stored `msg_id` is the identifier that the platform gave to the row's message.
-fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, taken: &[TakenMessage]) {
-    let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
-    for envelope in disk.contents.stored_runs().flat_map(|book| book.envelopes.values()) {
+fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, accepted: &[AcceptedMessage]) {
+    let owners: HashMap<u64, u64> = accepted.iter().map(|accepted| (accepted.msg_id, accepted.phone)).collect();
+    for envelope in disk.contents.stored_runs().flat_map(|stored| stored.envelopes.values()) {
         let Some((_, outcomes)) = &envelope.settled else { continue };
         for (sent, outcome) in envelope.rows.iter().zip(outcomes) {
             let OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(msg_id)), .. } = outcome else {
@@ -365,18 +366,18 @@ pub(super) enum Sighting {
     CountedAsNotSent,
     Retried,
     Unresolved,
-    BegunAnew,
+    StartedOver,
     OptedOut,
-    LeftOut,
+    Skipped,
     /// A webhook came before the answer to its envelope.
-    ToldEarly,
-    ToldAgain,
+    ReceiptEarly,
+    ReceiptRepeated,
     DoubtProven,
-    SharedOut,
+    Sharded,
     /// A worker continued with the shard of a dead process.
-    ShareTakenOver,
+    ShardTakenOver,
     WorkerKilled,
-    /// A suspended process lost its seat.
+    /// A suspended process lost its place.
     SuspendedPastItsLease,
     /// A process stopped a run while others had shards of it.
     HaltedForAll,
@@ -387,7 +388,7 @@ pub(super) enum Sighting {
     /// No channel delivered the message.
     FailedOnEveryChannel,
     /// A message that seemed to have failed was not resent, because the platform denied the failure.
-    RetryLeftOut,
+    RetrySkipped,
 }
 
 /// The result of a world.
@@ -395,7 +396,7 @@ pub(super) enum Sighting {
 pub(super) struct WorldReport {
     pub(super) broken: Breaches,
     pub(super) seen: BTreeMap<Sighting, u64>,
-    /// When its last process ended, by its own clock.
+    /// The time when its last process ended, by its own clock.
     pub(super) ended: Duration,
 }
 
@@ -405,7 +406,7 @@ impl SimulatedWorld {
     pub(super) fn measure_rates(&self) {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;
-        // A suspended process may have had an envelope between its gate and the socket.
+        // A suspended process might have had an envelope between its gate and the socket.
         let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
         // A worker of a shared run has no gate: each of its envelopes can be late independently, before one that is on

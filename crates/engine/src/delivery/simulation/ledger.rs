@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::judge::Sighting;
 use super::mistakes::Mistake;
 use super::process::{ProcessLife, SimulatedDisk, wall_now};
-use super::shares::HeldSeats;
+use super::shards::HeldPlaces;
 use campaign_core::domain::OperationOutcome;
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
@@ -34,7 +34,7 @@ const COMMIT: Duration = Duration::from_millis(2);
 pub(super) struct ProcessLedger {
     pub(super) disk: Arc<Mutex<SimulatedDisk>>,
     pub(super) life: Arc<ProcessLife>,
-    pub(super) leases: Arc<HeldSeats>,
+    pub(super) leases: Arc<HeldPlaces>,
     pub(super) mistake: Option<Mistake>,
 }
 
@@ -51,21 +51,21 @@ impl ProcessLedger {
         self.life.take_step().await;
         sleep(COMMIT).await;
         self.life.take_step().await;
-        let told = change(&mut self.disk(), wall_now().as_microsecond());
+        let result = change(&mut self.disk(), wall_now().as_microsecond());
         sleep(COMMIT).await;
         self.life.take_step().await;
-        told
+        result
     }
 
-    async fn read<T>(&self, look: impl FnOnce(&LedgerContents) -> T + Send) -> Result<T, LedgerError> {
+    async fn read<T>(&self, query: impl FnOnce(&LedgerContents) -> T + Send) -> Result<T, LedgerError> {
         self.life.take_step().await;
-        Ok(look(&self.disk().contents))
+        Ok(query(&self.disk().contents))
     }
 
     /// Makes a change that is reported before it is on the disk.
     pub(super) async fn report_before_commit<T>(
         &self,
-        told: T,
+        result: T,
         change: impl FnOnce(&mut SimulatedDisk, i64) -> Result<(), LedgerError> + Send + 'static,
     ) -> Result<T, LedgerError> {
         let (disk, life) = (Arc::clone(&self.disk), Arc::clone(&self.life));
@@ -74,7 +74,7 @@ impl ProcessLedger {
             life.take_step().await;
             change(&mut disk.lock().unwrap(), wall_now().as_microsecond())
         });
-        Ok(told)
+        Ok(result)
     }
 }
 
@@ -168,33 +168,33 @@ impl Ledger for ProcessLedger {
     }
 
     fn prepare_copies<'a>(&'a self, _: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        refuse_copies()
+        reject_copies()
     }
 
     fn load_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Copies> {
-        refuse_copies()
+        reject_copies()
     }
 
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
-        refuse_copies()
+        reject_copies()
     }
 
     fn set_copies_aside<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, String> {
-        refuse_copies()
+        reject_copies()
     }
 
-    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
+    fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             let mistake = self.mistake;
             let change = |disk: &mut SimulatedDisk, now| {
                 if mistake == Some(Mistake::DoubtResent) {
-                    let book = disk.contents.stored_run_mut(run)?;
-                    book.envelopes.retain(|_, envelope| envelope.settled.is_some());
+                    let stored = disk.contents.stored_run_mut(run)?;
+                    stored.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                let left = disk.abandoned_seats(run, None);
+                let left = disk.abandoned_places(run, None);
                 disk.places.release_all(&left);
                 let places = &disk.places;
-                disk.contents.claim_run(now, hold, run, |place| places.is_occupied(place))
+                disk.contents.claim_run(now, lock, run, |place| places.is_occupied(place))
             };
             self.write(change).await
         })
@@ -224,7 +224,7 @@ impl Ledger for ProcessLedger {
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         self.corrupt_rate_limit(&intent.account.name, intent.account.rate);
         Box::pin(async move {
-            let wrong = self.mistake == Some(Mistake::ShareEpochIgnored);
+            let wrong = self.mistake == Some(Mistake::ShardEpochIgnored);
             match self.renew_if_lost(intent.lease.epoch).await? || wrong {
                 true => self.begin_as_planned(intent).await,
                 false => Ok(Permit::Lost),
@@ -234,7 +234,7 @@ impl Ledger for ProcessLedger {
 
     fn may_still_send(&self, lease: Lease) -> bool {
         match self.leases.is_reliable(lease.epoch) {
-            Some(lasts) => lasts || self.mistake == Some(Mistake::ShareLeaseIgnored),
+            Some(lasts) => lasts || self.mistake == Some(Mistake::ShardLeaseIgnored),
             None => {
                 let owner = self.disk().stored_run(lease.run).run.epoch;
                 owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseIgnored)
@@ -253,7 +253,7 @@ impl Ledger for ProcessLedger {
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
         Box::pin(async move {
-            self.read(|contents| contents.stored_run(run).map(|book| book.run.stop_requested)).await.flatten()
+            self.read(|contents| contents.stored_run(run).map(|stored| stored.run.stop_requested)).await.flatten()
         })
     }
 
@@ -273,7 +273,7 @@ impl Ledger for ProcessLedger {
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
         Box::pin(async move {
-            self.read(|contents| contents.stored_run(run).map(|book| book.excluded.clone())).await.flatten()
+            self.read(|contents| contents.stored_run(run).map(|stored| stored.excluded.clone())).await.flatten()
         })
     }
 
@@ -290,9 +290,9 @@ impl Ledger for ProcessLedger {
     }
 
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(
-            async move { self.read(|contents| contents.stored_run(run).map(|book| book.sent_rows())).await.flatten() },
-        )
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|stored| stored.sent_rows())).await.flatten()
+        })
     }
 
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {
@@ -301,7 +301,7 @@ impl Ledger for ProcessLedger {
                 let shards = matches!(update, RowUpdate::Sharded { .. });
                 let ownership = disk.contents.update_rows(now, lease, update)?;
                 if shards && ownership == Ownership::Held {
-                    disk.record_sighting(Sighting::SharedOut);
+                    disk.record_sighting(Sighting::Sharded);
                 }
                 Ok(ownership)
             })
@@ -311,15 +311,15 @@ impl Ledger for ProcessLedger {
 
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
         Box::pin(async move {
-            self.read(|contents| contents.stored_run(run).map(|book| book.events.clone())).await.flatten()
+            self.read(|contents| contents.stored_run(run).map(|stored| stored.events.clone())).await.flatten()
         })
     }
 
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
-        let look = move |contents: &LedgerContents| {
-            contents.stored_run(run).map(|book| book.inquiries.values().cloned().collect::<Vec<_>>())
+        let query = move |contents: &LedgerContents| {
+            contents.stored_run(run).map(|stored| stored.inquiries.values().cloned().collect::<Vec<_>>())
         };
-        Box::pin(async move { self.read(look).await.flatten() })
+        Box::pin(async move { self.read(query).await.flatten() })
     }
 
     fn remember_host<'a>(&'a self, _: &'a str, host: &'a str, _: HostChange) -> LedgerFuture<'a, String> {
@@ -337,25 +337,25 @@ impl ConsentStore for ProcessLedger {
 
 impl SuppressionList for ProcessLedger {
     fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, mode: AdditionMode) -> LedgerFuture<'_, Additions> {
-        assert_ne!(mode, AdditionMode::Preview, "nobody previews opt-outs in these worlds");
+        assert_ne!(mode, AdditionMode::Preview, "no opt-outs are previewed in these worlds");
         Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add_opt_outs(opt_outs.to_vec()))).await })
     }
 
     fn remove_opt_outs(&self, _: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
-        unreachable!("nobody is taken off")
+        unreachable!("no opt-outs are removed in these worlds")
     }
 
     fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: SuppressionPolicy) -> LedgerFuture<'a, SuppressedNumbers> {
-        unreachable!("nobody has opted out when a run of these worlds is planned")
+        unreachable!("no opt-outs exist when a run of these worlds is planned")
     }
 
     fn list_opt_outs(&self, _: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
-        unreachable!("nobody lists them")
+        unreachable!("no opt-outs are listed in these worlds")
     }
 }
 
 /// Fails, because simulated worlds have no copies: the lists come from the plans of the worlds.
-pub(super) fn refuse_copies<'a, T>() -> LedgerFuture<'a, T> {
+pub(super) fn reject_copies<'a, T>() -> LedgerFuture<'a, T> {
     Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
 }
 
@@ -363,15 +363,15 @@ pub(super) fn refuse_copies<'a, T>() -> LedgerFuture<'a, T> {
 /// would be resent.
 fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
     let envelopes =
-        runs.iter().filter_map(|run| contents.stored_run(*run).ok()).flat_map(|book| book.envelopes.values());
+        runs.iter().filter_map(|run| contents.stored_run(*run).ok()).flat_map(|stored| stored.envelopes.values());
     let mut numbers = RoaringTreemap::new();
     for envelope in envelopes {
         let outcomes = envelope.settled.iter().flat_map(|(_, outcomes)| outcomes);
-        let is_taken = |outcome: &OperationOutcome| {
+        let is_accepted = |outcome: &OperationOutcome| {
             matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
         };
-        let taken = envelope.rows.iter().zip(outcomes).filter(|(_, outcome)| is_taken(outcome));
-        numbers.extend(taken.map(|(sent, _)| sent.to.to_u64()));
+        let accepted = envelope.rows.iter().zip(outcomes).filter(|(_, outcome)| is_accepted(outcome));
+        numbers.extend(accepted.map(|(sent, _)| sent.to.to_u64()));
     }
     NumberSet::new(numbers, None)
 }
@@ -398,7 +398,7 @@ impl ProcessLedger {
                 };
                 self.write(change).await
             }
-            Some(Mistake::ShareEpochIgnored) => {
+            Some(Mistake::ShardEpochIgnored) => {
                 let change = |disk: &mut SimulatedDisk, now| {
                     let holder = intent_rows(&intent).and_then(|rows| disk.find_holder(intent.lease.run, rows));
                     let epoch = holder.unwrap_or(intent.lease.epoch);
@@ -421,7 +421,7 @@ impl ProcessLedger {
     /// Corrupts the account's rate limit before a reservation, if this is the mistake to simulate.
     pub(super) fn corrupt_rate_limit(&self, account: &str, rate: Option<f64>) {
         let mut disk = self.disk();
-        if self.mistake == Some(Mistake::BurstingPace)
+        if self.mistake == Some(Mistake::BurstingRateLimit)
             && let (Some(pace), Some(rate)) = (disk.contents.rate_limits.get_mut(account), rate)
         {
             // A whole second's operations are available at once.
@@ -438,23 +438,23 @@ fn intent_rows(intent: &Intent) -> Option<RowSpan> {
 
 impl Forgetting for ProcessLedger {
     fn forget_number(&self, _: ForgetOrder) -> LedgerFuture<'_, ()> {
-        unreachable!("nobody is forgotten in these worlds")
+        unreachable!("no recipients are forgotten in these worlds")
     }
 
     fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
-        unreachable!("nobody is forgotten in these worlds")
+        unreachable!("no recipients are forgotten in these worlds")
     }
 
     fn purge_run(&self, _: PurgeOrder) -> LedgerFuture<'_, Ownership> {
-        unreachable!("nobody is forgotten in these worlds")
+        unreachable!("no recipients are forgotten in these worlds")
     }
 
     fn overwrite_remains<'a>(&'a self, _: &'a [Run]) -> LedgerFuture<'a, ()> {
-        unreachable!("nobody is forgotten in these worlds")
+        unreachable!("no recipients are forgotten in these worlds")
     }
 }
 
-const NO_PLANS: &str = "nothing is planned in a world";
+const NO_PLANS: &str = "no plans are stored in these worlds";
 
 impl PlanStore for ProcessLedger {
     fn store_record(&self, _: PlanRecord) -> LedgerFuture<'_, bool> {
@@ -466,7 +466,7 @@ impl PlanStore for ProcessLedger {
     }
 }
 
-const NO_SCHEDULES: &str = "nothing is armed in a world";
+const NO_SCHEDULES: &str = "no schedules are active in these worlds";
 
 impl ScheduleStore for ProcessLedger {
     fn update_schedules(&self, _: ScheduleUpdate) -> LedgerFuture<'_, bool> {

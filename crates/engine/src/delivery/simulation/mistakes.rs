@@ -6,7 +6,7 @@ use super::judge::Breach;
 use super::plan::{SharingPlan, WorldFault, WorldPlan};
 use super::play_world;
 
-/// This many worlds are enough for each mistake to show.
+/// The number of worlds that is enough for each mistake to show.
 const WORLDS: u64 = 600;
 
 /// Asserts that, in some world, the judge reports breaches of all `promises`.
@@ -42,17 +42,17 @@ fn intent_for_a_lost_shard_is_caught() {
     // Operations with an intent for a lost shard are never sent, but retried again and again, so the test needs a slow
     // rate.
     let slow = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..with_workers(plan) };
-    assert_caught_in(Mistake::ShareEpochIgnored, &[Breach::Duplicated], slow);
+    assert_caught_in(Mistake::ShardEpochIgnored, &[Breach::Duplicated], slow);
 }
 
 #[test]
 fn envelope_of_a_lost_shard_is_caught() {
-    assert_caught_in(Mistake::ShareLeaseIgnored, &[Breach::AfterRunWasLost, Breach::NotOfItsShare], with_workers);
+    assert_caught_in(Mistake::ShardLeaseIgnored, &[Breach::AfterRunWasLost, Breach::OutsideItsShards], with_workers);
 }
 
 #[test]
 fn shard_taken_over_without_marking_doubt_is_caught() {
-    assert_caught_in(Mistake::ShareWithoutDoubt, &[Breach::Duplicated], with_workers);
+    assert_caught_in(Mistake::ShardWithoutDoubt, &[Breach::Duplicated], with_workers);
 }
 
 #[test]
@@ -124,13 +124,13 @@ fn trusting_a_blind_gateway_is_caught() {
 
 #[test]
 fn rate_limit_that_allows_bursts_is_caught() {
-    assert_caught_in(Mistake::BurstingPace, &[Breach::Pace], with_account_gate_only);
+    assert_caught_in(Mistake::BurstingRateLimit, &[Breach::RateLimit], with_account_gate_only);
 }
 
 #[test]
 fn run_that_continues_after_four_rejections_is_caught() {
     let refusing = |plan| WorldPlan { faults: vec![WorldFault::SomeRejected], fault_every: 1, starts: 4, ..plan };
-    assert_caught_in(Mistake::NoCanary, &[Breach::Canary], refusing);
+    assert_caught_in(Mistake::NoWarmUp, &[Breach::WarmUp], refusing);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn opt_out_ignored_in_flight_is_caught() {
 #[test]
 fn retry_without_asking_the_gateway_is_caught() {
     // The ledger cannot know of an unreported delivery.
-    assert_caught_in(Mistake::RetryUnasked, &[Breach::Duplicated], |plan| WorldPlan {
+    assert_caught_in(Mistake::RetryWithoutInquiry, &[Breach::Duplicated], |plan| WorldPlan {
         retry_rejected: true,
         starts: 1,
         ..plan
@@ -175,7 +175,7 @@ pub(super) enum Mistake {
     ReportedBeforeCommit,
     /// An intent is recorded without checking the owner of the run.
     NoEpochCheck,
-    /// An envelope leaves without checking the owner of the run.
+    /// An envelope is sent without checking the owner of the run.
     LeaseIgnored,
     /// Messages that the previous owner had begun are resent.
     DoubtResent,
@@ -191,10 +191,10 @@ pub(super) enum Mistake {
     OneDenialIsEnough,
     /// Answers are trusted although the gateway says the same about everything.
     BlindStatusTrusted,
-    /// After a rest, the account's rate limit lets a whole second's operations through at once.
-    BurstingPace,
+    /// After a pause, the account's rate limit lets a whole second's operations through at once.
+    BurstingRateLimit,
     /// An unproven start ignores the outcome of its first messages.
-    NoCanary,
+    NoWarmUp,
     /// The guard skips only recipients whose message was certainly accepted.
     GuardForgetsDoubt,
     /// A webhook is acknowledged before its receipt is on the disk.
@@ -202,15 +202,15 @@ pub(super) enum Mistake {
     /// Receipts of webhooks are ignored.
     ReceiptsForgotten,
     /// An intent for rows of a shard is recorded without checking its owner.
-    ShareEpochIgnored,
-    /// An envelope of a shard leaves without checking its owner.
-    ShareLeaseIgnored,
+    ShardEpochIgnored,
+    /// An envelope of a shard is sent without checking the owner of the shard.
+    ShardLeaseIgnored,
     /// The unfinished envelopes of dead workers are not in doubt.
-    ShareWithoutDoubt,
+    ShardWithoutDoubt,
     /// A worker of an earlier sharing draws from a later one.
     SharingUnnumbered,
     /// A recipient who opts out after planning gets the message.
     OptOutIgnored,
     /// A message that seems to have failed is resent without asking whether another channel delivered it.
-    RetryUnasked,
+    RetryWithoutInquiry,
 }

@@ -15,7 +15,7 @@ mod platform;
 mod process;
 mod rates;
 mod receipts;
-mod shares;
+mod shards;
 mod workers;
 mod world;
 
@@ -42,21 +42,21 @@ const REQUIRED_SIGHTINGS: [Sighting; 29] = [
     Sighting::CountedAsNotSent,
     Sighting::Retried,
     Sighting::Unresolved,
-    Sighting::BegunAnew,
+    Sighting::StartedOver,
     Sighting::OptedOut,
-    Sighting::LeftOut,
-    Sighting::ToldEarly,
-    Sighting::ToldAgain,
+    Sighting::Skipped,
+    Sighting::ReceiptEarly,
+    Sighting::ReceiptRepeated,
     Sighting::DoubtProven,
-    Sighting::SharedOut,
-    Sighting::ShareTakenOver,
+    Sighting::Sharded,
+    Sighting::ShardTakenOver,
     Sighting::WorkerKilled,
     Sighting::SuspendedPastItsLease,
     Sighting::HaltedForAll,
     Sighting::ClockSet,
     Sighting::FellBack,
     Sighting::FailedOnEveryChannel,
-    Sighting::RetryLeftOut,
+    Sighting::RetrySkipped,
 ];
 
 /// Plays one world on its own virtual clock.
@@ -70,37 +70,37 @@ fn play_world(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
 fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
     if let Ok(seed) = std::env::var("SIMULATION_SEED") {
         let seed = seed.parse().expect("SIMULATION_SEED is a number");
-        let judged = play_world(WorldPlan::from_seed(seed), None);
-        assert!(judged.broken.is_empty(), "seed {seed}: {:#?}\n{:#?}", judged.broken, WorldPlan::from_seed(seed));
+        let report = play_world(WorldPlan::from_seed(seed), None);
+        assert!(report.broken.is_empty(), "seed {seed}: {:#?}\n{:#?}", report.broken, WorldPlan::from_seed(seed));
         return BTreeMap::new();
     }
-    let half = |odd: u64| {
-        let seeds = seeds.clone().filter(move |seed| seed % 2 == odd);
+    let play_half = |remainder: u64| {
+        let seeds = seeds.clone().filter(move |seed| seed % 2 == remainder);
         move || {
             let mut seen = BTreeMap::new();
             for seed in seeds {
-                let judged = play_world(WorldPlan::from_seed(seed), None);
-                assert!(judged.broken.is_empty(), "SIMULATION_SEED={seed} repeats it: {:#?}", judged.broken);
-                judged.seen.into_iter().for_each(|(what, times)| *seen.entry(what).or_default() += times);
+                let report = play_world(WorldPlan::from_seed(seed), None);
+                assert!(report.broken.is_empty(), "SIMULATION_SEED={seed} repeats it: {:#?}", report.broken);
+                report.seen.into_iter().for_each(|(sighting, times)| *seen.entry(sighting).or_default() += times);
             }
             seen
         }
     };
     let (mut seen, others) = std::thread::scope(|scope| {
-        let other = scope.spawn(half(1));
-        (half(0)(), other.join().expect("the other half"))
+        let other = scope.spawn(play_half(1));
+        (play_half(0)(), other.join().expect("the other half"))
     });
-    others.into_iter().for_each(|(what, times)| *seen.entry(what).or_default() += times);
+    others.into_iter().for_each(|(sighting, times)| *seen.entry(sighting).or_default() += times);
     seen
 }
 
 #[test]
 fn nothing_is_sent_twice_or_lost_whatever_fails() {
     let seen = play_worlds(0..10_000);
-    let everything = WorldFault::ALL.map(Sighting::Fault).into_iter().chain(REQUIRED_SIGHTINGS);
-    for what in everything.filter(|_| !seen.is_empty()) {
-        let times = seen.get(&what).copied().unwrap_or(0);
-        assert!(times >= 50, "{what:?} occurred only {times} times, which proves nothing");
+    let required = WorldFault::ALL.map(Sighting::Fault).into_iter().chain(REQUIRED_SIGHTINGS);
+    for sighting in required.filter(|_| !seen.is_empty()) {
+        let times = seen.get(&sighting).copied().unwrap_or(0);
+        assert!(times >= 50, "{sighting:?} occurred only {times} times, which proves nothing");
     }
 }
 

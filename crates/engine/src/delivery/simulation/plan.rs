@@ -80,7 +80,7 @@ impl WorldFault {
 /// How the platform answers status inquiries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StatusOracle {
-    /// The truth, as late as each message's lag.
+    /// The platform tells the truth, but only after each message's lag.
     Sees,
     /// The platform reports every identifier as accepted.
     KnowsAll,
@@ -120,7 +120,7 @@ pub(super) struct WorldPlan {
     pub(super) lag: Duration,
     /// The number of starts in the faulty phase.
     pub(super) starts: u64,
-    /// Whether the campaign allows to resend rows that were not found.
+    /// Whether the campaign allows resending rows that were not found.
     pub(super) resend_if_not_found: bool,
     pub(super) decision: FinalDecision,
     /// Whether rejected rows are sent again as new messages in the end.
@@ -264,7 +264,7 @@ impl WorldPlan {
     }
 }
 
-/// A small generator (splitmix64).
+/// A small random number generator (SplitMix64).
 #[derive(Clone, Debug)]
 pub(super) struct SimulationRandom(u64);
 

@@ -1,6 +1,6 @@
 //! The simulated platform: its real actions, its answers, and its faults.
 //!
-//! It accepts the same identifier twice without an error, as the contract allows.
+//! The platform accepts the same identifier twice without an error, as the contract allows.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,24 +22,24 @@ use campaign_gateway::{
 
 /// A message that the platform accepted.
 #[derive(Clone, Debug)]
-pub(super) struct TakenMessage {
+pub(super) struct AcceptedMessage {
     pub(super) id: u64,
     pub(super) phone: u64,
     pub(super) msg_id: u64,
-    /// When the platform can report it.
+    /// The time from which the platform can report it.
     known_at: Duration,
-    /// Whether it was rejected after being queued, so that nobody got it.
-    pub(super) refused: bool,
-    /// When it is executed.
+    /// Whether it was rejected after being queued, so that it did not reach the recipient.
+    pub(super) rejected: bool,
+    /// The time when it is executed.
     executed_at: Duration,
-    /// Its way through its channels.
-    fallback: FallbackWay,
+    /// Its path through its channels.
+    fallback: FallbackPath,
 }
 
-impl TakenMessage {
+impl AcceptedMessage {
     /// Whether the message has reached, or will reach, its recipient.
     pub(super) fn reaches_recipient(&self) -> bool {
-        !self.refused && self.fallback.reaches
+        !self.rejected && self.fallback.reaches
     }
 }
 
@@ -50,32 +50,32 @@ pub(super) struct ArrivedOperation {
     pub(super) phone: u64,
 }
 
-/// A message that the platform executes, and may report by webhook.
+/// A message that the platform executes and might report by webhook.
 #[derive(Clone, Debug)]
 pub(super) struct ExecutedMessage {
     pub(super) id: u64,
-    /// How long it takes until it is executed.
+    /// The delay before it is executed.
     pub(super) late: Duration,
-    pub(super) refused: bool,
-    pub(super) fallback: FallbackWay,
+    pub(super) rejected: bool,
+    pub(super) fallback: FallbackPath,
 }
 
 pub(super) struct SimulatedPlatform {
     plan: Arc<WorldPlan>,
     mistake: Option<Mistake>,
-    books: Mutex<PlatformBooks>,
+    state: Mutex<PlatformState>,
 }
 
-struct PlatformBooks {
+struct PlatformState {
     chance: SimulationRandom,
     healthy: bool,
-    taken: Vec<TakenMessage>,
+    accepted: Vec<AcceptedMessage>,
     fired: BTreeMap<WorldFault, u64>,
     last_msg_id: u64,
     executed: UnboundedSender<ExecutedMessage>,
 }
 
-/// An answer with its delay. Without a delay it never comes.
+/// An answer with its delay. An answer without a delay never comes.
 pub(super) struct TimedAnswer {
     pub(super) exchange: HttpExchange,
     pub(super) after: Option<Duration>,
@@ -87,32 +87,32 @@ impl SimulatedPlatform {
         mistake: Option<Mistake>,
         executed: UnboundedSender<ExecutedMessage>,
     ) -> Self {
-        let books = PlatformBooks {
+        let state = PlatformState {
             chance: plan.random_for(2),
             healthy: false,
-            taken: Vec::new(),
+            accepted: Vec::new(),
             fired: BTreeMap::new(),
             last_msg_id: 900_000,
             executed,
         };
-        Self { plan, mistake, books: Mutex::new(books) }
+        Self { plan, mistake, state: Mutex::new(state) }
     }
 
-    fn books(&self) -> MutexGuard<'_, PlatformBooks> {
-        self.books.lock().unwrap()
+    fn state(&self) -> MutexGuard<'_, PlatformState> {
+        self.state.lock().unwrap()
     }
 
     /// Stops all faults.
     pub(super) fn stop_faults(&self) {
-        self.books().healthy = true;
+        self.state().healthy = true;
     }
 
-    pub(super) fn taken_messages(&self) -> Vec<TakenMessage> {
-        self.books().taken.clone()
+    pub(super) fn accepted_messages(&self) -> Vec<AcceptedMessage> {
+        self.state().accepted.clone()
     }
 
     pub(super) fn fired_faults(&self) -> BTreeMap<WorldFault, u64> {
-        self.books().fired.clone()
+        self.state().fired.clone()
     }
 
     /// Parses the operations of an envelope from the bytes that would be sent.
@@ -122,13 +122,13 @@ impl SimulatedPlatform {
 
     /// Executes a received envelope, possibly with a fault, and returns the answer.
     pub(super) fn receive_envelope(&self, arrived: &[ArrivedOperation]) -> TimedAnswer {
-        let mut books = self.books();
-        let fault = if books.healthy { None } else { books.choose_fault(&self.plan, arrived.len()) };
-        let answers_after = Duration::from_millis(books.chance.below(self.plan.timeout.as_millis() as u64 / 2));
+        let mut state = self.state();
+        let fault = if state.healthy { None } else { state.choose_fault(&self.plan, arrived.len()) };
+        let answers_after = Duration::from_millis(state.chance.below(self.plan.timeout.as_millis() as u64 / 2));
         let answer = |exchange| TimedAnswer { exchange, after: Some(answers_after) };
         if let Some(fault) = fault {
-            *books.fired.entry(fault).or_default() += 1;
-            if let Some(answer) = books.break_answer(&self.plan, fault, arrived, answers_after) {
+            *state.fired.entry(fault).or_default() += 1;
+            if let Some(answer) = state.break_answer(&self.plan, fault, arrived, answers_after) {
                 return answer;
             }
         }
@@ -136,8 +136,8 @@ impl SimulatedPlatform {
             return answer(answer_body(r#"{"success":false,"error":"Operator not supported"}"#));
         }
         answer(match self.plan.endpoint {
-            Endpoint::Sync => books.execute_envelope(&self.plan, fault, arrived, self.mistake),
-            Endpoint::Async => books.answer_queued(&self.plan, fault, arrived),
+            Endpoint::Sync => state.execute_envelope(&self.plan, fault, arrived, self.mistake),
+            Endpoint::Async => state.answer_queued(&self.plan, fault, arrived),
         })
     }
 
@@ -147,19 +147,19 @@ impl SimulatedPlatform {
 
     /// Answers inquiries about messages.
     pub(super) fn answer_statuses(&self, ids: &[u64]) -> TimedAnswer {
-        let mut books = self.books();
-        let after = Some(Duration::from_millis(books.chance.below(500)));
-        if self.plan.oracle == StatusOracle::Mute || (!books.healthy && books.chance.once_in(5)) {
+        let mut state = self.state();
+        let after = Some(Duration::from_millis(state.chance.below(500)));
+        if self.plan.oracle == StatusOracle::Mute || (!state.healthy && state.chance.once_in(5)) {
             let exchange = HttpExchange::Answer { status: 502, retry_after: None, body: Vec::new() };
             return TimedAnswer { exchange, after };
         }
         let now = elapsed();
         let known = |id: u64| {
-            let taken = books.taken.iter().rev().find(|taken| taken.id == id && taken.known_at <= now)?;
-            let refused = ChannelReport { channel: None, status: "REJECTED" };
-            let report =
-                if taken.refused { refused } else { taken.fallback.report_at(now.saturating_sub(taken.executed_at)) };
-            Some((taken.msg_id, report))
+            let accepted = state.accepted.iter().rev().find(|accepted| accepted.id == id && accepted.known_at <= now)?;
+            let rejected = ChannelReport { channel: None, status: "REJECTED" };
+            let since = now.saturating_sub(accepted.executed_at);
+            let report = if accepted.rejected { rejected } else { accepted.fallback.report_at(since) };
+            Some((accepted.msg_id, report))
         };
         let answers: Vec<_> = ids
             .iter()
@@ -173,20 +173,20 @@ impl SimulatedPlatform {
     }
 }
 
-impl PlatformBooks {
+impl PlatformState {
     /// Chooses a fault for this request. `None` if there is no fault, or if the fault would not affect the answer.
     fn choose_fault(&mut self, plan: &WorldPlan, operations: usize) -> Option<WorldFault> {
         if plan.faults.is_empty() || !self.chance.once_in(plan.fault_every) {
             return None;
         }
         let fault = self.chance.pick(&plan.faults);
-        let of_items = build_broken_answer(fault, Duration::ZERO, 0, 0).is_none();
+        let affects_items = build_broken_answer(fault, Duration::ZERO, 0, 0).is_none();
         let code_call = plan.kind == OperationKind::CallOtp;
         let shows = match fault {
             WorldFault::SomeRejected => true,
             WorldFault::NoMsgId => !code_call,
             WorldFault::FalseWithMsgIds => !code_call && plan.endpoint == Endpoint::Sync,
-            _ if of_items && plan.endpoint == Endpoint::Async => false,
+            _ if affects_items && plan.endpoint == Endpoint::Async => false,
             WorldFault::Reordered | WorldFault::Twice => operations > 1 && !code_call,
             WorldFault::Foreign | WorldFault::NoIds | WorldFault::TextIds => !code_call,
             _ => true,
@@ -220,7 +220,7 @@ impl PlatformBooks {
         for operation in arrived {
             if share == 1 || fault == WorldFault::FalseWithMsgIds || (share == 2 && self.chance.once_in(2)) {
                 let late = Duration::from_millis(self.chance.below(late));
-                self.take_message(plan, *operation, (late, false));
+                self.accept_message(plan, *operation, (late, false));
             }
         }
         Some(match fault {
@@ -230,26 +230,26 @@ impl PlatformBooks {
         })
     }
 
-    fn take_message(
+    fn accept_message(
         &mut self,
         plan: &WorldPlan,
         operation: ArrivedOperation,
-        (late, refused): (Duration, bool),
+        (late, rejected): (Duration, bool),
     ) -> u64 {
         self.last_msg_id += 1;
         let lag = Duration::from_millis(self.chance.below(plan.lag.as_millis() as u64));
-        let fallback = FallbackWay::from_chance(plan, &mut self.chance);
-        self.taken.push(TakenMessage {
+        let fallback = FallbackPath::from_chance(plan, &mut self.chance);
+        self.accepted.push(AcceptedMessage {
             id: operation.id,
             phone: operation.phone,
             msg_id: self.last_msg_id,
             known_at: elapsed() + late + lag,
-            refused,
+            rejected,
             executed_at: elapsed() + late,
             fallback: fallback.clone(),
         });
         // Without webhooks, there is no receiver, so the error does not matter.
-        let _ = self.executed.send(ExecutedMessage { id: operation.id, late, refused, fallback });
+        let _ = self.executed.send(ExecutedMessage { id: operation.id, late, rejected, fallback });
         self.last_msg_id
     }
 
@@ -261,25 +261,25 @@ impl PlatformBooks {
         arrived: &[ArrivedOperation],
         mistake: Option<Mistake>,
     ) -> HttpExchange {
-        let poor = if fault == Some(WorldFault::NoMoney) {
+        let unpaid = if fault == Some(WorldFault::NoMoney) {
             self.chance.below(arrived.len() as u64) as usize
         } else {
             usize::MAX
         };
         let mut items = Vec::new();
         for (index, operation) in arrived.iter().enumerate() {
-            let done = if index == poor {
+            let result = if index == unpaid {
                 Err("Not enough money")
             } else if fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2) {
                 Err(self.chance.pick(&["No route", "Error in Alpha-name"]))
             } else {
-                Ok(self.take_message(plan, *operation, (Duration::ZERO, false)))
+                Ok(self.accept_message(plan, *operation, (Duration::ZERO, false)))
             };
-            items.push(SimulatedItem { id: operation.id, done });
+            items.push(SimulatedItem { id: operation.id, result });
         }
         match fault {
             Some(WorldFault::TooFew) => drop(items.pop()),
-            Some(WorldFault::TooMany) => items.push(SimulatedItem { id: 77, done: Ok(77) }),
+            Some(WorldFault::TooMany) => items.push(SimulatedItem { id: 77, result: Ok(77) }),
             Some(WorldFault::Foreign) => items[0].id += 1_000_000,
             Some(WorldFault::Twice) => items[0].id = items[1].id,
             Some(WorldFault::Reordered) => items.rotate_left(1),
@@ -302,8 +302,8 @@ impl PlatformBooks {
         arrived: &[ArrivedOperation],
     ) -> HttpExchange {
         for operation in arrived {
-            let refused = fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2);
-            self.take_message(plan, *operation, (Duration::ZERO, refused));
+            let rejected = fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2);
+            self.accept_message(plan, *operation, (Duration::ZERO, rejected));
         }
         match fault {
             Some(WorldFault::NoMsgId) => answer_body(r#"{"success":true}"#),
@@ -320,9 +320,9 @@ pub(super) struct ChannelReport {
     pub(super) status: &'static str,
 }
 
-/// The way of one message through its channels.
+/// The path of one message through its channels.
 #[derive(Clone, Debug)]
-pub(super) struct FallbackWay {
+pub(super) struct FallbackPath {
     /// The reports, with their time after execution.
     steps: Vec<(Duration, ChannelReport)>,
     /// Whether a channel delivers it in the end.
@@ -332,7 +332,7 @@ pub(super) struct FallbackWay {
 /// The longest time that a channel takes.
 const MAX_STEP: u64 = 30_000;
 
-impl FallbackWay {
+impl FallbackPath {
     /// A message that arrives at once.
     pub(super) const NONE: Self = Self { steps: Vec::new(), reaches: true };
 
@@ -393,10 +393,10 @@ impl FallbackWay {
 pub(super) struct SimulatedItem {
     pub(super) id: u64,
     /// Its identifier, or the text of the rejection.
-    pub(super) done: Result<u64, &'static str>,
+    pub(super) result: Result<u64, &'static str>,
 }
 
-/// How items are written.
+/// How the identifiers of items are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdSpelling {
     Numbers,
@@ -420,7 +420,7 @@ pub(super) fn build_items_answer(
                 IdSpelling::Texts => format!(r#""id":"{}","#, item.id),
                 IdSpelling::None => String::new(),
             };
-            match item.done {
+            match item.result {
                 Err(error) => format!(r#"{{"success":false,"error":"{error}","data":{{{id}"x":0}}}}"#),
                 Ok(_) if code_call => r#"{"success":true,"data":{"code":"0123","price":1.5}}"#.to_owned(),
                 Ok(_) if without_msg_id => format!(r#"{{"success":true,"data":{{{id}"data":1,"parts":1}}}}"#),
@@ -514,7 +514,7 @@ pub(super) struct SimulatedGateway {
 }
 
 impl SimulatedGateway {
-    /// Waits for an answer that may never come.
+    /// Waits for an answer that might never arrive.
     async fn wait_for_answer(&self, answer: TimedAnswer) -> HttpExchange {
         match answer.after {
             Some(time) => sleep(time).await,

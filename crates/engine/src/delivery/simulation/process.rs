@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::judge::Sighting;
-use super::shares::SeatLocks;
+use super::shards::PlaceLocks;
 use campaign_core::domain::Row;
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
@@ -60,7 +60,7 @@ struct LifeState {
 /// The life of one process.
 #[derive(Debug)]
 pub(super) struct ProcessLife {
-    lot: Mutex<LifeState>,
+    state: Mutex<LifeState>,
     end: Notify,
 }
 
@@ -68,22 +68,22 @@ impl ProcessLife {
     /// A life that ends after `steps` steps, if they are given, and is suspended once, if `suspension` is given.
     pub(super) fn new(steps: Option<u64>, suspension: Option<(u64, Duration)>) -> Self {
         Self {
-            lot: Mutex::new(LifeState { steps, suspension, suspended_until: None, dead: false }),
+            state: Mutex::new(LifeState { steps, suspension, suspended_until: None, dead: false }),
             end: Notify::new(),
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.lot.lock().unwrap().dead
+        self.state.lock().unwrap().dead
     }
 
     pub(super) fn was_suspended(&self) -> bool {
-        self.lot.lock().unwrap().suspended_until.is_some()
+        self.state.lock().unwrap().suspended_until.is_some()
     }
 
     /// Kills the process.
     pub(super) fn kill(&self) {
-        self.lot.lock().unwrap().dead = true;
+        self.state.lock().unwrap().dead = true;
         self.end.notify_one();
     }
 
@@ -107,8 +107,8 @@ impl ProcessLife {
     pub(super) async fn wait_until_awake(&self) {
         loop {
             let until = {
-                let lot = self.lot.lock().unwrap();
-                (!lot.dead).then_some(lot.suspended_until)
+                let state = self.state.lock().unwrap();
+                (!state.dead).then_some(state.suspended_until)
             };
             match until {
                 None => return std::future::pending().await,
@@ -119,26 +119,26 @@ impl ProcessLife {
     }
 
     fn next_turn(&self) -> StepTurn {
-        let mut lot = self.lot.lock().unwrap();
-        if lot.dead {
+        let mut state = self.state.lock().unwrap();
+        if state.dead {
             return StepTurn::Over;
         }
-        if let Some(until) = lot.suspended_until.filter(|until| *until > Instant::now()) {
+        if let Some(until) = state.suspended_until.filter(|until| *until > Instant::now()) {
             return StepTurn::Wait(until);
         }
-        if let Some((steps, time)) = &mut lot.suspension {
+        if let Some((steps, time)) = &mut state.suspension {
             *steps = steps.saturating_sub(1);
             if *steps == 0 {
                 let until = Instant::now() + *time;
-                lot.suspension = None;
-                lot.suspended_until = Some(until);
+                state.suspension = None;
+                state.suspended_until = Some(until);
                 return StepTurn::Wait(until);
             }
         }
-        if let Some(steps) = &mut lot.steps {
+        if let Some(steps) = &mut state.steps {
             *steps = steps.saturating_sub(1);
             if *steps == 0 {
-                lot.dead = true;
+                state.dead = true;
                 self.end.notify_one();
                 return StepTurn::Over;
             }
@@ -161,9 +161,9 @@ pub(super) struct SimulatedDisk {
     pub(super) contents: LedgerContents,
     /// How many intents of all runs name a row.
     pub(super) intents: HashMap<Row, u32>,
-    /// The seats of workers that share a run, and the owner of each shard.
-    pub(super) places: SeatLocks,
-    pub(super) seats: HashMap<Epoch, Arc<ProcessLife>>,
+    /// The locks on the places of workers that share a run, and the process of each worker.
+    pub(super) places: PlaceLocks,
+    pub(super) workers: HashMap<Epoch, Arc<ProcessLife>>,
     /// Situations that occurred.
     pub(super) seen: BTreeMap<Sighting, u64>,
     /// Numbers that a wrong ledger gave without recording an intent.
@@ -173,13 +173,13 @@ pub(super) struct SimulatedDisk {
 impl SimulatedDisk {
     /// An empty disk, whose epochs derive from the seed.
     pub(super) fn new(seed: u64) -> Self {
-        let (contents, places) = (LedgerContents::seeded(seed), SeatLocks::default());
-        let (intents, seats, seen) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self { contents, intents, places, seats, seen, unrecorded: 0 }
+        let (contents, places) = (LedgerContents::seeded(seed), PlaceLocks::default());
+        let (intents, workers, seen) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { contents, intents, places, workers, seen, unrecorded: 0 }
     }
 
-    pub(super) fn record_sighting(&mut self, what: Sighting) {
-        *self.seen.entry(what).or_default() += 1;
+    pub(super) fn record_sighting(&mut self, sighting: Sighting) {
+        *self.seen.entry(sighting).or_default() += 1;
     }
 
     /// Begins a run on this disk. Returns the run's identifier.
@@ -191,13 +191,13 @@ impl SimulatedDisk {
 
     /// A run with all its data.
     pub(super) fn stored_run(&self, run: RunId) -> &StoredRun {
-        self.contents.stored_run(run).expect("runs stay")
+        self.contents.stored_run(run).expect("runs are never removed")
     }
 
     /// Counts the rows of a run in each state, according to the data on the disk.
     pub(super) fn count_states(&self, run: RunId) -> StateCounts {
-        let book = self.stored_run(run);
-        self.row_states(run, RunActivity::Sending).count_states(book.run.recipients, &book.excluded)
+        let stored = self.stored_run(run);
+        self.row_states(run, RunActivity::Sending).count_states(stored.run.recipients, &stored.excluded)
     }
 
     /// The state of a row according to the records on the disk. `None` if the row was never sent.
@@ -212,10 +212,10 @@ impl SimulatedDisk {
     }
 
     fn row_states(&self, run: RunId, activity: RunActivity) -> RowStates {
-        let book = self.stored_run(run);
-        let mut states = RowStates::new(activity, book.row_events());
-        book.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
-        book.receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
+        let stored = self.stored_run(run);
+        let mut states = RowStates::new(activity, stored.row_events());
+        stored.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
+        stored.receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
         states
     }
 

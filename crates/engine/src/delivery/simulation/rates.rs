@@ -11,14 +11,14 @@ use super::process::{ProcessLife, begin_world, elapsed, shift_wall_clock, wall_n
 use crate::delivery::rate_gate::RateGate;
 use campaign_ledger::AccountRateLimit;
 
-/// The rates that are promised to hold, in operations per second.
+/// The rates that must be respected, in operations per second.
 const RATES: [f64; 5] = [1.0, 10.0, 50.0, 200.0, 5_000.0];
-/// The longest that a commit takes.
+/// The maximum time that a commit takes.
 const COMMIT: Duration = Duration::from_millis(5);
 
 /// The number of worlds, and their length.
 #[derive(Clone, Copy)]
-struct PaceExtent {
+struct TestExtent {
     /// Worlds per rate.
     worlds: u64,
     /// The most operations that a world is measured for, beyond a minute.
@@ -26,20 +26,20 @@ struct PaceExtent {
 }
 
 /// The extent for every test run.
-const SHORT_EXTENT: PaceExtent = PaceExtent { worlds: 4, operations: 30_000.0 };
+const SHORT_EXTENT: TestExtent = TestExtent { worlds: 4, operations: 30_000.0 };
 /// The extent of the long test, which takes minutes.
-const LONG_EXTENT: PaceExtent = PaceExtent { worlds: 24, operations: f64::INFINITY };
+const LONG_EXTENT: TestExtent = TestExtent { worlds: 24, operations: f64::INFINITY };
 
-impl PaceExtent {
-    /// How long a rate is measured: as long as the operations take, but at least one minute and at most ten.
+impl TestExtent {
+    /// The duration of a measurement: as long as the operations take, but at least one minute and at most ten.
     fn measured_time(self, rate: f64) -> Duration {
         Duration::from_secs_f64((self.operations / rate).clamp(60.0, 600.0))
     }
 }
 
-/// Trouble of the processes outside sending.
+/// Faults of the processes, apart from sending.
 #[derive(Clone, Copy, Debug, Default)]
-struct PaceTrouble {
+struct RateFaults {
     processes: usize,
     restarts: bool,
     suspension: Option<Duration>,
@@ -51,56 +51,56 @@ struct PaceTrouble {
     slow: bool,
 }
 
-/// When each process sent how much.
+/// The time and the number of operations of each sent envelope.
 type SendLog = Arc<Mutex<Vec<(Duration, usize)>>>;
 
 /// The account and its senders.
-struct PacedAccount {
+struct LimitedAccount {
     rate: f64,
     size: usize,
     in_flight: usize,
-    pace: Arc<Mutex<AccountRateLimit>>,
+    limit: Arc<Mutex<AccountRateLimit>>,
     /// The rate of a shared run. Then no process has a gate.
-    own: Option<Arc<Mutex<AccountRateLimit>>>,
+    run_limit: Option<Arc<Mutex<AccountRateLimit>>>,
     log: SendLog,
     seed: u64,
 }
 
 /// Reserves room in a rate limit. Returns how long to wait.
-fn reserve_room(pace: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Duration {
-    let mut pace = pace.lock().unwrap();
-    let reservation = pace.reserve(wall_now().as_microsecond(), size as u32, Some(rate));
-    *pace = reservation.rate_limit;
+fn reserve_room(limit: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Duration {
+    let mut limit = limit.lock().unwrap();
+    let reservation = limit.reserve(wall_now().as_microsecond(), size as u32, Some(rate));
+    *limit = reservation.rate_limit;
     reservation.wait.time
 }
 
-impl PacedAccount {
+impl LimitedAccount {
     fn new(rate: f64, chance: &mut SimulationRandom, seed: u64) -> Self {
         // The envelopes of a process wait for each other's commits. So each must be large enough that sending it at the
         // rate takes longer than the commits.
-        let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
-        let size = (least + chance.below((rate as u64).min(100) - least + 1)) as usize;
+        let min_size = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
+        let size = (min_size + chance.below((rate as u64).min(100) - min_size + 1)) as usize;
         let in_flight = 1 + chance.below(4) as usize;
-        Self { rate, size, in_flight, pace: Arc::default(), own: None, log: SendLog::default(), seed }
+        Self { rate, size, in_flight, limit: Arc::default(), run_limit: None, log: SendLog::default(), seed }
     }
 
-    /// Starts a process: each of its envelopes waits for its turn, takes a slot of the account, and leaves.
+    /// Starts a process: each of its envelopes waits for its turn, takes a slot of the account, and is sent.
     fn start_process(&self, process: u64, rate: f64, life: &Arc<ProcessLife>) {
-        let gate = Arc::new(RateGate::new(Some(if self.own.is_some() { self.rate } else { rate })));
+        let gate = Arc::new(RateGate::new(Some(if self.run_limit.is_some() { self.rate } else { rate })));
         let commits = Arc::new(Mutex::new(SimulationRandom::new(self.seed.wrapping_mul(31).wrapping_add(process))));
         for _ in 0..self.in_flight {
             let (gate, life, commits) = (Arc::clone(&gate), Arc::clone(life), Arc::clone(&commits));
-            let (pace, log) = (Arc::clone(&self.pace), Arc::clone(&self.log));
-            let (own, size) = (self.own.clone(), self.size);
-            let (own_rate, rate) = (self.rate, if own.is_some() { 2.0 * self.rate } else { self.rate });
+            let (limit, log) = (Arc::clone(&self.limit), Arc::clone(&self.log));
+            let (run_limit, size) = (self.run_limit.clone(), self.size);
+            let (run_rate, rate) = (self.rate, if run_limit.is_some() { 2.0 * self.rate } else { self.rate });
             tokio::spawn(async move {
                 loop {
                     let turn = gate.wait_for_turn(size).await;
-                    if let Some(own) = &own {
-                        sleep(reserve_room(own, size, own_rate)).await;
+                    if let Some(run_limit) = &run_limit {
+                        sleep(reserve_room(run_limit, size, run_rate)).await;
                     }
                     life.take_step().await;
-                    let wait = reserve_room(&pace, size, rate);
+                    let wait = reserve_room(&limit, size, rate);
                     let commit = commits.lock().unwrap().below(COMMIT.as_micros() as u64);
                     sleep(Duration::from_micros(commit)).await;
                     sleep(wait).await;
@@ -126,104 +126,104 @@ pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
         before.push((at.as_secs_f64(), sum));
         sum += *size as f64;
     }
-    let (mut most, mut first, mut least) = (f64::MIN, 0, f64::MAX);
+    let (mut excess, mut first, mut lowest) = (f64::MIN, 0, f64::MAX);
     for (last, (at, size)) in log.iter().enumerate() {
         let (at, after) = (at.as_secs_f64(), before[last].1 + *size as f64);
         while at - before[first].0 >= 1.0 {
-            least = least.min(before[first].1 - rate * before[first].0);
+            lowest = lowest.min(before[first].1 - rate * before[first].0);
             first += 1;
         }
-        most = most.max(after - before[first].1 - rate).max(after - rate * at - least);
+        excess = excess.max(after - before[first].1 - rate).max(after - rate * at - lowest);
     }
-    most
+    excess
 }
 
-/// Lets the processes of an account send for the measured time, with the given trouble.
+/// Lets the processes of an account send for the measured time, with the given faults.
 async fn run_processes(
-    account: &PacedAccount,
-    trouble: PaceTrouble,
+    account: &LimitedAccount,
+    faults: RateFaults,
     measured: Duration,
     chance: &mut SimulationRandom,
 ) {
-    let lives: Vec<Arc<ProcessLife>> = (0..trouble.processes)
+    let lives: Vec<Arc<ProcessLife>> = (0..faults.processes)
         .map(|process| {
-            let suspended = trouble.suspension.filter(|_| process == 0);
+            let suspended = faults.suspension.filter(|_| process == 0);
             let life = Arc::new(ProcessLife::new(None, suspended.map(|time| (1 + chance.below(50), time))));
-            let rate = if trouble.slow && process == 0 { account.rate / 5.0 } else { account.rate };
+            let rate = if faults.slow && process == 0 { account.rate / 5.0 } else { account.rate };
             account.start_process(process as u64, rate, &life);
             life
         })
         .collect();
     let until = Duration::from_millis(1 + chance.below(measured.as_millis() as u64 / 2));
     sleep(until).await;
-    if trouble.restarts || trouble.slow {
+    if faults.restarts || faults.slow {
         lives[0].kill();
     }
-    if trouble.restarts {
-        account.start_process(trouble.processes as u64, account.rate, &Arc::new(ProcessLife::new(None, None)));
+    if faults.restarts {
+        account.start_process(faults.processes as u64, account.rate, &Arc::new(ProcessLife::new(None, None)));
     }
-    if let Some(seconds) = trouble.clock_set {
+    if let Some(seconds) = faults.clock_set {
         shift_wall_clock(SignedDuration::from_secs(seconds));
     }
     sleep(measured - until).await;
-    if trouble.suspension.is_some() {
+    if faults.suspension.is_some() {
         assert!(lives[0].was_suspended(), "nothing was suspended");
     }
 }
 
 /// Asserts the promise in many worlds of each rate. A window of at least a second contains at most the rate and an
 /// envelope per process, plus one envelope of a suspended process. If `full`, at least 95 % of the rate must be used.
-fn assert_rate_holds(trouble: PaceTrouble, full: bool) {
-    assert_rate_holds_in(SHORT_EXTENT, trouble, full);
+fn assert_rate_holds(faults: RateFaults, full: bool) {
+    assert_rate_holds_in(SHORT_EXTENT, faults, full);
 }
 
-fn assert_rate_holds_in(extent: PaceExtent, trouble: PaceTrouble, full: bool) {
+fn assert_rate_holds_in(extent: TestExtent, faults: RateFaults, full: bool) {
     for (rate, seed) in RATES.into_iter().flat_map(|rate| (0..extent.worlds).map(move |seed| (rate, seed))) {
         let measured = extent.measured_time(rate);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             begin_world();
             let mut chance = SimulationRandom::new(seed);
-            let own = trouble.together.then(Arc::default);
-            let account = PacedAccount { own, ..PacedAccount::new(rate, &mut chance, seed) };
-            run_processes(&account, trouble, measured, &mut chance).await;
-            let suspended = usize::from(trouble.suspension.is_some());
+            let run_limit = faults.together.then(Arc::default);
+            let account = LimitedAccount { run_limit, ..LimitedAccount::new(rate, &mut chance, seed) };
+            run_processes(&account, faults, measured, &mut chance).await;
+            let suspended = usize::from(faults.suspension.is_some());
             // Setting a clock forward drops the slots that were booked ahead: one per process.
-            let forgotten = if trouble.clock_set.is_some_and(|seconds| seconds > 0) { trouble.processes } else { 0 };
-            let envelopes = trouble.processes + usize::from(trouble.restarts) + suspended + forgotten;
+            let forgotten = if faults.clock_set.is_some_and(|seconds| seconds > 0) { faults.processes } else { 0 };
+            let envelopes = faults.processes + usize::from(faults.restarts) + suspended + forgotten;
             // Without a gate, each envelope in flight can be late on its own.
-            let flying = if trouble.together { account.in_flight } else { 1 };
+            let flying = if faults.together { account.in_flight } else { 1 };
             let spare = (account.size * envelopes * flying) as f64;
             let excess = max_excess(&account.log.lock().unwrap(), rate);
             let mean = account.mean_rate();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
-            // The last slot of a killed process may be unused.
-            let least = 0.95 * rate - account.size as f64 / measured.as_secs_f64();
-            assert!(!full || mean >= least, "{mean}/s of {rate}/s; seed {seed}");
+            // The last slot of a killed process might be unused.
+            let min_mean = 0.95 * rate - account.size as f64 / measured.as_secs_f64();
+            assert!(!full || mean >= min_mean, "{mean}/s of {rate}/s; seed {seed}");
         });
     }
 }
 
 #[test]
 fn one_process_respects_and_uses_the_full_rate() {
-    assert_rate_holds(PaceTrouble { processes: 1, ..PaceTrouble::default() }, true);
+    assert_rate_holds(RateFaults { processes: 1, ..RateFaults::default() }, true);
 }
 
 #[test]
 fn two_processes_share_and_use_the_full_rate() {
-    assert_rate_holds(PaceTrouble { processes: 2, ..PaceTrouble::default() }, true);
+    assert_rate_holds(RateFaults { processes: 2, ..RateFaults::default() }, true);
 }
 
 #[test]
 fn workers_of_one_run_share_and_use_its_full_rate() {
-    assert_rate_holds(PaceTrouble { processes: 3, together: true, ..PaceTrouble::default() }, true);
-    assert_rate_holds(PaceTrouble { processes: 3, together: true, restarts: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(RateFaults { processes: 3, together: true, ..RateFaults::default() }, true);
+    assert_rate_holds(RateFaults { processes: 3, together: true, restarts: true, ..RateFaults::default() }, true);
     assert_rate_holds(
-        PaceTrouble {
+        RateFaults {
             processes: 3,
             together: true,
             suspension: Some(Duration::from_secs(20)),
-            ..PaceTrouble::default()
+            ..RateFaults::default()
         },
         false,
     );
@@ -231,21 +231,21 @@ fn workers_of_one_run_share_and_use_its_full_rate() {
 
 #[test]
 fn slow_campaign_leaves_the_rest_of_the_rate_to_others() {
-    assert_rate_holds(PaceTrouble { processes: 2, slow: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(RateFaults { processes: 2, slow: true, ..RateFaults::default() }, true);
 }
 
 #[test]
 fn restart_allows_no_burst() {
-    assert_rate_holds(PaceTrouble { processes: 1, restarts: true, ..PaceTrouble::default() }, true);
-    assert_rate_holds(PaceTrouble { processes: 2, restarts: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(RateFaults { processes: 1, restarts: true, ..RateFaults::default() }, true);
+    assert_rate_holds(RateFaults { processes: 2, restarts: true, ..RateFaults::default() }, true);
 }
 
 #[test]
 fn suspended_process_catches_up_by_one_envelope_at_most() {
     for seconds in [1, 20] {
         let suspension = Some(Duration::from_secs(seconds));
-        assert_rate_holds(PaceTrouble { processes: 1, suspension, ..PaceTrouble::default() }, false);
-        assert_rate_holds(PaceTrouble { processes: 2, suspension, ..PaceTrouble::default() }, false);
+        assert_rate_holds(RateFaults { processes: 1, suspension, ..RateFaults::default() }, false);
+        assert_rate_holds(RateFaults { processes: 2, suspension, ..RateFaults::default() }, false);
     }
 }
 
@@ -253,10 +253,10 @@ fn suspended_process_catches_up_by_one_envelope_at_most() {
 fn clock_change_does_not_affect_the_rate() {
     for seconds in [-1, -3_600, 3_600] {
         let clock_set = Some(seconds);
-        assert_rate_holds(PaceTrouble { processes: 2, clock_set, ..PaceTrouble::default() }, true);
+        assert_rate_holds(RateFaults { processes: 2, clock_set, ..RateFaults::default() }, true);
     }
     assert_rate_holds(
-        PaceTrouble { processes: 1, restarts: true, clock_set: Some(-600), ..PaceTrouble::default() },
+        RateFaults { processes: 1, restarts: true, clock_set: Some(-600), ..RateFaults::default() },
         true,
     );
 }
@@ -265,18 +265,18 @@ fn clock_change_does_not_affect_the_rate() {
 #[ignore = "takes minutes: cargo test --lib simulation -- --ignored"]
 fn rate_holds_in_many_long_worlds() {
     let suspension = Some(Duration::from_secs(20));
-    for (trouble, full) in [
-        (PaceTrouble { processes: 1, ..PaceTrouble::default() }, true),
-        (PaceTrouble { processes: 2, ..PaceTrouble::default() }, true),
-        (PaceTrouble { processes: 3, together: true, restarts: true, ..PaceTrouble::default() }, true),
-        (PaceTrouble { processes: 3, together: true, suspension, ..PaceTrouble::default() }, false),
-        (PaceTrouble { processes: 2, slow: true, ..PaceTrouble::default() }, true),
-        (PaceTrouble { processes: 2, restarts: true, ..PaceTrouble::default() }, true),
-        (PaceTrouble { processes: 2, suspension, ..PaceTrouble::default() }, false),
-        (PaceTrouble { processes: 2, clock_set: Some(-3_600), ..PaceTrouble::default() }, true),
-        (PaceTrouble { processes: 1, restarts: true, clock_set: Some(-600), ..PaceTrouble::default() }, true),
+    for (faults, full) in [
+        (RateFaults { processes: 1, ..RateFaults::default() }, true),
+        (RateFaults { processes: 2, ..RateFaults::default() }, true),
+        (RateFaults { processes: 3, together: true, restarts: true, ..RateFaults::default() }, true),
+        (RateFaults { processes: 3, together: true, suspension, ..RateFaults::default() }, false),
+        (RateFaults { processes: 2, slow: true, ..RateFaults::default() }, true),
+        (RateFaults { processes: 2, restarts: true, ..RateFaults::default() }, true),
+        (RateFaults { processes: 2, suspension, ..RateFaults::default() }, false),
+        (RateFaults { processes: 2, clock_set: Some(-3_600), ..RateFaults::default() }, true),
+        (RateFaults { processes: 1, restarts: true, clock_set: Some(-600), ..RateFaults::default() }, true),
     ] {
-        assert_rate_holds_in(LONG_EXTENT, trouble, full);
+        assert_rate_holds_in(LONG_EXTENT, faults, full);
     }
 }
 
@@ -287,40 +287,41 @@ const TURN_COMMIT: Duration = Duration::from_millis(15);
 /// Worlds per rate.
 const TURN_WORLDS: u64 = 4;
 
-/// How long a world with this rate lasts: for some 30,000 operations, but at least one minute and at most ten.
+/// The duration of a world with this rate: long enough for some 30,000 operations, but at least one minute and at most
+/// ten.
 fn world_duration(rate: f64) -> Duration {
     Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
 }
 
-/// Trouble outside sending.
+/// Faults of the envelopes and the gateway.
 #[derive(Clone, Copy, Debug, Default)]
-struct TurnTrouble {
-    /// One envelope in ten leaves up to two seconds late.
+struct TurnFaults {
+    /// One envelope in ten is sent up to two seconds late.
     late: bool,
-    /// Envelopes are of one to three times the least size.
+    /// Envelopes have one to three times the minimum size.
     mixed: bool,
     /// The gateway asks to slow down now and then.
     slowed: bool,
     /// One turn in twenty is abandoned, before or after it comes.
-    given_up: bool,
+    abandoned: bool,
 }
 
-/// Takes turns until the world ends, and records when each envelope left.
+/// Takes turns until the world ends, and records when each envelope was sent.
 async fn take_turns(
     gate: Arc<RateGate>,
     mut size: impl FnMut() -> usize,
-    trouble: TurnTrouble,
+    faults: TurnFaults,
     mut chance: SimulationRandom,
     log: Arc<Mutex<Vec<(Duration, usize)>>>,
 ) {
     loop {
         let size = size();
-        if trouble.given_up && chance.once_in(20) {
+        if faults.abandoned && chance.once_in(20) {
             let patience = Duration::from_millis(chance.below(3_000));
             drop(timeout(patience, gate.wait_for_turn(size)).await);
         }
         let turn = gate.wait_for_turn(size).await;
-        let late = if trouble.late && chance.once_in(10) { Duration::from_secs(2) } else { TURN_COMMIT };
+        let late = if faults.late && chance.once_in(10) { Duration::from_secs(2) } else { TURN_COMMIT };
         sleep(Duration::from_micros(chance.below(late.as_micros() as u64))).await;
         turn.mark_left();
         log.lock().unwrap().push((elapsed(), size));
@@ -329,49 +330,49 @@ async fn take_turns(
 
 /// Plays a world, and asserts that any window of at least a second contains at most the rate and one envelope. At least
 /// 95 % of the rate must be used, unless there is a reason to use less.
-async fn play_turns(rate: f64, seed: u64, trouble: TurnTrouble) {
+async fn play_turns(rate: f64, seed: u64, faults: TurnFaults) {
     begin_world();
-    let (mut chance, lasts) = (SimulationRandom::new(seed), world_duration(rate));
+    let (mut chance, duration) = (SimulationRandom::new(seed), world_duration(rate));
     // At this rate, an envelope takes longer than a commit.
-    let least = (rate * 2.0 * TURN_COMMIT.as_secs_f64()) as u64 + 1;
-    let even = least + chance.below(least);
+    let min_size = (rate * 2.0 * TURN_COMMIT.as_secs_f64()) as u64 + 1;
+    let fixed_size = min_size + chance.below(min_size);
     let (gate, log) = (Arc::new(RateGate::new(Some(rate))), Arc::default());
     for _ in 0..1 + chance.below(4) {
         let mut sizes = SimulationRandom::new(chance.next_bits());
-        let size = move || if trouble.mixed { least + sizes.below(2 * least + 1) } else { even } as usize;
+        let size = move || if faults.mixed { min_size + sizes.below(2 * min_size + 1) } else { fixed_size } as usize;
         tokio::spawn(take_turns(
             Arc::clone(&gate),
             size,
-            trouble,
+            faults,
             SimulationRandom::new(chance.next_bits()),
             Arc::clone(&log),
         ));
     }
-    while elapsed() < lasts {
-        sleep(Duration::from_millis(1 + chance.below(120_000)).min(lasts - elapsed())).await;
-        if trouble.slowed {
+    while elapsed() < duration {
+        sleep(Duration::from_millis(1 + chance.below(120_000)).min(duration - elapsed())).await;
+        if faults.slowed {
             (0..=chance.below(3)).for_each(|_| gate.slow_down());
         }
     }
     let log = log.lock().unwrap();
-    let largest = log.iter().map(|(_, size)| *size).max().expect("something left");
+    let largest = log.iter().map(|(_, size)| *size).max().expect("something was sent");
     let excess = max_excess(&log, rate);
-    let case = format!("at {rate}/s, seed {seed}, {trouble:?}");
+    let case = format!("at {rate}/s, seed {seed}, {faults:?}");
     assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {case}");
     let sent = log.iter().map(|(_, size)| size).sum::<usize>() + largest;
-    let least = 0.95 * rate * lasts.as_secs_f64();
-    assert!(trouble.late || trouble.slowed || sent as f64 >= least, "{sent} of {least} {case}");
+    let required = 0.95 * rate * duration.as_secs_f64();
+    assert!(faults.late || faults.slowed || sent as f64 >= required, "{sent} of {required} {case}");
 }
 
 #[test]
 fn gate_alone_respects_and_uses_the_full_rate() {
     for kind in 0..16_u8 {
         let has = |bit: u8| kind & (1 << bit) != 0;
-        let trouble = TurnTrouble { late: has(0), mixed: has(1), slowed: has(2), given_up: has(3) };
+        let faults = TurnFaults { late: has(0), mixed: has(1), slowed: has(2), abandoned: has(3) };
         for (rate, seed) in TURN_RATES.into_iter().flat_map(|rate| (0..TURN_WORLDS).map(move |seed| (rate, seed))) {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-            runtime.block_on(play_turns(rate, seed, trouble));
+            runtime.block_on(play_turns(rate, seed, faults));
         }
     }
 }

@@ -36,11 +36,11 @@ struct AcknowledgedReceipt {
 
 /// The result of an attempt to deliver a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TellAttempt {
+enum DeliveryAttempt {
     /// The server dies before the commit.
     Lost,
     /// The server dies after the commit, before its answer.
-    Unheard,
+    Unanswered,
     Acknowledged,
 }
 
@@ -59,17 +59,17 @@ impl SimulatedWorld {
         }
         tokio::spawn(async move {
             while let Some(message) = executed.recv().await {
-                for (number, (happens, channel, status)) in (1..).zip(world.plan_reports(&message, &mut chance)) {
+                for (number, (offset, channel, status)) in (1..).zip(world.plan_reports(&message, &mut chance)) {
                     // Channels have their own clocks.
-                    let wrong = if channel.is_some() { chance.below(3_600) as i64 - 1_800 } else { 0 };
-                    let updated = wall_now() + SignedDuration::from_secs(number + wrong);
+                    let skew = if channel.is_some() { chance.below(3_600) as i64 - 1_800 } else { 0 };
+                    let updated = wall_now() + SignedDuration::from_secs(number + skew);
                     let (updated, source) = (Some(updated), ReceiptSource::Webhook);
                     let receipt = Receipt { updated, channel, ..Receipt::new(source, status) };
                     for _ in 0..=chance.below(2) {
-                        let longest = chance.pick(&[50, 20_000, 600_000]);
-                        let after = message.late + happens + Duration::from_millis(chance.below(longest));
-                        let tries = draw_attempts(&mut chance);
-                        tokio::spawn(Arc::clone(&world).deliver_receipt(message.id, receipt.clone(), after, tries));
+                        let max_delay = chance.pick(&[50, 20_000, 600_000]);
+                        let after = message.late + offset + Duration::from_millis(chance.below(max_delay));
+                        let attempts = draw_attempts(&mut chance);
+                        tokio::spawn(Arc::clone(&world).deliver_receipt(message.id, receipt.clone(), after, attempts));
                     }
                 }
             }
@@ -83,7 +83,7 @@ impl SimulatedWorld {
         chance: &mut SimulationRandom,
     ) -> Vec<(Duration, Option<ReportedChannel>, Status)> {
         let first = self.plan.kind.channels().first().copied().map(ReportedChannel::Known);
-        if message.refused {
+        if message.rejected {
             let channel = first.filter(|_| self.plan.kind.channels().len() > 1 && chance.once_in(2));
             return vec![(Duration::ZERO, channel, Status::Rejected)];
         }
@@ -99,7 +99,7 @@ impl SimulatedWorld {
         }
         self.record_sighting(if fallback.reaches { Sighting::FellBack } else { Sighting::FailedOnEveryChannel }, 1);
         let mut reports = Vec::new();
-        for (happens, report) in fallback.steps() {
+        for (offset, report) in fallback.steps() {
             if chance.once_in(4) {
                 continue;
             }
@@ -110,15 +110,21 @@ impl SimulatedWorld {
                 false => chance.once_in(4),
             };
             let channel = report.channel.filter(|_| !nameless).map(ReportedChannel::Known);
-            reports.push((happens, channel, status));
+            reports.push((offset, channel, status));
         }
         reports
     }
 
-    async fn deliver_receipt(self: Arc<Self>, id: u64, receipt: Receipt, after: Duration, tries: Vec<TellAttempt>) {
+    async fn deliver_receipt(
+        self: Arc<Self>,
+        id: u64,
+        receipt: Receipt,
+        after: Duration,
+        attempts: Vec<DeliveryAttempt>,
+    ) {
         sleep(after).await;
-        for one in tries {
-            if self.try_receipt(id, &receipt, one) {
+        for attempt in attempts {
+            if self.try_receipt(id, &receipt, attempt) {
                 return;
             }
             sleep(RETRY_AFTER).await;
@@ -126,7 +132,7 @@ impl SimulatedWorld {
     }
 
     /// Makes one attempt to deliver a receipt. Returns whether the receipt was acknowledged.
-    fn try_receipt(&self, id: u64, receipt: &Receipt, one: TellAttempt) -> bool {
+    fn try_receipt(&self, id: u64, receipt: &Receipt, attempt: DeliveryAttempt) -> bool {
         let mut disk = self.disk.lock().unwrap();
         let Some(origin) = MessageId::new(id).and_then(|id| Some((id, disk.contents.find_message(id)?))) else {
             return true;
@@ -134,22 +140,22 @@ impl SimulatedWorld {
         let run = origin.1.run;
         let Some((row, order)) = disk.stored_run(run).run.find_message(origin.0) else { return true };
         let hasty = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
-        if one != TellAttempt::Lost {
+        if attempt != DeliveryAttempt::Lost {
             let before = disk.row_state(run, row);
             let new = NewReceipt { run, row, order, receipt: receipt.clone(), opt_out: None, opt_in: None };
-            let reception =
+            let outcomes =
                 disk.contents.store_receipts(wall_now().as_microsecond(), vec![new]).expect("a run that is there");
             let after = disk.row_state(run, row);
             if !is_forward(before, after) {
-                self.judge.record_breach(Breach::WentBack, &format!("row {row}: {before:?} -> {after:?}"));
+                self.judge.record_breach(Breach::StatusWentBack, &format!("row {row}: {before:?} -> {after:?}"));
             }
             let doubtful =
                 |state| matches!(state, Some(RowState::InDoubt | RowState::Unresolved | RowState::AssumedSent));
-            self.record_sighting(Sighting::ToldAgain, u64::from(reception[0] == ReceiptOutcome::Known));
+            self.record_sighting(Sighting::ReceiptRepeated, u64::from(outcomes[0] == ReceiptOutcome::Known));
             self.record_sighting(Sighting::DoubtProven, u64::from(doubtful(before) && !doubtful(after)));
-            self.record_sighting(Sighting::ToldEarly, u64::from(disk.is_open(run, row)));
+            self.record_sighting(Sighting::ReceiptEarly, u64::from(disk.is_open(run, row)));
         }
-        let acknowledged = one == TellAttempt::Acknowledged || hasty;
+        let acknowledged = attempt == DeliveryAttempt::Acknowledged || hasty;
         if acknowledged {
             let stored = AcknowledgedReceipt { run, row, order, receipt: receipt.clone(), at: wall_now() };
             self.acknowledged.0.lock().unwrap().push(stored);
@@ -161,15 +167,15 @@ impl SimulatedWorld {
     pub(super) fn compare_with_receipts(&self, snapshot: &Snapshot) {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter() {
-            let book = disk.stored_run(stored.run);
-            let kept = book.receipts.get(&stored.row);
+            let stored_run = disk.stored_run(stored.run);
+            let kept = stored_run.receipts.get(&stored.row);
             let same = kept.is_some_and(|kept| {
                 kept.iter().any(|kept| kept.order == stored.order && kept.receipt == stored.receipt)
             });
             if !same {
                 self.judge.record_breach(Breach::ReceiptLost, &format!("row {}: {:?}", stored.row, stored.receipt));
             }
-            let new_message = book
+            let new_message = stored_run
                 .events
                 .iter()
                 .any(|event| event.row == stored.row && matches!(event.change, RowChange::Retry { .. }));
@@ -180,20 +186,20 @@ impl SimulatedWorld {
                 DeliveryState::Pending | DeliveryState::Failed => false,
             };
             if stored.run == self.current_run() && !new_message && forgotten {
-                self.judge
-                    .record_breach(Breach::WentBack, &format!("row {} is {state}: {:?}", stored.row, stored.receipt));
+                let details = format!("row {} is {state}: {:?}", stored.row, stored.receipt);
+                self.judge.record_breach(Breach::StatusWentBack, &details);
             }
         }
     }
 
     /// Checks that no row in `doubts` was proven before `since`, unless the row was resent later.
-    pub(super) fn check_no_proven_is_asked(&self, since: Timestamp, run: RunId, doubts: &MessagesInDoubt) {
+    pub(super) fn check_no_proven_row_is_asked(&self, since: Timestamp, run: RunId, doubts: &MessagesInDoubt) {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter().filter(|stored| stored.run == run && stored.at < since)
         {
             let asked = doubts.rows.iter().find(|doubt| {
                 doubt.row == stored.row
-                    && disk.stored_run(run).run.find_message(doubt.id).is_some_and(|of| of.1 == stored.order)
+                    && disk.stored_run(run).run.find_message(doubt.id).is_some_and(|found| found.1 == stored.order)
             });
             let begun = asked.and_then(|doubt| disk.stored_run(run).envelopes.get(&doubt.envelope));
             if begun.is_some_and(|envelope| envelope.begun_at < stored.at) {
@@ -204,7 +210,7 @@ impl SimulatedWorld {
     }
 
     /// Checks that none of the rows to be sent has a message that arrived before `since`.
-    pub(super) fn check_no_arrived_is_resent(&self, since: Timestamp, run: RunId, rows: impl Iterator<Item = Row>) {
+    pub(super) fn check_no_arrived_row_is_resent(&self, since: Timestamp, run: RunId, rows: impl Iterator<Item = Row>) {
         let stored = self.acknowledged.0.lock().unwrap();
         for row in rows {
             let arrived = |stored: &&AcknowledgedReceipt| {
@@ -218,15 +224,15 @@ impl SimulatedWorld {
 }
 
 /// Draws the attempts to deliver a receipt, up to the first acknowledged attempt. Some receipts are never acknowledged.
-fn draw_attempts(chance: &mut SimulationRandom) -> Vec<TellAttempt> {
-    let mut tries = Vec::new();
+fn draw_attempts(chance: &mut SimulationRandom) -> Vec<DeliveryAttempt> {
+    let mut attempts = Vec::new();
     while chance.once_in(3) {
-        tries.push(chance.pick(&[TellAttempt::Lost, TellAttempt::Unheard]));
+        attempts.push(chance.pick(&[DeliveryAttempt::Lost, DeliveryAttempt::Unanswered]));
     }
     if !chance.once_in(20) {
-        tries.push(TellAttempt::Acknowledged);
+        attempts.push(DeliveryAttempt::Acknowledged);
     }
-    tries
+    attempts
 }
 
 /// Whether a receipt may move a message from `before` to `after`.

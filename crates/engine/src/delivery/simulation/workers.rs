@@ -1,4 +1,4 @@
-//! Shared runs: the first process offers a run in shards, and workers join, take part and leave.
+//! Shared runs: the first process divides a run into shards, and workers join, take part and leave.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use campaign_ledger::{
 
 /// How often a worker looks for runs, and how long it ignores one afterwards.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-const REST: Duration = Duration::from_secs(30);
+const IGNORE_TIME: Duration = Duration::from_secs(30);
 /// The extra time to wait for other workers that must stop.
 const GRACE: Duration = Duration::from_secs(15);
 
@@ -50,28 +50,28 @@ impl ShardSender for WorkerSender {
         &self,
         run: &Run,
         (lease, snapshot): (Lease, &Snapshot),
-        shares: ShardSource,
+        shards: ShardSource,
     ) -> Result<SendEnding, LedgerError> {
         let world = &self.world;
         let rendered = world.render_operations(run, snapshot).concat();
-        world.check_no_arrived_is_resent(self.since, run.key, rendered.iter().map(|operation| operation.row));
+        world.check_no_arrived_row_is_resent(self.since, run.key, rendered.iter().map(|operation| operation.row));
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
         let alone = world.send_options(lease, snapshot);
-        let own = world.plan.rate.filter(|rate| world.plan.account_rate.is_none_or(|account| *rate < account));
-        let pace = own.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
+        let run_rate = world.plan.rate.filter(|rate| world.plan.account_rate.is_none_or(|account| *rate < account));
+        let pace = run_rate.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
         let options = SendOptions { proven: alone.proven || proven, sharing: Some(SharedPace { pace }), ..alone };
         world.judge.note_start(self.process, proven || has_accepted(snapshot) || options.limits.keep_going);
         let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.gateway.clone(), self.interrupt.clone());
         let context = SendContext { ledger, gateway, observer: world.observer(&self.life), interrupt, passes: None };
         world.schedule_opt_out();
         let ending =
-            send_operations(options, context, Feed::from_shards(shares, rendered), snapshot.counts.clone()).await;
-        world.record_sighting(Sighting::LeftOut, ending.opted_out);
+            send_operations(options, context, Feed::from_shards(shards, rendered), snapshot.counts.clone()).await;
+        world.record_sighting(Sighting::Skipped, ending.opted_out);
         Ok(ending)
     }
 
-    fn note_takeover(&self, _: &Run, shares: usize, _: usize) {
-        self.world.record_sighting(Sighting::ShareTakenOver, shares as u64);
+    fn note_takeover(&self, _: &Run, shards: usize, _: usize) {
+        self.world.record_sighting(Sighting::ShardTakenOver, shards as u64);
     }
 
     async fn wait_for_others(&self, _: &Run) -> Result<Option<Stop>, LedgerError> {
@@ -102,7 +102,7 @@ impl SimulatedWorld {
 
     /// Whether a start divides the run into shards. In worlds with workers, a run that was divided before is always
     /// divided again.
-    pub(super) fn shares_run(&self, run: &Run) -> bool {
+    pub(super) fn shards_run(&self, run: &Run) -> bool {
         self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
     }
 
@@ -123,8 +123,8 @@ impl SimulatedWorld {
         let (over, is_over) = watch::channel(false);
         let workers = (0..workers).map(|_| async {
             while !*is_over.borrow() {
-                let rest = self.with_random(|chance| chance.below(10_000));
-                sleep(Duration::from_millis(rest)).await;
+                let pause = self.with_random(|chance| chance.below(10_000));
+                sleep(Duration::from_millis(pause)).await;
                 let (signal, signals) = watch::channel(Interrupt::None);
                 let lasts = self.with_random(|chance| chance.once_in(3).then(|| chance.below(60_000)));
                 let lasts = lasts.map_or(Duration::MAX, Duration::from_millis);
@@ -167,22 +167,22 @@ impl SimulatedWorld {
         mut interrupt: watch::Receiver<Interrupt>,
     ) {
         let (ledger, gateway) = (self.process_ledger(life), self.simulated_gateway(process, life));
-        let mut rests: Option<(i64, Instant)> = None;
+        let mut ignored: Option<(i64, Instant)> = None;
         while *interrupt.borrow() == Interrupt::None {
             let open = RunFilter { open: true, ..RunFilter::all() };
             let Ok(mut runs) = (ledger.as_ref() as &dyn Ledger).list_runs(open).await else { return };
             runs.retain(|run| {
                 let sharing = run.sharding.as_ref().map(|sharing| sharing.id);
-                let rests = rests.is_some_and(|(id, until)| Some(id) == sharing && Instant::now() < until);
-                sharing.is_some() && !rests && !run.stop_requested && run.ended_at.is_none()
+                let ignored = ignored.is_some_and(|(id, until)| Some(id) == sharing && Instant::now() < until);
+                sharing.is_some() && !ignored && !run.stop_requested && run.ended_at.is_none()
             });
             if let Some(run) = runs.pop() {
-                let hand = self.worker_sender((process, life), (ledger.clone(), gateway.clone()), interrupt.clone());
-                let Ok((_, drawn)) = hand.participant(process, &self.plan.sharing).join_run(&run).await else {
+                let sender = self.worker_sender((process, life), (ledger.clone(), gateway.clone()), interrupt.clone());
+                let Ok((_, draw_end)) = sender.participant(process, &self.plan.sharing).join_run(&run).await else {
                     return;
                 };
-                if drawn != DrawEnd::RunOver {
-                    rests = run.sharding.map(|sharing| (sharing.id, Instant::now() + REST));
+                if draw_end != DrawEnd::RunOver {
+                    ignored = run.sharding.map(|sharing| (sharing.id, Instant::now() + IGNORE_TIME));
                 }
             }
             let _ = timeout(CHECK_INTERVAL, interrupt.wait_for(|interrupt| *interrupt != Interrupt::None)).await;
@@ -197,10 +197,10 @@ impl SimulatedWorld {
         (run, lease): (&Run, Lease),
     ) {
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
-        let hand = self.worker_sender((process, life), (ledger.clone(), gateway), interrupts);
-        let participant = hand.participant(process, &self.plan.sharing);
-        let led = participant.lead_run(run, lease, "", false, self.plan.timeout + GRACE).await;
-        let Ok(Some(ending)) = led else { return };
+        let sender = self.worker_sender((process, life), (ledger.clone(), gateway), interrupts);
+        let participant = sender.participant(process, &self.plan.sharing);
+        let result = participant.lead_run(run, lease, "", false, self.plan.timeout + GRACE).await;
+        let Ok(Some(ending)) = result else { return };
         let kind = ending.stopped.as_ref().map(|stop| stop.kind);
         if matches!(kind, Some(StopKind::LeaseLost | StopKind::Ledger)) {
             return;

@@ -16,7 +16,7 @@ use super::plan::{SimulationRandom, WorldPlan};
 use super::platform::{ExecutedMessage, SimulatedGateway, SimulatedPlatform};
 use super::process::{ProcessLife, SimulatedDisk, begin_world, elapsed, wall_now};
 use super::receipts::AcknowledgedLog;
-use super::shares::HeldSeats;
+use super::shards::HeldPlaces;
 use crate::delivery::engine::send_operations;
 use crate::delivery::{
     BreakerLimits, DeliveryEvent, DeliveryObserver, Feed, Interrupt, RunOptOuts, SendContext, SendEnding, SendOptions,
@@ -32,7 +32,7 @@ use campaign_ledger::{
 /// The maximum virtual time of one process.
 const MAX_PROCESS_TIME: Duration = Duration::from_secs(2 * 3_600);
 
-/// One world.
+/// A simulated world.
 pub(super) struct SimulatedWorld {
     pub(super) plan: Arc<WorldPlan>,
     pub(super) mistake: Option<Mistake>,
@@ -42,7 +42,7 @@ pub(super) struct SimulatedWorld {
     pub(super) platform: Arc<SimulatedPlatform>,
     pub(super) judge: Arc<PromiseJudge>,
     pub(super) acknowledged: AcknowledgedLog,
-    /// Whether one process sent some of it alone.
+    /// Whether one process sent some of the run alone.
     pub(super) sent_whole: AtomicBool,
     /// Whether the wall clock was set.
     pub(super) clock_set: AtomicBool,
@@ -71,9 +71,9 @@ pub(super) async fn play_plan(plan: WorldPlan, mistake: Option<Mistake>) -> Worl
 
 /// The task of a process.
 pub(super) enum ProcessTask {
-    /// To send.
+    /// Sends the run.
     SendRun,
-    /// To ask about rows in doubt.
+    /// Asks about rows in doubt.
     Reconcile,
     /// Takes part in shared runs until a signal comes.
     Work(watch::Receiver<Interrupt>),
@@ -109,8 +109,8 @@ impl SimulatedWorld {
         draw(&mut self.chance.lock().unwrap())
     }
 
-    pub(super) fn record_sighting(&self, what: Sighting, times: u64) {
-        *self.seen.lock().unwrap().entry(what).or_default() += times;
+    pub(super) fn record_sighting(&self, sighting: Sighting, times: u64) {
+        *self.seen.lock().unwrap().entry(sighting).or_default() += times;
     }
 
     /// The faulty phase: processes end at any step, are suspended, and replace each other.
@@ -135,8 +135,8 @@ impl SimulatedWorld {
                     tokio::join!(first, second);
                 }
             }
-            let rest = self.with_random(|chance| if chance.once_in(2) { 0 } else { chance.below(120_000) });
-            sleep(Duration::from_millis(rest)).await;
+            let pause = self.with_random(|chance| if chance.once_in(2) { 0 } else { chance.below(120_000) });
+            sleep(Duration::from_millis(pause)).await;
         }
     }
 
@@ -213,7 +213,7 @@ impl SimulatedWorld {
     }
 
     pub(super) fn process_ledger(&self, life: &Arc<ProcessLife>) -> Arc<ProcessLedger> {
-        let (disk, life, leases) = (Arc::clone(&self.disk), Arc::clone(life), Arc::new(HeldSeats::default()));
+        let (disk, life, leases) = (Arc::clone(&self.disk), Arc::clone(life), Arc::new(HeldPlaces::default()));
         Arc::new(ProcessLedger { disk, life, leases, mistake: self.mistake })
     }
 
@@ -231,17 +231,17 @@ impl SimulatedWorld {
 
     /// Like `run`: claims the run, asks about rows in doubt, sends planned rows, and ends the run.
     async fn send_run(self: &Arc<Self>, process: usize, life: &Arc<ProcessLife>) {
-        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        let (ledger, gateway) = (self.process_ledger(life), self.simulated_gateway(process, life));
         self.clear_old_stop(ledger.as_ref()).await;
         let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
-        self.reconcile(ledger.as_ref(), &line, lease, &[RowState::InDoubt]).await;
+        self.reconcile(ledger.as_ref(), &gateway, lease, &[RowState::InDoubt]).await;
         let began = wall_now();
         let Some((run, snapshot)) = load_run(ledger.as_ref(), true).await else { return };
-        if self.shares_run(&run) {
-            return self.send_together((process, life), (ledger, line), (&run, lease)).await;
+        if self.shards_run(&run) {
+            return self.send_together((process, life), (ledger, gateway), (&run, lease)).await;
         }
         let rendered = self.render_operations(&run, &snapshot);
-        self.check_no_arrived_is_resent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
+        self.check_no_arrived_row_is_resent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
         let feed = Feed::from_groups(rendered);
         self.sent_whole.store(true, Ordering::Relaxed);
         self.schedule_opt_out();
@@ -250,9 +250,9 @@ impl SimulatedWorld {
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
         let context =
-            SendContext { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts, passes: None };
+            SendContext { ledger: ledger.clone(), gateway, observer, interrupt: interrupts, passes: None };
         let ending = send_operations(options, context, feed, snapshot.counts).await;
-        self.record_sighting(Sighting::LeftOut, ending.opted_out);
+        self.record_sighting(Sighting::Skipped, ending.opted_out);
         let progress =
             if ending.counts.get(RowState::Planned) == 0 { RunProgress::Finished } else { RunProgress::Open };
         let _ = ledger.end_run(lease, run_end(ending, progress)).await;
@@ -260,9 +260,9 @@ impl SimulatedWorld {
 
     /// Like `reconcile`: claims the run, asks about rows in doubt, and releases the run.
     async fn ask_rows(&self, process: usize, life: &Arc<ProcessLife>) {
-        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        let (ledger, gateway) = (self.process_ledger(life), self.simulated_gateway(process, life));
         let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
-        self.reconcile(ledger.as_ref(), &line, lease, &[RowState::InDoubt, RowState::Unresolved]).await;
+        self.reconcile(ledger.as_ref(), &gateway, lease, &[RowState::InDoubt, RowState::Unresolved]).await;
         let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
         let ending = SendEnding { counts: snapshot.counts, ..SendEnding::default() };
         let _ = ledger.end_run(lease, run_end(ending, run.progress)).await;
@@ -286,7 +286,7 @@ impl SimulatedWorld {
             &self.plan,
             &self.disk.lock().unwrap(),
             &snapshot,
-            &self.platform.taken_messages(),
+            &self.platform.accepted_messages(),
             ended,
         );
         self.compare_with_receipts(&snapshot);
@@ -358,7 +358,7 @@ impl SimulatedWorld {
             in_flight: plan.in_flight,
             timeout: plan.timeout,
             limits,
-            proven: has_accepted(snapshot) || self.mistake == Some(Mistake::NoCanary),
+            proven: has_accepted(snapshot) || self.mistake == Some(Mistake::NoWarmUp),
             first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
             sharing: None,
             opt_outs: Arc::new(RunOptOuts::without_errors("sale@1".to_owned())),
@@ -402,7 +402,7 @@ impl SimulatedWorld {
         let ledger: &dyn Ledger = ledger.as_ref();
         let runs: Vec<RunId> = ledger.list_runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
         let skipped = ledger.load_numbers(NumberFilter::Sent(&runs)).await.unwrap();
-        self.judge.check_guard(&self.plan, &self.load_snapshot().await, &self.platform.taken_messages(), &skipped);
+        self.judge.check_guard(&self.plan, &self.load_snapshot().await, &self.platform.accepted_messages(), &skipped);
         skipped
     }
 
@@ -421,7 +421,7 @@ impl SimulatedWorld {
         let run = self.disk.lock().unwrap().begin_run(wall_now().as_microsecond(), &new);
         *self.run.lock().unwrap() = run;
         self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
-        self.record_sighting(Sighting::BegunAnew, 1);
+        self.record_sighting(Sighting::StartedOver, 1);
         self.compare_with_ledger(false).await;
         self.check_guard().await;
     }

@@ -14,7 +14,7 @@ use crate::report::run_view::IN_DOUBT_STATES;
 use campaign_core::domain::{Amount, Channel, OperationOutcome, Row, Spending};
 use campaign_ledger::{BilledParts, ENDED_EARLY, EnvelopeRecord, RowChange, RowEvents, RowState, StateCounts};
 
-/// How many different reasons are counted, which bounds memory.
+/// The maximum number of different reasons that are counted, which bounds memory use.
 const MAX_REASONS: usize = 400;
 /// The length to which reasons are cut, in characters.
 const MAX_REASON_CHARS: usize = 200;
@@ -39,40 +39,40 @@ pub struct ReasonCount<'r> {
 }
 
 /// Shortens a reason to the length that is counted and shown.
-pub(super) fn shorten_reason(words: &str) -> String {
-    words.trim().chars().take(MAX_REASON_CHARS).collect()
+pub(super) fn shorten_reason(text: &str) -> String {
+    text.trim().chars().take(MAX_REASON_CHARS).collect()
 }
 
 impl ReasonCounts {
     /// Adds rows with a state and a reason.
-    pub(super) fn add_rows(&mut self, state: RowState, words: &str, rows: u64) {
+    pub(super) fn add_rows(&mut self, state: RowState, text: &str, rows: u64) {
         if rows == 0 {
             return;
         }
-        let words = shorten_reason(words);
-        let full = self.counts.len() >= MAX_REASONS;
-        match self.counts.get_mut(&(state, words.clone())) {
+        let text = shorten_reason(text);
+        let is_full = self.counts.len() >= MAX_REASONS;
+        match self.counts.get_mut(&(state, text.clone())) {
             Some(count) => *count += rows,
-            None if full => self.others += rows,
-            None => drop(self.counts.insert((state, words), rows)),
+            None if is_full => self.others += rows,
+            None => drop(self.counts.insert((state, text), rows)),
         }
     }
 
     /// The reasons, most frequent first; equally frequent reasons are sorted by state and then alphabetically.
     pub fn most_frequent(&self) -> Vec<ReasonCount<'_>> {
         let counts = self.counts.iter();
-        let mut most: Vec<ReasonCount<'_>> =
-            counts.map(|((state, words), rows)| ReasonCount { state: *state, text: words, rows: *rows }).collect();
-        most.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
-        most
+        let mut reasons: Vec<ReasonCount<'_>> =
+            counts.map(|((state, text), rows)| ReasonCount { state: *state, text, rows: *rows }).collect();
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
+        reasons
     }
 
-    /// How many rows have reasons that are not listed separately.
+    /// The number of rows whose reasons are not listed separately.
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    /// How many rows were added, with any reason.
+    /// The number of all rows that were added, with any reason.
     pub fn count_rows(&self) -> u64 {
         self.others + self.counts.values().sum::<u64>()
     }
@@ -90,13 +90,13 @@ pub struct FallbackChainFigure {
 }
 
 impl FallbackChainFigure {
-    /// How many messages with a reported channel reached a position in the chain or went beyond it.
+    /// The number of messages with a reported channel that reached a position in the chain or went beyond it.
     pub fn count_reached(&self, place: u8) -> u64 {
-        let behind = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
-        behind.map(|(_, counts)| counts.total()).sum()
+        let reached = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
+        reached.map(|(_, counts)| counts.total()).sum()
     }
 
-    /// How many messages have no reported channel.
+    /// The number of messages without a reported channel.
     pub fn count_unknown(&self) -> u64 {
         self.places.get(&None).map_or(0, StateCounts::total)
     }
@@ -139,7 +139,7 @@ impl Default for RequestFigures {
             used: Spending::default(),
             given_back: Amount::default(),
             priced: true,
-            answers: Histogram::new_with_max(MAX_ANSWER_MS, 3).expect("these bounds are those of a histogram"),
+            answers: Histogram::new_with_max(MAX_ANSWER_MS, 3).expect("valid bounds of a histogram"),
         }
     }
 }
@@ -181,21 +181,21 @@ impl RequestFigures {
         }
     }
 
-    /// The time within which `of_100` percent of the requests were answered, including the wait for the rate limit.
-    /// `None` if there are no answers.
-    pub fn answer_quantile(&self, of_100: u8) -> Option<Duration> {
-        let share = f64::from(of_100) / 100.0;
+    /// The time within which `percent` % of the requests were answered, including the wait for the rate limit. `None`
+    /// if there are no answers.
+    pub fn answer_quantile(&self, percent: u8) -> Option<Duration> {
+        let share = f64::from(percent) / 100.0;
         (!self.answers.is_empty()).then(|| Duration::from_millis(self.answers.value_at_quantile(share)))
     }
 }
 
-/// How many rows are named.
+/// The maximum number of rows that are listed.
 const MAX_NAMED_ROWS: usize = 20;
 
 /// The rows in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsInDoubt {
-    /// When the first of them was sent.
+    /// The time when the first of them was sent.
     pub since: Option<Timestamp>,
     /// The first rows.
     pub rows: Vec<RowInDoubt>,
@@ -208,11 +208,11 @@ pub struct RowInDoubt {
     pub row: u32,
     /// In doubt, or unresolved.
     pub state: RowState,
-    /// When it was sent, as a Unix time in seconds.
+    /// The time when its message was sent, as Unix time in seconds.
     pub sent_at: i64,
     /// The reason for the doubt.
     pub why: String,
-    /// How often the gateway was asked before it gave up. `None` if it can still be asked.
+    /// The number of inquiries after which campaign gave up. `None` if the gateway can still be asked.
     pub asked: Option<u32>,
 }
 
@@ -290,7 +290,7 @@ impl<K: Ord + Clone> Timeline<K> {
         POINT_SECONDS.get(usize::from(self.length)).copied().unwrap_or(POINT_SECONDS[POINT_SECONDS.len() - 1])
     }
 
-    /// How many points there are from the first to the last, including empty points.
+    /// The number of points from the first to the last, including empty points.
     pub fn count_points(&self) -> i64 {
         let (first, last) = (self.points.keys().next(), self.points.keys().next_back());
         first.zip(last).map_or(0, |(first, last)| last - first + 1)
@@ -332,7 +332,7 @@ impl<K: Ord + Clone> Timeline<K> {
         let counts = |counts: &BTreeMap<K, u64>| {
             counts.iter().filter_map(|(kind, count)| Some((name(kind)?, *count))).collect::<BTreeMap<L, u64>>()
         };
-        Timeline { length: self.length, points: self.points.iter().map(|(at, of)| (*at, counts(of))).collect() }
+        Timeline { length: self.length, points: self.points.iter().map(|(at, kinds)| (*at, counts(kinds))).collect() }
     }
 
     /// The total of each kind that occurs.
@@ -364,7 +364,7 @@ mod tests {
         #[test]
         fn row_counts_add_up_for_any_set_of_reasons(counts in proptest::collection::vec((".{0,300}", 0..9_u64), 0..40)) {
             let mut reasons = ReasonCounts::default();
-            counts.iter().for_each(|(words, rows)| reasons.add_rows(RowState::Failed, words, *rows));
+            counts.iter().for_each(|(text, rows)| reasons.add_rows(RowState::Failed, text, *rows));
             prop_assert_eq!(reasons.count_rows(), counts.iter().map(|(_, rows)| rows).sum::<u64>());
             prop_assert!(reasons.most_frequent().windows(2).all(|pair| pair[0].rows >= pair[1].rows));
         }
@@ -399,15 +399,15 @@ mod tests {
         }
     }
 
-    fn sample_timeline(moments: &[(i64, bool, u64)]) -> Timeline<bool> {
+    fn sample_timeline(events: &[(i64, bool, u64)]) -> Timeline<bool> {
         let mut timeline = Timeline::default();
-        for (second, kind, count) in moments {
+        for (second, kind, count) in events {
             timeline.add_count(Timestamp::from_second(*second).unwrap(), *kind, *count);
         }
         timeline
     }
 
-    fn moments() -> impl Strategy<Value = Vec<(i64, bool, u64)>> {
+    fn arbitrary_events() -> impl Strategy<Value = Vec<(i64, bool, u64)>> {
         let second = prop_oneof![
             0..300_i64,
             1_700_000_000..1_700_400_000_i64,
@@ -418,13 +418,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_fall_into_a_bounded_number_of_points(moments in moments()) {
-            let timeline = sample_timeline(&moments);
+        fn events_fall_into_a_bounded_number_of_points(events in arbitrary_events()) {
+            let timeline = sample_timeline(&events);
             prop_assert!((1..=MAX_POINTS).contains(&timeline.count_points()), "{}", timeline.count_points());
             let sum: u64 = timeline.points().flat_map(|(_, point)| point.counts.values()).sum();
-            prop_assert_eq!(sum, moments.iter().map(|(_, _, count)| count).sum::<u64>());
+            prop_assert_eq!(sum, events.iter().map(|(_, _, count)| count).sum::<u64>());
             let (first, last) = timeline.bounds().expect("there are points");
-            for (second, ..) in &moments {
+            for (second, ..) in &events {
                 let at = Timestamp::from_second(*second).unwrap();
                 prop_assert!(first <= at && (at < last || last == Timestamp::MAX));
             }
@@ -433,12 +433,12 @@ mod tests {
         }
 
         #[test]
-        fn order_of_events_makes_no_difference(moments in moments(), chance in any::<u64>()) {
-            let mut other = moments.clone();
+        fn order_of_events_makes_no_difference(events in arbitrary_events(), chance in any::<u64>()) {
+            let mut other = events.clone();
             let middle = usize::try_from(chance % other.len() as u64).unwrap();
             other.rotate_left(middle);
             other.reverse();
-            prop_assert_eq!(sample_timeline(&moments), sample_timeline(&other));
+            prop_assert_eq!(sample_timeline(&events), sample_timeline(&other));
         }
     }
 

@@ -23,7 +23,8 @@ pub const ACCEPTED_STATES: [RowState; 5] =
 /// The longest measured time, in milliseconds: about thirteen months.
 const MAX_DELIVERY_MS: u64 = 400 * 24 * 3_600_000;
 
-/// The upper bounds of the spans in which messages are counted exactly, in seconds. A last span counts longer times.
+/// The upper bounds of the spans in which messages are counted exactly, in seconds. The last span counts all longer
+/// times.
 const SPAN_SECONDS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_200, 86_400];
 
 /// Accepted messages by channel.
@@ -42,11 +43,11 @@ pub struct ChannelFigures {
 pub struct ChannelFigure {
     /// Its messages by state. If another channel reported the reading, the message counts here as delivered.
     pub counts: StateCounts,
-    /// How many readings it reported, including those of messages that another channel delivered first.
+    /// The number of readings that it reported, including those of messages that another channel delivered first.
     pub read: u64,
-    /// How many of its messages were delivered only in part.
+    /// The number of its messages that were delivered only in part.
     pub in_part: u64,
-    /// How long their delivery took.
+    /// The delivery times of its messages.
     pub times: DeliveryTimes,
 }
 
@@ -56,7 +57,7 @@ pub struct DeliveryTimes {
     times: Histogram<u64>,
     /// The number of messages in each span.
     spans: [u64; SPAN_SECONDS.len() + 1],
-    /// How many of these times are upper bounds.
+    /// The number of these times that are upper bounds.
     at_latest: u64,
     /// Delivered messages whose reported time cannot be right.
     uncertain: u64,
@@ -64,7 +65,7 @@ pub struct DeliveryTimes {
 
 impl Default for DeliveryTimes {
     fn default() -> Self {
-        let times = Histogram::new_with_max(MAX_DELIVERY_MS, 3).expect("these bounds are those of a histogram");
+        let times = Histogram::new_with_max(MAX_DELIVERY_MS, 3).expect("valid bounds of a histogram");
         Self { times, spans: [0; SPAN_SECONDS.len() + 1], at_latest: 0, uncertain: 0 }
     }
 }
@@ -82,21 +83,21 @@ impl DeliveryTimes {
     /// Records the delivery time of a message.
     fn record_time(&mut self, time: Duration) {
         self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(MAX_DELIVERY_MS));
-        self.spans[SPAN_SECONDS.partition_point(|longest| Duration::from_secs(*longest) < time)] += 1;
+        self.spans[SPAN_SECONDS.partition_point(|bound| Duration::from_secs(*bound) < time)] += 1;
     }
 
-    /// How many messages have a time.
+    /// The number of messages with a delivery time.
     pub fn count_messages(&self) -> u64 {
         self.times.len()
     }
 
-    /// How many delivery times are upper bounds, because the gateway reported only that the message was read, or no
-    /// time.
+    /// The number of delivery times that are only upper bounds, because the gateway reported only that the message was
+    /// read, or no time.
     pub fn at_latest(&self) -> u64 {
         self.at_latest
     }
 
-    /// How many delivered messages have no delivery time, because the reported time cannot be right.
+    /// The number of delivered messages without a delivery time, because the reported time cannot be right.
     pub fn uncertain(&self) -> u64 {
         self.uncertain
     }
@@ -116,7 +117,7 @@ impl DeliveryTimes {
         self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
     }
 
-    /// How many messages are in each time span, shortest span first.
+    /// The number of messages in each time span, shortest span first.
     pub(super) fn span_counts(&self) -> &[u64] {
         &self.spans
     }
@@ -173,12 +174,12 @@ impl ChannelFigures {
         }
     }
 
-    /// How many messages were delivered only in part.
+    /// The number of messages that were delivered only in part.
     pub fn count_partial(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.in_part).sum()
     }
 
-    /// How many delivered messages have no delivery time, because the reported time cannot be right.
+    /// The number of delivered messages without a delivery time, because the reported time cannot be right.
     pub fn count_uncertain_times(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
@@ -207,7 +208,8 @@ impl ChannelFigures {
             })
         };
         let name = |channel: Option<Channel>| channel.map_or("unknown", Channel::name).to_owned();
-        self.iter().map(|(channel, of)| (name(channel), figure(of))).collect::<Map<_, _>>().into()
+        let figures = self.iter().map(|(channel, channel_figure)| (name(channel), figure(channel_figure)));
+        figures.collect::<Map<_, _>>().into()
     }
 
     /// The figures as text, one line per channel.
@@ -247,9 +249,9 @@ mod tests {
     use super::*;
 
     /// The time within which this percentage of the messages arrived, calculated from all times.
-    fn exact_quantile(times: &mut [u64], of_100: usize) -> u64 {
+    fn exact_quantile(times: &mut [u64], percent: usize) -> u64 {
         times.sort_unstable();
-        times[(times.len() * of_100).div_ceil(100).max(1) - 1]
+        times[(times.len() * percent).div_ceil(100).max(1) - 1]
     }
 
     proptest! {
@@ -260,18 +262,20 @@ mod tests {
             let mut counted = DeliveryTimes::default();
             times.iter().for_each(|time| counted.record_time(Duration::from_millis(*time)));
             prop_assert_eq!(counted.count_messages(), times.len() as u64);
-            let kept = DeliveryTimes::from_counts(&counted.time_counts(), counted.span_counts());
-            prop_assert_eq!(kept.span_counts(), counted.span_counts());
-            for (longest, within) in counted.iter_spans().scan(0, |sum, (longest, messages)| {
+            let restored = DeliveryTimes::from_counts(&counted.time_counts(), counted.span_counts());
+            prop_assert_eq!(restored.span_counts(), counted.span_counts());
+            for (bound, within) in counted.iter_spans().scan(0, |sum, (bound, messages)| {
                 *sum += messages;
-                Some((longest.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
+                Some((bound.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
             }) {
-                prop_assert_eq!(within, times.iter().filter(|time| **time <= longest).count() as u64);
+                prop_assert_eq!(within, times.iter().filter(|time| **time <= bound).count() as u64);
             }
-            prop_assert_eq!((kept.count_messages(), kept.median(), kept.p95()), (counted.count_messages(), counted.median(), counted.p95()));
-            for (of_100, counted) in [(50, counted.median()), (95, counted.p95())] {
-                let (exact, counted) = (exact_quantile(&mut times, of_100), counted.expect("there are times").as_millis() as u64);
-                prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{of_100}: {counted} and exactly \
+            let summary = |times: &DeliveryTimes| (times.count_messages(), times.median(), times.p95());
+            prop_assert_eq!(summary(&restored), summary(&counted));
+            for (percent, counted) in [(50, counted.median()), (95, counted.p95())] {
+                let exact = exact_quantile(&mut times, percent);
+                let counted = counted.expect("there are times").as_millis() as u64;
+                prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{percent}: {counted} and exactly \
                     {exact}");
             }
         }

@@ -1,7 +1,8 @@
 //! Figures of a run, the source of all its numbers and charts.
 //!
-//! One pass over the records of its rows calculates them. They are stored when the run ends or is recounted, so viewing
-//! a run of ten million rows reads no rows. Figures that are shown together come from the same pass.
+//! The figures are calculated in one pass over the records of the run's rows. They are stored when the run ends or is
+//! recounted, so viewing a run of ten million rows reads no rows. Figures that are shown together come from the same
+//! pass.
 
 mod breakdowns;
 mod channels;
@@ -72,10 +73,11 @@ impl RunFigures {
         let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.current_counts() };
         let Some((counts, _)) = counted else { return Ok(None) };
         let read = if run.purged_at.is_some() { StoredFigures::decode } else { StoredFigures::decode_current };
-        let kept = ledger.load_figures(run.key).await?.and_then(|kept| read(&kept));
-        let kept = kept.map(|kept| if run.progress == RunProgress::Replaced { kept.mark_replaced() } else { kept });
-        let is_true = |kept: &StoredFigures| kept.is_current(counts, run.receipts) || run.purged_at.is_some();
-        Ok(kept.filter(is_true).and_then(StoredFigures::into_figures).filter(|figures| figures.counts == *counts))
+        let stored = ledger.load_figures(run.key).await?.and_then(|stored| read(&stored));
+        let is_replaced = run.progress == RunProgress::Replaced;
+        let stored = stored.map(|stored| if is_replaced { stored.mark_replaced() } else { stored });
+        let is_valid = |stored: &StoredFigures| stored.is_current(counts, run.receipts) || run.purged_at.is_some();
+        Ok(stored.filter(is_valid).and_then(StoredFigures::into_figures).filter(|figures| figures.counts == *counts))
     }
 
     /// Calculates and stores the figures of a run that just ended or was counted, with `terms` or, if there are none,
@@ -94,7 +96,7 @@ impl RunFigures {
         let figures = Self::load(ledger, &run, false).await?;
         let figures = Self { terms: terms.or(figures.terms), ..figures };
         match StoredFigures::from_figures(&figures, run.receipts).encode() {
-            Some(kept) => ledger.update_runs(vec![run.key], RunUpdate::Figures(kept)).await,
+            Some(stored) => ledger.update_runs(vec![run.key], RunUpdate::Figures(stored)).await,
             None => Ok(()),
         }
     }
@@ -102,23 +104,23 @@ impl RunFigures {
     /// Stores these figures, which were calculated when the run had `receipts` receipts. If storing fails, the next
     /// reader calculates the figures again.
     pub async fn store_computed(self, ledger: &dyn Ledger, run: RunId, receipts: u64) {
-        let Some(kept) = StoredFigures::from_figures(&self, receipts).encode() else { return };
-        if let Err(error) = ledger.update_runs(vec![run], RunUpdate::Figures(kept)).await {
+        let Some(stored) = StoredFigures::from_figures(&self, receipts).encode() else { return };
+        if let Err(error) = ledger.update_runs(vec![run], RunUpdate::Figures(stored)).await {
             tracing::debug!("cannot store the figures of a run: {error}");
         }
     }
 
     /// Stores the terms that apply to a run from now on, and keeps the stored figures.
     pub async fn store_terms(ledger: &dyn Ledger, run: RunId, terms: RunTerms) {
-        let kept = async {
-            let before = ledger.load_figures(run).await?.and_then(|kept| StoredFigures::decode_current(&kept));
+        let stored = async {
+            let before = ledger.load_figures(run).await?.and_then(|stored| StoredFigures::decode_current(&stored));
             match before.unwrap_or_default().with_terms(terms).encode() {
-                Some(kept) => ledger.update_runs(vec![run], RunUpdate::Figures(kept)).await,
+                Some(stored) => ledger.update_runs(vec![run], RunUpdate::Figures(stored)).await,
                 None => Ok(()),
             }
         };
-        let kept: Result<(), LedgerError> = kept.await;
-        if let Err(error) = kept {
+        let stored: Result<(), LedgerError> = stored.await;
+        if let Err(error) = stored {
             tracing::debug!("cannot store the rate and budget of a run: {error}");
         }
     }
@@ -137,7 +139,7 @@ impl RunFigures {
         }
         let mut figures = records.into_figures(run.recipients).unwrap_or_default();
         figures.terms =
-            ledger.load_figures(run.key).await?.and_then(|kept| StoredFigures::decode(&kept)?.parse_terms());
+            ledger.load_figures(run.key).await?.and_then(|stored| StoredFigures::decode(&stored)?.parse_terms());
         Ok(figures)
     }
 }
@@ -168,8 +170,8 @@ impl<'f> Fold<'f> {
         self.figures.doubts.add_row(row, record);
         match record.state {
             RowState::Skipped => {
-                let why = self.left_out.find_reason(row).map_or(self.skip_reason, |(_, why)| why);
-                self.figures.left_out.add_rows(RowState::Skipped, why, 1);
+                let reason = self.left_out.find_reason(row).map_or(self.skip_reason, |(_, reason)| reason);
+                self.figures.left_out.add_rows(RowState::Skipped, reason, 1);
             }
             RowState::Rejected | RowState::Failed | RowState::NotSent => {
                 self.figures.failures.add_rows(record.state, &normalize_failure_reason(record), 1);
@@ -200,9 +202,9 @@ impl<'f> Fold<'f> {
     /// activity.
     pub(in crate::report) fn finish(self, activity: RunActivity, recipients: u64) -> RunFigures {
         let Self { mut figures, left_out, attempted, skip_reason, .. } = self;
-        for (state, why, rows) in left_out.sets() {
+        for (state, reason, rows) in left_out.sets() {
             let rows = rows.len() - rows.intersection_len(&attempted);
-            figures.left_out.add_rows(state, why, rows);
+            figures.left_out.add_rows(state, reason, rows);
             figures.counts.add(state, rows);
         }
         let untouched = recipients.saturating_sub(figures.counts.total());
@@ -218,9 +220,9 @@ impl<'f> Fold<'f> {
 /// The reason why a row was rejected or failed, in the form that the figures count: short, and with a masked phone
 /// number.
 pub(in crate::report) fn normalize_failure_reason(record: &RowRecord) -> String {
-    let words = find_failure_reason(record);
-    let words = record.phone.map_or(words.into(), |phone| phone.hide_in_text(words, &phone.format_masked()));
-    breakdowns::shorten_reason(&words)
+    let text = find_failure_reason(record);
+    let text = record.phone.map_or(text.into(), |phone| phone.hide_in_text(text, &phone.format_masked()));
+    breakdowns::shorten_reason(&text)
 }
 
 /// The reason why a row was rejected or failed, in the gateway's words if there are any.
@@ -251,7 +253,7 @@ impl RunFigures {
             "counts": counts_json(&self.counts),
             "left_out": reasons_json(&self.left_out),
             "failures": reasons_json(&self.failures),
-            "ways": self.chains.iter().map(|(way, figure)| fallback_chain_json(way, figure)).collect::<Vec<_>>(),
+            "ways": self.chains.iter().map(|(chain, figure)| fallback_chain_json(chain, figure)).collect::<Vec<_>>(),
             "arrived": { "seconds": self.arrivals.point_seconds(), "points": self.arrivals_json() },
             "delivery_times": self.channels.iter().map(|(channel, figure)| (channel_name(channel).to_owned(), spans_json(&figure.times)))
                 .collect::<Map<_, _>>(),
@@ -288,12 +290,12 @@ fn reasons_json(reasons: &ReasonCounts) -> Value {
     json!({ "by": reasons.most_frequent().iter().map(reason).collect::<Vec<_>>(), "others": reasons.others(), "rows": reasons.count_rows() })
 }
 
-fn fallback_chain_json(way: &FallbackChain, figure: &FallbackChainFigure) -> Value {
+fn fallback_chain_json(chain: &FallbackChain, figure: &FallbackChainFigure) -> Value {
     let place = |(place, channel): (u8, &Channel)| {
         let ended = figure.places.get(&Some(place)).map(counts_json);
         json!({ "channel": channel.name(), "reached": figure.count_reached(place), "ended": ended })
     };
-    json!({ "channels": (0..).zip(way).map(place).collect::<Vec<_>>(), "untold": figure.count_unknown() })
+    json!({ "channels": (0..).zip(chain).map(place).collect::<Vec<_>>(), "untold": figure.count_unknown() })
 }
 
 fn spans_json(times: &DeliveryTimes) -> Value {
@@ -309,7 +311,7 @@ fn points_json(timeline: &Timeline<()>) -> Vec<Value> {
 }
 
 fn requests_json(figures: &RequestFigures) -> Value {
-    let seconds = |of_100| figures.answer_quantile(of_100).map(|time| time.as_secs_f64());
+    let seconds = |percent| figures.answer_quantile(percent).map(|time| time.as_secs_f64());
     json!({
         "requests": figures.requests, "unanswered": figures.unanswered, "messages": figures.messages,
         "median_seconds": seconds(50), "p95_seconds": seconds(95),

@@ -20,8 +20,8 @@ use campaign_ledger::{BilledParts, REPLACED, RowState, StateCounts};
 
 /// The version of the format. Other versions are not read.
 const FORMAT_VERSION: u8 = 4;
-/// The earlier versions, which are still read: 2 judged each channel alone, 3 kept no readings by channel and accepted every
-/// reported time. Figures with receipts are calculated again, unless the run was purged.
+/// The earlier versions, which are still read. Version 2 judged each channel alone; version 3 kept no readings by
+/// channel and accepted every reported time. Figures with receipts are calculated again, unless the run was purged.
 const EARLIER_VERSIONS: [u8; 2] = [2, 3];
 
 /// Figures, and the state of the run for which they were calculated. They are invalid if the run has changed.
@@ -32,7 +32,8 @@ pub(super) struct StoredFigures {
     rows: Option<StoredRows>,
     /// As JSON.
     terms: Option<String>,
-    /// By channel, in the order of the channels in `rows`. It comes last, and earlier versions do not have it.
+    /// By channel, in the order of the channels in `rows`. This field comes last, because earlier versions do not have
+    /// it.
     #[serde(skip)]
     deliveries: Vec<StoredDeliveries>,
 }
@@ -125,22 +126,22 @@ impl StoredFigures {
         Some(RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? })
     }
 
-    pub(super) fn decode(kept: &[u8]) -> Option<Self> {
-        let (form, rest) = kept.split_first()?;
-        let (kept, rest) = postcard::take_from_bytes::<Self>(rest).ok()?;
-        match *form {
-            FORMAT_VERSION => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..kept }),
-            form if EARLIER_VERSIONS.contains(&form) => Some(kept),
+    pub(super) fn decode(stored: &[u8]) -> Option<Self> {
+        let (version, rest) = stored.split_first()?;
+        let (stored, rest) = postcard::take_from_bytes::<Self>(rest).ok()?;
+        match *version {
+            FORMAT_VERSION => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..stored }),
+            version if EARLIER_VERSIONS.contains(&version) => Some(stored),
             _ => None,
         }
     }
 
     /// Decodes the figures of a run whose records are available. Figures that an earlier version calculated by other
     /// rules are dropped, so that they are calculated again.
-    pub(super) fn decode_current(kept: &[u8]) -> Option<Self> {
-        let is_earlier = kept.first().is_some_and(|form| EARLIER_VERSIONS.contains(form));
-        let kept = Self::decode(kept)?;
-        Some(Self { rows: kept.rows.filter(|_| !is_earlier || kept.receipts == 0), ..kept })
+    pub(super) fn decode_current(stored: &[u8]) -> Option<Self> {
+        let is_earlier = stored.first().is_some_and(|version| EARLIER_VERSIONS.contains(version));
+        let stored = Self::decode(stored)?;
+        Some(Self { rows: stored.rows.filter(|_| !is_earlier || stored.receipts == 0), ..stored })
     }
 
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
@@ -164,18 +165,19 @@ impl StoredDeliveries {
 impl StoredRows {
     fn from_figures(figures: &RunFigures) -> Self {
         let name = |channel: Option<Channel>| channel.map(|channel| channel.name().to_owned());
-        let kept = |figure: &ChannelFigure| StoredChannel {
+        let stored_channel = |figure: &ChannelFigure| StoredChannel {
             counts: figure.counts.clone(),
             times: figure.times.time_counts(),
             spans: figure.times.span_counts().to_vec(),
         };
-        let names = |way: &FallbackChain| way.iter().map(|channel| channel.name().to_owned()).collect();
+        let channels = figures.channels.iter().map(|(channel, figure)| (name(channel), stored_channel(figure)));
+        let names = |chain: &FallbackChain| chain.iter().map(|channel| channel.name().to_owned()).collect();
         let RowsInDoubt { since, rows } = figures.doubts.clone();
         Self {
             counts: figures.counts.clone(),
             left_out: figures.left_out.clone(),
-            channels: figures.channels.iter().map(|(channel, of)| (name(channel), kept(of))).collect(),
-            chains: figures.chains.iter().map(|(way, figure)| (names(way), figure.clone())).collect(),
+            channels: channels.collect(),
+            chains: figures.chains.iter().map(|(chain, figure)| (names(chain), figure.clone())).collect(),
             arrived: figures.arrivals.map_kinds(|ArrivalKind { channel, first }| Some((name(*channel), *first))),
             failures: figures.failures.clone(),
             doubts: (since.map(Timestamp::as_second), rows),

@@ -1,4 +1,4 @@
-//! Figures add up whatever the outcomes of the rows, and do not change when they are stored.
+//! Tests that figures add up for any outcomes of rows, and do not change when they are stored.
 
 use proptest::prelude::*;
 
@@ -21,16 +21,16 @@ proptest! {
 
     #[test]
     fn rows_are_counted_once_and_all_figures_agree(
-        fates in proptest::collection::vec(row_case("[a-c]{0,2}"), 0..24), owned in any::<bool>(),
+        cases in proptest::collection::vec(row_case("[a-c]{0,2}"), 0..24), owned in any::<bool>(),
     ) {
         let (figures, snapshot) = block_on(async {
-            let (ledger, run) = build_run(&fates).await;
+            let (ledger, run) = build_run(&cases).await;
             let figures = RunFigures::load(&ledger, &run, owned).await.unwrap();
             (figures, Snapshot::load(&ledger, &run, owned).await.unwrap())
         });
         let counts = &figures.counts;
         prop_assert_eq!(counts, &snapshot.counts);
-        prop_assert_eq!(counts.total(), fates.len() as u64);
+        prop_assert_eq!(counts.total(), cases.len() as u64);
         prop_assert_eq!(figures.requests.parts, snapshot.parts);
         prop_assert_eq!(figures.left_out.count_rows(), sum(counts, &[RowState::Skipped, RowState::Invalid]));
         prop_assert_eq!(figures.failures.count_rows(), sum(counts, &[RowState::Failed, RowState::Rejected, RowState::NotSent]));
@@ -42,9 +42,10 @@ proptest! {
         let timed = channels().map(|figure| figure.times.count_messages() + figure.times.uncertain());
         prop_assert_eq!(timed.sum::<u64>(), counts.count_delivered(), "every delivered message has a time or an uncertain one");
         prop_assert!(channels().all(|figure| figure.in_part <= figure.counts.get(RowState::Delivered)));
-        let taken = sum(counts, &super::ACCEPTED_STATES);
-        prop_assert_eq!(figures.channels.iter().map(|(_, figure)| figure.counts.total()).sum::<u64>(), taken);
-        prop_assert_eq!(figures.chains.values().map(|way| way.count_reached(0) + way.count_unknown()).sum::<u64>(), taken);
+        let accepted = sum(counts, &super::ACCEPTED_STATES);
+        prop_assert_eq!(figures.channels.iter().map(|(_, figure)| figure.counts.total()).sum::<u64>(), accepted);
+        let chain_counts = figures.chains.values().map(|chain| chain.count_reached(0) + chain.count_unknown());
+        prop_assert_eq!(chain_counts.sum::<u64>(), accepted);
         let doubtful = sum(counts, &[RowState::InDoubt, RowState::Unresolved]);
         prop_assert_eq!(figures.doubts.rows.len() as u64, doubtful.min(20));
         prop_assert_eq!(figures.doubts.since.is_some(), doubtful > 0);
@@ -56,20 +57,22 @@ proptest! {
 
     #[test]
     fn stored_figures_round_trip_and_damaged_data_is_rejected(
-        fates in proptest::collection::vec(row_case("[a-c]{0,2}"), 0..16), cut in any::<usize>(), noise in any::<Vec<u8>>(),
+        cases in proptest::collection::vec(row_case("[a-c]{0,2}"), 0..16),
+        cut in any::<usize>(),
+        noise in any::<Vec<u8>>(),
     ) {
         let figures = block_on(async {
-            let (ledger, run) = build_run(&fates).await;
+            let (ledger, run) = build_run(&cases).await;
             RunFigures::load(&ledger, &run, false).await.unwrap()
         });
         let written = StoredFigures::from_figures(&figures, 7).encode().unwrap();
-        let kept = StoredFigures::decode(&written).unwrap();
-        prop_assert!(kept.is_current(&figures.counts, 7) && !kept.is_current(&figures.counts, 8));
-        let kept = kept.into_figures().unwrap();
-        prop_assert_eq!(kept.to_json(), figures.to_json());
-        prop_assert_eq!(kept.channels.to_json(), figures.channels.to_json());
+        let restored = StoredFigures::decode(&written).unwrap();
+        prop_assert!(restored.is_current(&figures.counts, 7) && !restored.is_current(&figures.counts, 8));
+        let restored = restored.into_figures().unwrap();
+        prop_assert_eq!(restored.to_json(), figures.to_json());
+        prop_assert_eq!(restored.channels.to_json(), figures.channels.to_json());
         let by = |arrived: &[(ArrivalKind, u64)]| arrived.to_vec();
-        prop_assert_eq!(by(&kept.arrivals.sum_by_kind()), by(&figures.arrivals.sum_by_kind()));
+        prop_assert_eq!(by(&restored.arrivals.sum_by_kind()), by(&figures.arrivals.sum_by_kind()));
         // Truncated and foreign data is rejected without a panic.
         prop_assert!(StoredFigures::decode(&written[..cut % written.len()]).is_none());
         let _ = StoredFigures::decode(&noise).and_then(StoredFigures::into_figures);

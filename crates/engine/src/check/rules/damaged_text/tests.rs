@@ -1,4 +1,4 @@
-//! Damaged text is found, and ordinary text in many languages is not.
+//! Tests that damaged text is found, and that ordinary text in many languages is not.
 
 use proptest::prelude::*;
 
@@ -58,8 +58,8 @@ fn misread_text_is_found_with_its_original() {
             assert!(matches!(find_damage(&shown), Some((TextDamage::MisreadEncoding, _))), "{name}: {shown}");
         }
     }
-    assert_eq!(find_misread_word("РћР»РµРЅР°").map(|(_, said)| said).as_deref(), Some("Олена"));
-    assert_eq!(find_misread_word("cafÃ©").map(|(_, said)| said).as_deref(), Some("café"));
+    assert_eq!(find_misread_word("РћР»РµРЅР°").map(|(_, original)| original).as_deref(), Some("Олена"));
+    assert_eq!(find_misread_word("cafÃ©").map(|(_, original)| original).as_deref(), Some("café"));
 }
 
 /// Names and sentences as people write them.
@@ -140,7 +140,7 @@ fn ordinary_text_is_not_damaged() {
 }
 
 #[test]
-fn text_mistakes_are_found_and_prices_and_links_are_not() {
+fn markup_is_found_but_prices_and_links_are_not() {
     type Find = fn(&str) -> Vec<Range<usize>>;
     // The search function, texts with the damage in each, and texts without damage.
     type Slips<'t> = (Find, &'t [(&'t str, &'t str)], &'t [&'t str]);

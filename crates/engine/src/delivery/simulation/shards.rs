@@ -18,22 +18,22 @@ impl SimulatedDisk {
     /// Whether a process may send `rows`: any rows if the last run is not shared, otherwise only rows of the process's
     /// own shards.
     pub(super) fn may_send(&self, life: &Arc<ProcessLife>, rows: RowSpan) -> bool {
-        let Some(book) = self.contents.stored_runs().last().filter(|book| book.run.sharding.is_some()) else {
+        let Some(stored) = self.contents.stored_runs().last().filter(|stored| stored.run.sharding.is_some()) else {
             return true;
         };
-        let holder = book.find_shard_epoch(rows).and_then(|epoch| self.seats.get(&epoch));
+        let holder = stored.find_shard_epoch(rows).and_then(|epoch| self.workers.get(&epoch));
         holder.is_some_and(|holder| Arc::ptr_eq(holder, life))
     }
 
     /// Whether acceptance by the gateway is proven, or no other live worker has shards of the last run.
     pub(super) fn is_trying_alone(&self, life: &Arc<ProcessLife>) -> bool {
-        let Some(run) = self.contents.stored_runs().last().map(|book| &book.run) else { return true };
+        let Some(run) = self.contents.stored_runs().last().map(|stored| &stored.run) else { return true };
         run.sharding.as_ref().is_none_or(|sharing| sharing.proven) || !self.has_other_workers(run.key, life)
     }
 
     /// Whether another live worker has shards of a run.
     pub(super) fn has_other_workers(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
-        let others = self.seats.iter().filter(|(_, other)| !Arc::ptr_eq(other, life) && !other.is_over());
+        let others = self.workers.iter().filter(|(_, other)| !Arc::ptr_eq(other, life) && !other.is_over());
         let mut had = others.map(|(epoch, _)| self.stored_run(run).has_shards(*epoch));
         had.any(|has| has)
     }
@@ -43,45 +43,45 @@ impl SimulatedDisk {
         self.stored_run(run).find_shard_epoch(rows)
     }
 
-    /// The seats with shards of a run but without a live worker, except the seat `but`.
-    pub(super) fn abandoned_seats(&self, run: RunId, but: Option<u32>) -> Vec<u32> {
-        let is_left = |place: &u32| Some(*place) != but && !self.places.is_occupied(*place);
+    /// The places with shards of a run but without a live worker, except the place `except`.
+    pub(super) fn abandoned_places(&self, run: RunId, except: Option<u32>) -> Vec<u32> {
+        let is_left = |place: &u32| Some(*place) != except && !self.places.is_occupied(*place);
         let mut left: Vec<u32> = self.stored_run(run).list_shard_places().filter(is_left).collect();
         left.sort_unstable();
         left.dedup();
         left
     }
 
-    fn draw_share(
+    fn draw_shard_rows(
         &mut self,
         now: i64,
         (worker, rows): (&ShardWorker, u32),
-        shut: Option<&[u32]>,
+        abandoned: Option<&[u32]>,
         mistake: Option<Mistake>,
     ) -> Result<ShardDraw, LedgerError> {
-        let is_there = |place| shut.is_none_or(|shut| !shut.contains(&place));
-        let book = self.contents.stored_run_mut(worker.lease.run)?;
-        if mistake == Some(Mistake::ShareWithoutDoubt) {
-            let left: Vec<RowSpan> = book.list_shards_at(|place| !is_there(place)).collect();
+        let is_occupied = |place| abandoned.is_none_or(|abandoned| !abandoned.contains(&place));
+        let stored = self.contents.stored_run_mut(worker.lease.run)?;
+        if mistake == Some(Mistake::ShardWithoutDoubt) {
+            let left: Vec<RowSpan> = stored.list_shards_at(|place| !is_occupied(place)).collect();
             let is_of = |rows: &RowSpan, row| rows.contains(row);
-            book.envelopes.retain(|_, envelope| {
+            stored.envelopes.retain(|_, envelope| {
                 let row = envelope.rows.first().map(|sent| sent.row);
                 envelope.settled.is_some() || !left.iter().any(|rows| row.is_some_and(|row| is_of(rows, row)))
             });
         }
-        let known = book.run.sharding.clone();
-        if let Some(sharing) = book.run.sharding.as_mut().filter(|_| mistake == Some(Mistake::SharingUnnumbered)) {
+        let known = stored.run.sharding.clone();
+        if let Some(sharing) = stored.run.sharding.as_mut().filter(|_| mistake == Some(Mistake::SharingUnnumbered)) {
             sharing.id = worker.sharding;
         }
-        let drawn = self.contents.draw_shard(now, worker, (rows, shut.is_some()), is_there);
+        let drawn = self.contents.draw_shard(now, worker, (rows, abandoned.is_some()), is_occupied);
         self.contents.stored_run_mut(worker.lease.run)?.run.sharding = known;
         drawn
     }
 }
 
 impl ProcessLedger {
-    /// Renews the seats of this process if it may have lost the seat of `epoch` while it slept. Returns whether the
-    /// process still has this seat.
+    /// Renews the places of this process if it might have lost the place of `epoch` while it was suspended. Returns
+    /// whether the process still has this place.
     pub(super) async fn renew_if_lost(&self, epoch: Epoch) -> Result<bool, LedgerError> {
         if self.leases.is_reliable(epoch) == Some(false) {
             let renew = |disk: &mut SimulatedDisk, _| {
@@ -93,20 +93,20 @@ impl ProcessLedger {
         Ok(self.leases.is_reliable(epoch) != Some(false))
     }
 
-    /// Takes the abandoned seats of a run, except the worker's own seat, until the returned guards are dropped.
-    async fn take_abandoned(&self, worker: &ShardWorker) -> Result<(Vec<u32>, Vec<SeatGuard>), LedgerError> {
+    /// Takes the abandoned places of a run, except the worker's own place, until the returned guards are dropped.
+    async fn take_abandoned(&self, worker: &ShardWorker) -> Result<(Vec<u32>, Vec<PlaceGuard>), LedgerError> {
         self.life.take_step().await;
-        if self.disk().abandoned_seats(worker.lease.run, Some(worker.place)).is_empty() {
+        if self.disk().abandoned_places(worker.lease.run, Some(worker.place)).is_empty() {
             return Ok(<_>::default());
         }
         let shut = |disk: &mut SimulatedDisk, _| {
-            let left = disk.abandoned_seats(worker.lease.run, Some(worker.place));
+            let left = disk.abandoned_places(worker.lease.run, Some(worker.place));
             if disk.places.has_stalled_holder(&left) {
                 disk.record_sighting(Sighting::SuspendedPastItsLease);
             }
             let take = |place: &u32| {
-                SeatGuard::without_renewal(
-                    (*place, disk.places.take_seat(*place, &self.life)),
+                PlaceGuard::without_renewal(
+                    (*place, disk.places.lock_place(*place, &self.life)),
                     &self.disk,
                     &self.leases,
                 )
@@ -125,17 +125,17 @@ impl ShardStore for ProcessLedger {
                 return Ok(None);
             }
             self.write(|disk, _| {
-                let place = disk.places.find_free();
+                let place = disk.places.find_free_place();
                 if disk.places.has_stalled_holder(&[place]) {
                     disk.record_sighting(Sighting::SuspendedPastItsLease);
                 }
-                let holder = disk.places.take_seat(place, &self.life);
-                let sitting =
-                    SeatGuard::without_renewal((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
-                let worker = disk.contents.register_worker(run, (place, by), sitting);
+                let holder = disk.places.lock_place(place, &self.life);
+                let guard =
+                    PlaceGuard::without_renewal((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
+                let worker = disk.contents.register_worker(run, (place, by), guard);
                 if let Some(worker) = &worker {
-                    self.leases.record_taken(worker.lease.epoch, place, holder);
-                    disk.seats.insert(worker.lease.epoch, Arc::clone(&self.life));
+                    self.leases.record_acquisition(worker.lease.epoch, place, holder);
+                    disk.workers.insert(worker.lease.epoch, Arc::clone(&self.life));
                 }
                 Ok(worker)
             })
@@ -156,11 +156,11 @@ impl ShardStore for ProcessLedger {
                 return Ok(ShardDraw::Ended);
             }
             self.write(|disk, now| {
-                // The process may have slept since it checked.
+                // The process might have been suspended since it checked.
                 let place = self.leases.find_place(worker.lease.epoch);
                 let is_own = place.is_some_and(|(place, by)| disk.places.is_held_by(place, by));
-                if is_own && taken.iter().flatten().all(|seat| seat.is_still_held(&disk.places)) {
-                    disk.draw_share(now, (worker, rows), shut.as_deref(), self.mistake)
+                if is_own && taken.iter().flatten().all(|guard| guard.is_still_held(&disk.places)) {
+                    disk.draw_shard_rows(now, (worker, rows), shut.as_deref(), self.mistake)
                 } else {
                     Ok(ShardDraw::Ended)
                 }
@@ -170,62 +170,62 @@ impl ShardStore for ProcessLedger {
     }
 }
 
-/// How long the database keeps a seat without a heartbeat.
+/// How long the database keeps the lock on a place without a heartbeat.
 pub(super) const GRANT_TIME: Duration = Duration::from_secs(30);
-/// How long a process relies on its seat.
+/// How long a process relies on its place.
 const RELIANCE_TIME: Duration = Duration::from_secs(25);
 /// The interval of heartbeats.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
 
-/// The holders of seats, as stored on the disk.
+/// The holders of places, as stored on the disk.
 #[derive(Default)]
-pub(super) struct SeatLocks {
-    locks: BTreeMap<u32, SeatLock>,
+pub(super) struct PlaceLocks {
+    locks: BTreeMap<u32, PlaceLock>,
     taken: u64,
 }
 
-struct SeatLock {
+struct PlaceLock {
     holder: u64,
     life: Arc<ProcessLife>,
     until: Duration,
 }
 
-impl SeatLock {
+impl PlaceLock {
     /// Whether the lock is held. A dead process loses the lock at once.
     fn is_held(&self) -> bool {
         !self.life.is_over() && self.until > elapsed()
     }
 }
 
-impl SeatLocks {
+impl PlaceLocks {
     pub(super) fn is_occupied(&self, place: u32) -> bool {
-        self.locks.get(&place).is_some_and(SeatLock::is_held)
+        self.locks.get(&place).is_some_and(PlaceLock::is_held)
     }
 
-    /// Takes a free seat. Returns the number of the new holder.
-    pub(super) fn take_seat(&mut self, place: u32, life: &Arc<ProcessLife>) -> u64 {
+    /// Takes a free place. Returns the number of the new holder.
+    pub(super) fn lock_place(&mut self, place: u32, life: &Arc<ProcessLife>) -> u64 {
         self.taken += 1;
         let (holder, life, until) = (self.taken, Arc::clone(life), elapsed() + GRANT_TIME);
-        self.locks.insert(place, SeatLock { holder, life, until });
+        self.locks.insert(place, PlaceLock { holder, life, until });
         holder
     }
 
-    /// The first free seat.
-    pub(super) fn find_free(&self) -> u32 {
+    /// The first free place.
+    pub(super) fn find_free_place(&self) -> u32 {
         (0..).find(|place| !self.is_occupied(*place)).expect("there is always another place")
     }
 
-    /// Whether a live process that holds one of these seats has stopped its heartbeat.
+    /// Whether a live process that holds one of these places has stopped its heartbeat.
     pub(super) fn has_stalled_holder(&self, places: &[u32]) -> bool {
         places.iter().any(|place| self.locks.get(place).is_some_and(|lock| !lock.life.is_over() && !lock.is_held()))
     }
 
-    /// Releases these seats.
+    /// Releases these places.
     pub(super) fn release_all(&mut self, places: &[u32]) {
         self.locks.retain(|place, _| !places.contains(place));
     }
 
-    /// Whether this holder still has the seat.
+    /// Whether this holder still has the place.
     pub(super) fn is_held_by(&self, place: u32, holder: u64) -> bool {
         self.locks.get(&place).is_some_and(|lock| lock.holder == holder)
     }
@@ -242,27 +242,27 @@ impl SeatLocks {
     }
 }
 
-/// A seat of a process.
+/// A place of a process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HeldSeat {
+pub(super) struct HeldPlace {
     pub(super) place: u32,
     pub(super) holder: u64,
-    /// The last heartbeat, by both clocks of the process. `None` once the seat is known to be lost.
+    /// The last heartbeat, by both clocks of the process. `None` once the place is known to be lost.
     asked: Option<(Duration, Timestamp)>,
 }
 
-/// The seats of a process by epoch.
+/// The places of a process by epoch.
 #[derive(Default)]
-pub(super) struct HeldSeats(Mutex<HashMap<Epoch, HeldSeat>>);
+pub(super) struct HeldPlaces(Mutex<HashMap<Epoch, HeldPlace>>);
 
-impl HeldSeats {
-    /// Records that a seat was taken now, and under which epoch.
-    pub(super) fn record_taken(&self, epoch: Epoch, place: u32, holder: u64) {
+impl HeldPlaces {
+    /// Records that a place was taken now, and under which epoch.
+    pub(super) fn record_acquisition(&self, epoch: Epoch, place: u32, holder: u64) {
         let asked = Some((elapsed(), wall_now()));
-        self.0.lock().unwrap().insert(epoch, HeldSeat { place, holder, asked });
+        self.0.lock().unwrap().insert(epoch, HeldPlace { place, holder, asked });
     }
 
-    /// Whether a process may rely on an epoch. `None` if the epoch has no seat.
+    /// Whether a process may rely on an epoch. `None` if the epoch has no place.
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
         let held = self.0.lock().unwrap().get(&epoch).copied()?;
         Some(held.asked.is_some_and(|(steady, asked_at)| {
@@ -271,13 +271,13 @@ impl HeldSeats {
         }))
     }
 
-    /// The seat of an epoch, and its holder number.
+    /// The place of an epoch, and its holder number.
     pub(super) fn find_place(&self, epoch: Epoch) -> Option<(u32, u64)> {
         self.0.lock().unwrap().get(&epoch).map(|held| (held.place, held.holder))
     }
 
-    /// Renews all seats, and records which seats were lost.
-    pub(super) fn renew_all(&self, places: &mut SeatLocks) {
+    /// Renews all places, and records which places were lost.
+    pub(super) fn renew_all(&self, places: &mut PlaceLocks) {
         for held in self.0.lock().unwrap().values_mut().filter(|held| held.asked.is_some()) {
             held.asked = places.renew_lock(held.place, held.holder).then(|| (elapsed(), wall_now()));
         }
@@ -288,31 +288,31 @@ impl HeldSeats {
     }
 }
 
-/// A seat that is released on drop.
-pub(super) struct SeatGuard {
+/// A place that is released on drop.
+pub(super) struct PlaceGuard {
     place: u32,
     holder: u64,
     disk: Arc<Mutex<SimulatedDisk>>,
-    leases: Arc<HeldSeats>,
+    leases: Arc<HeldPlaces>,
     renewals: Option<AbortOnDropHandle<()>>,
 }
 
-impl SeatGuard {
-    /// A seat that is held briefly, without heartbeat.
+impl PlaceGuard {
+    /// A place that is held briefly, without heartbeat.
     pub(super) fn without_renewal(
         (place, holder): (u32, u64),
         disk: &Arc<Mutex<SimulatedDisk>>,
-        leases: &Arc<HeldSeats>,
+        leases: &Arc<HeldPlaces>,
     ) -> Self {
         Self { place, holder, disk: Arc::clone(disk), leases: Arc::clone(leases), renewals: None }
     }
 
-    /// Whether no other process has taken the seat.
-    pub(super) fn is_still_held(&self, places: &SeatLocks) -> bool {
+    /// Whether no other process has taken the place.
+    pub(super) fn is_still_held(&self, places: &PlaceLocks) -> bool {
         places.is_held_by(self.place, self.holder)
     }
 
-    /// The same guard, with a heartbeat that renews the seat while the process is awake.
+    /// The same guard, with a heartbeat that renews the place while the process is awake.
     pub(super) fn with_renewal(mut self, life: &Arc<ProcessLife>) -> Self {
         let (life, disk, leases) = (Arc::clone(life), Arc::clone(&self.disk), Arc::clone(&self.leases));
         let renewals = tokio::spawn(async move {
@@ -327,7 +327,7 @@ impl SeatGuard {
     }
 }
 
-impl Drop for SeatGuard {
+impl Drop for PlaceGuard {
     fn drop(&mut self) {
         self.leases.release(self.holder);
         self.disk.lock().unwrap().places.release(self.place, self.holder);

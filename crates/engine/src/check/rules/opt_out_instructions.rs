@@ -1,4 +1,4 @@
-//! Rules about opting out: whether marketing tells recipients how to do it, and whether that way works.
+//! Rules about opt-out instructions: whether marketing messages contain them, and whether recipients can follow them.
 
 use super::links::has_real_recipients;
 use crate::check::compiled_campaign::to_finding;
@@ -30,13 +30,13 @@ define_rules! {
     }
 }
 
-/// The first letters of words that tell how to stop messages.
+/// The stems of words that tell recipients how to stop messages.
 const OPT_OUT_STEMS: [&str; 4] = ["unsub", "optout", "відпис", "отпис"];
-/// The first letters of words that ask for a reply.
+/// The stems of words that ask for a reply.
 const REPLY_STEMS: [&str; 12] =
     ["reply", "answer", "send", "text", "respond", "відпов", "надішл", "надсил", "напиш", "ответ", "отправ", "пришл"];
-/// Parts of names in templates whose values tell how to stop messages, or lead to a page.
-const TELLING_NAMES: [&str; 6] = ["link", "url", "stop", "unsub", "opt_out", "optout"];
+/// Parts of template names whose values probably contain opt-out instructions or a link to a page.
+const INSTRUCTION_NAMES: [&str; 6] = ["link", "url", "stop", "unsub", "opt_out", "optout"];
 
 /// A warning about marketing messages that do not tell recipients how to opt out.
 pub(super) fn check_opt_out_instructions(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
@@ -77,7 +77,7 @@ fn tells_how_to_opt_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool
     let tags = find_tags(text);
     let tells = |tag: &String| {
         let unknown = ["include", "extends", "import"].iter().any(|word| tag.contains(word));
-        unknown || TELLING_NAMES.iter().any(|name| tag.contains(name))
+        unknown || INSTRUCTION_NAMES.iter().any(|name| tag.contains(name))
     };
     let mentions = |name: &str| tags.iter().any(|tag| tag.contains(&name.to_lowercase()));
     tags.iter().any(tells)
@@ -99,7 +99,7 @@ fn find_tags(text: &NamedTemplate) -> Vec<String> {
 
 fn has_link(text: &str) -> bool {
     let text = text.to_lowercase();
-    ["://", "www."].iter().any(|sign| text.contains(sign))
+    ["://", "www."].iter().any(|prefix| text.contains(prefix))
         || text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',')).any(|word| {
             let (host, path) = word.split_once('/').unwrap_or((word, ""));
             !path.is_empty()
@@ -121,9 +121,9 @@ fn find_opt_out_word(text: &str) -> Option<(usize, &str)> {
 
 /// Splits a text into words, each with its position. Hyphens and apostrophes are part of a word.
 fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’');
+    let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’');
     let mut at = 0;
-    text.split(move |c| !is_of_word(c)).filter_map(move |word| {
+    text.split(move |c| !is_word_char(c)).filter_map(move |word| {
         let start = at + text[at..].find(word).unwrap_or(0);
         at = start + word.len();
         (!word.is_empty()).then_some((start, word))
