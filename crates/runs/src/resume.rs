@@ -29,7 +29,7 @@ pub(super) struct RestToConfirm {
     pub(super) balance: Option<Balance>,
     /// The messages that a person sees.
     pub(super) rest: Option<RestOfRun>,
-    /// Whether they are sent again.
+    /// Whether the messages are retried.
     pub(super) is_retry: bool,
 }
 
