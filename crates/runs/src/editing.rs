@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn included_text_is_used_by_the_campaign() {
+    fn campaign_uses_directly_and_indirectly_included_texts() {
         let files = [
             ("sale.yaml", CAMPAIGN),
             ("a.txt", "{% include \"b.txt\" %}"),

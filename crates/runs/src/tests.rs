@@ -135,7 +135,7 @@ async fn live_run_needs_confirmation_but_a_rehearsal_does_not() {
 }
 
 #[tokio::test]
-async fn signal_before_the_first_message_leaves_nothing_behind() {
+async fn signal_before_the_first_message_leaves_no_run() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
     let outcome = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
     let is_interrupted = |outcome: &Result<RunOutcome, Error>| {
@@ -146,7 +146,7 @@ async fn signal_before_the_first_message_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn rehearsal_runs_unconfirmed_and_can_pause_and_restart() {
+async fn rehearsal_needs_no_confirmation_and_always_starts_over() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let some = RunRequest { limit: Some(1), ..RunRequest::default() };
     let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
@@ -264,7 +264,7 @@ impl Subscriber for TraceCounter {
 
 /// How often since the last call the texts of this campaign were compiled, its frozen texts were compiled, and its
 /// frozen inputs were read.
-fn take_traced(campaign: &str) -> [usize; 3] {
+fn take_trace_counts(campaign: &str) -> [usize; 3] {
     ["texts compiled", "frozen texts compiled", "frozen inputs read"].map(|work| {
         let counted = TRACED.lock().unwrap().remove(&(campaign.to_owned(), work.to_owned()));
         counted.unwrap_or_default()
@@ -272,7 +272,7 @@ fn take_traced(campaign: &str) -> [usize; 3] {
 }
 
 #[tokio::test]
-async fn start_compiles_texts_and_reads_copies_once() {
+async fn starting_a_run_compiles_texts_and_reads_copies_once() {
     tracing::subscriber::set_global_default(TraceCounter).unwrap();
     let world = TestWorld::new().await;
     let write = |name: &str, text: &str| fs::write(world.folder.path().join(name), text).unwrap();
@@ -285,7 +285,7 @@ async fn start_compiles_texts_and_reads_copies_once() {
         let at_begin = Arc::clone(&traced);
         let observer: RunObserver = Arc::new(move |event| {
             if matches!(event, RunEvent::SendingBegins { .. }) {
-                *at_begin.lock().unwrap() = Some(take_traced("counted"));
+                *at_begin.lock().unwrap() = Some(take_trace_counts("counted"));
                 interrupt.send_replace(Interrupt::Graceful(2));
             }
         });
@@ -298,6 +298,6 @@ async fn start_compiles_texts_and_reads_copies_once() {
         let ended = expect_ended(launch.run(adapters.clone(), FixedConsent::yes(), interrupts).await);
         assert_eq!(ended.run.name(), "counted@1");
         assert_eq!(*traced.lock().unwrap(), Some([1, 1, 1]), "{start}");
-        take_traced("counted");
+        take_trace_counts("counted");
     }
 }

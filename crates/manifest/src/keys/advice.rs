@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn help_for_an_unknown_key_suggests_place_or_spelling() {
+    fn help_for_an_unknown_key_suggests_a_place_or_a_spelling() {
         let cases = [
             ("viber_signature", channel_keys("viber"), "write `signature`; keys do not include the channel's name"),
             ("sms_message", channel_keys("viber"), "write `message` under `sms`"),

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_cannot_be_extended_stays_unchanged() {
+    fn file_that_cannot_be_extended_is_rejected_with_a_reason() {
         for (before, message) in [
             ("production: { base_url: https://a.example }\n", "already has a profile `production`"),
             ("{ local: { base_url: http://127.0.0.1:1, api_key: { env: KEY } } }\n", "cannot add a profile"),

@@ -551,7 +551,7 @@ mod example_tests {
     use super::*;
 
     #[test]
-    fn every_file_in_the_folder_belongs_to_an_example() {
+    fn every_file_in_the_examples_folder_is_listed() {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/draft/examples");
         let mut found = BTreeSet::new();
         for example in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -242,7 +242,7 @@ pub enum RetryRefusal {
         changes: InputChanges,
     },
     /// No row can be sent again.
-    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), .skipped))]
+    #[error("{}", describe_nothing_to_retry(.run, *.failed, .error.as_deref(), .skipped))]
     Nothing {
         /// The run.
         run: String,
@@ -287,7 +287,7 @@ pub enum RetryRefusal {
     },
 }
 
-fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: &SkippedRetries) -> String {
+fn describe_nothing_to_retry(run: &str, failed: u64, error: Option<&str>, skipped: &SkippedRetries) -> String {
     let which = error.map(|error| format!(" whose error contains `{error}`")).unwrap_or_default();
     let SkippedRetries { delivered, under_way, unconfirmed: _, excluded: _ } = *skipped;
     let mut message = format!("{run} has no rows to retry{which}");

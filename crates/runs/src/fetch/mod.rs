@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_is_removed_after_use_and_orphans_by_the_next_spool() {
+    fn used_and_orphaned_lists_are_removed() {
         let state = tempfile::tempdir().unwrap();
         let count = || fs::read_dir(state.path().join("lists")).unwrap().count();
         let mut spool = ListSpool::new(state.path()).unwrap();

@@ -404,7 +404,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_without_the_date_is_unchanged(sql in "[-a:'\"$;/*щ\n ]{0,40}") {
+        fn query_without_the_date_is_unchanged(sql in "[-a:'\"$;/*щ\n ]{0,40}") {
             if let Some((text, dates)) = replace_date(&sql, "?") {
                 prop_assert!(dates > 0 || sql.starts_with(&text));
             }

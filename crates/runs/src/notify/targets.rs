@@ -317,7 +317,7 @@ mod payload_tests {
 mod program_tests {
     use super::*;
 
-    async fn run_words(words: &[&str], timeout: Duration) -> Result<(), String> {
+    async fn run_command(words: &[&str], timeout: Duration) -> Result<(), String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let notice = Notice { text: "a; touch /nowhere $(x) `y`".to_owned(), ..Notice::sample() };
         run_program(&words, &notice, std::slice::from_ref(&notice), timeout).await
@@ -329,7 +329,7 @@ mod program_tests {
         let (out, input) = (folder.path().join("out"), folder.path().join("in"));
         let script =
             format!("printf %s \"$1\" > {}; cat > {}; env >> {}.env", out.display(), input.display(), out.display());
-        run_words(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
+        run_command(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "a; touch /nowhere $(x) `y`");
         let notices: Vec<Notice> = serde_json::from_str(&std::fs::read_to_string(&input).unwrap()).unwrap();
         assert_eq!(notices.len(), 1);
@@ -339,8 +339,8 @@ mod program_tests {
 
     #[tokio::test]
     async fn program_that_fails_or_hangs_or_is_missing_is_reported() {
-        assert!(run_words(&["false"], Duration::from_secs(30)).await.is_err());
-        assert!(run_words(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
-        assert!(run_words(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));
+        assert!(run_command(&["false"], Duration::from_secs(30)).await.is_err());
+        assert!(run_command(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
+        assert!(run_command(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));
     }
 }

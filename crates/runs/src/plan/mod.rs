@@ -298,7 +298,7 @@ impl PlanOptions {
     }
 
     /// Whether an earlier version recorded these options. Newer plans always contain at least the source of their list.
-    fn is_of_earlier_version(&self) -> bool {
+    fn is_from_earlier_version(&self) -> bool {
         self.resources.is_empty()
     }
 
@@ -316,10 +316,10 @@ impl PlanOptions {
 
 /// Whether the digest of an earlier version covers the resource, or the operator wrote the resource in the profile.
 fn is_covered(key: &str) -> bool {
-    CONTENT_IN_DIGEST.contains(&key) || key.starts_with("data.") || is_of_profile(key)
+    CONTENT_IN_DIGEST.contains(&key) || key.starts_with("data.") || is_profile_key(key)
 }
 
-fn is_of_profile(key: &str) -> bool {
+fn is_profile_key(key: &str) -> bool {
     key.starts_with("profile.")
 }
 
@@ -354,7 +354,7 @@ impl PlannedCampaign {
     fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
         let (then, now_used) = (&self.options.resources, &now.resources);
         let words = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());
-        if self.options.is_of_earlier_version() {
+        if self.options.is_from_earlier_version() {
             let unknown = |key: &&String| now.to_earlier_version().is_none() && !is_covered(key);
             let not_recorded =
                 |key| format!("{} (which an earlier version of campaign did not record in the plan)", words(key));
@@ -363,7 +363,7 @@ impl PlannedCampaign {
         let mut keys: Vec<&String> = then.keys().chain(now_used.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let differs = |key: &&String| then.get(*key) != now_used.get(*key) && (is_same_gateway || !is_of_profile(key));
+        let differs = |key: &&String| then.get(*key) != now_used.get(*key) && (is_same_gateway || !is_profile_key(key));
         keys.into_iter().filter(differs).map(words).collect()
     }
 }

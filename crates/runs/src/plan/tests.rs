@@ -345,7 +345,7 @@ fn options_without_resources_serialize_as_in_earlier_versions() {
     let first = r#"{"rows":null,"limit":null,"again":false,"occurrence":null}"#;
     assert_eq!(serde_json::to_string(&PlanOptions::default()).unwrap(), first);
     let read: PlanOptions = serde_json::from_str(first).unwrap();
-    assert!(read.is_of_earlier_version());
+    assert!(read.is_from_earlier_version());
     assert_eq!(options(&["recipients.file"]).to_earlier_version(), Some(read));
 }
 

@@ -356,7 +356,7 @@ fn texts_without_by_give_one_finding_with_the_correct_form() {
 }
 
 #[test]
-fn other_maps_of_a_message_keep_their_findings() {
+fn map_that_is_not_a_text_choice_keeps_its_finding() {
     let message = |map: &str| list_findings(&CampaignFixture::new().load_text(with_message(map)));
     assert_eq!(message("{ fil: a.txt }"), [("unknown-key", 5, 16)]);
     assert_eq!(message("{ first_name }"), [("wrong-type", 5, 16)]);
