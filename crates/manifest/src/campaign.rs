@@ -39,29 +39,29 @@ pub struct Campaign {
     pub recipients: RecipientSource,
     /// The format of the list, as far as the campaign defines it.
     pub format: ListFormat,
-    /// Opted-out numbers in addition to the ledger's; can change between two starts of a run.
+    /// Opted-out numbers in addition to the ledger's; can change when a run is resumed.
     pub suppress: Vec<SuppressionFile>,
-    /// Where the recipients' consent is recorded; read again at each start of a run.
+    /// Where the recipients' consent is recorded; read again whenever a run starts or is resumed.
     pub consent: Option<ConsentSource>,
     /// Whether the campaign itself requires consent; see [`Campaign::needs_consent`].
     pub requires_consent: bool,
     /// The lookup tables of its texts.
     pub data: Vec<TableFile>,
-    /// How it is sent; can change between two starts of a run.
+    /// How it is sent; can change when a run is resumed.
     pub delivery: DeliverySettings,
-    /// The budget of its edition; can change between two starts of a run.
+    /// The budget of its edition; can change when a run is resumed.
     pub limits: Budget,
-    /// The maximum number of messages of its edition per day; can change between two starts of a run.
+    /// The maximum number of messages of its edition per day; can change when a run is resumed.
     pub per_day: Option<DailyLimits>,
-    /// The sending window; can change between two starts of a run.
+    /// The sending window; can change when a run is resumed.
     pub window: Option<SendingWindow>,
-    /// The end of all sending; can change between two starts of a run.
+    /// The end of all sending; can change when a run is resumed.
     pub until: Option<SendingDeadline>,
-    /// The schedule; can change between two starts of a run.
+    /// The schedule; can change when a run is resumed.
     pub schedule: Option<Schedule>,
-    /// How delivery statuses arrive; can change between two starts of a run.
+    /// How delivery statuses arrive; can change when a run is resumed.
     pub receipts: ReceiptMode,
-    /// Notifications about its live runs; can change between two starts of a run.
+    /// Notifications about its live runs; can change when a run is resumed.
     pub notify: Option<NotifySettings>,
     /// Its tests, in the order of the file.
     pub tests: Vec<CampaignTest>,
@@ -161,7 +161,7 @@ pub struct DeliverySettings {
     pub batch: NonZeroU32,
     /// The maximum number of envelopes in flight.
     pub in_flight: NonZeroU32,
-    /// The timeout of an answer.
+    /// The timeout of a request.
     pub timeout: Duration,
     /// How rows in doubt are handled.
     pub on_in_doubt: InDoubtPolicy,
@@ -177,7 +177,7 @@ pub enum ReceiptMode {
     /// By webhooks if the profile has `hook`; by requests for everything else.
     #[default]
     Auto,
-    /// The same, but a profile without `hook` is refused.
+    /// As `Auto`, but a profile without `hook` is refused.
     Webhook,
     /// By requests.
     Poll,

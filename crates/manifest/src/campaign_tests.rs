@@ -1,6 +1,6 @@
 //! Tests in a campaign file: the tables of their keys, and reading them.
 //!
-//! A test has a recipient, and says what must be true of their message.
+//! A test names recipients and states what must be true of their messages.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -194,7 +194,7 @@ pub(super) fn read_tests(root: ConfigSection<'_>, report: &mut FindingCollector)
     tests.collect()
 }
 
-/// The test of this name; `None` if it is wrong, which was reported.
+/// Reads a test; `None` if it is invalid, which was reported.
 fn read_test(
     section: ConfigSection<'_>,
     name: &str,
@@ -232,7 +232,7 @@ fn read_test(
     Some(CampaignTest { name: name.to_owned(), path, subject, at, expect })
 }
 
-/// What a test expects; `None` if it is wrong, which was reported.
+/// Reads what a test expects; `None` if it is invalid, which was reported.
 fn read_expectation(
     section: ConfigSection<'_>,
     key: &Range<usize>,

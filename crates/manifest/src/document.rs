@@ -1,7 +1,7 @@
 //! Reading YAML files against a table of keys, with all problems as findings.
 //!
-//! It reads campaigns and all other files that people write: all problems are reported at once, each with its location
-//! and what was probably meant.
+//! This module reads campaign files and all other files that people write. It reports all problems at once, each with
+//! its location and what was probably meant.
 
 use std::io::{ErrorKind, Read as _};
 use std::ops::Range;
@@ -23,9 +23,9 @@ pub use super::yaml::Node;
 /// A kind of file: its name in findings and its keys.
 #[derive(Clone, Copy, Debug)]
 pub struct FileKind {
-    /// The file: `the campaign file`.
+    /// The name of the file in findings: `the campaign file`.
     pub file: &'static str,
-    /// What it describes: `the campaign`.
+    /// The name of what the file describes: `the campaign`.
     pub owner: &'static str,
     /// The keys at the top level.
     pub keys: &'static [KeySpec],
@@ -377,9 +377,9 @@ mod file_tests {
         assert_eq!(missing.message, "the campaign file `no/such.yaml` does not exist");
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("demo.v2.yaml"), "").unwrap();
-        let without_ending =
+        let without_extension =
             read_source(&CampaignPath::anywhere(folder.path().join("demo.v2")), "the campaign file").unwrap_err();
-        assert!(without_ending.help.is_some_and(|help| help.ends_with("/demo.v2.yaml`?")));
+        assert!(without_extension.help.is_some_and(|help| help.ends_with("/demo.v2.yaml`?")));
         assert_eq!(read_source(&CampaignPath::anywhere("/"), "the campaign file").unwrap_err().rule, "file-unreadable");
     }
 }

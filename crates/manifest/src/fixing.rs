@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn concealed_file_shows_no_secrets() {
         let shown = conceal_file("production:\n  api_key: abc123\n");
         assert!(!shown.contains("abc123") && shown.contains("api_key"), "{shown}");
     }

@@ -1,6 +1,6 @@
 //! Campaign files and gateway profiles: YAML becomes [`Campaign`] and [`Profile`].
 //!
-//! It reports all problems in these files and their text files, each with its location. It reads no recipients,
+//! This crate reports all problems in these files and their text files, each with its location. It reads no recipients,
 //! compiles no templates, and uses neither the network nor the environment.
 //!
 //! The flow: `document` reads bytes, `yaml` makes a tree with locations, the tables of `keys` check its structure, and

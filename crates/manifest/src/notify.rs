@@ -71,12 +71,12 @@ pub(crate) fn read_notify(
     let section = root.subsection("notify");
     let entry = root.entry("notify").filter(|_| root.has_value("notify"))?;
     let has = |key: &str| section.has_value(key);
-    if let Some(form) = ["preset", "body", "local"].into_iter().find(|key| has("command") && has(key)) {
-        let finding = Finding::new(&rules::NOTIFY, format!("`{form}` is only for `url`, not for `command`"));
-        report.add(&section.entry(form)?.key_span, finding.help(format!("remove `{form}` or `command`")));
+    if let Some(key) = ["preset", "body", "local"].into_iter().find(|key| has("command") && has(key)) {
+        let finding = Finding::new(&rules::NOTIFY, format!("`{key}` is only for `url`, not for `command`"));
+        report.add(&section.entry(key)?.key_span, finding.help(format!("remove `{key}` or `command`")));
         return None;
     }
-    let way = match (has("url"), has("command")) {
+    let method = match (has("url"), has("command")) {
         (true, false) => {
             let url = read_secret_source(section.find_value("url")?, "url", paths, report);
             let form = read_format(section, report);
@@ -99,7 +99,7 @@ pub(crate) fn read_notify(
             return None;
         }
     };
-    Some(NotifySettings { when: section.parse_items("when"), method: way })
+    Some(NotifySettings { when: section.parse_items("when"), method })
 }
 
 fn read_format(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<NotificationFormat> {

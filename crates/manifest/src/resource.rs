@@ -95,9 +95,10 @@ impl Campaign {
             Resource::new(format!("data.{}", table.key), &text_under(&table.value, "file"), &node_to_json(&table.value))
         }));
         resources.extend(find_value(root, "notify").and_then(|notify| notification_resource(notify, "notify")));
-        let of_profile = profile.map(|profile| profile.resources.as_slice()).unwrap_or_default();
+        let profile_resources = profile.map(|profile| profile.resources.as_slice()).unwrap_or_default();
         let takes_webhooks = self.receipts.uses_webhooks();
-        resources.extend(of_profile.iter().filter(|resource| resource.key != WEBHOOKS || takes_webhooks).cloned());
+        let is_used = |resource: &&Resource| resource.key != WEBHOOKS || takes_webhooks;
+        resources.extend(profile_resources.iter().filter(is_used).cloned());
         resources
     }
 }
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn resources_are_shown_without_secrets() {
-        let of_profile = [
+        let from_profile = [
             ("profile.policy.suppress", "all.csv"),
             ("profile.policy.notify.command", "tell all"),
             ("profile.hook.public_url", "https://hooks.example"),
@@ -294,7 +295,7 @@ mod tests {
         ];
         for (keys, expected) in cases {
             let expected: Vec<(String, String)> =
-                expected.iter().chain(&of_profile).map(|(key, shown)| ((*key).into(), (*shown).into())).collect();
+                expected.iter().chain(&from_profile).map(|(key, shown)| ((*key).into(), (*shown).into())).collect();
             assert_eq!(shown_resources(keys), expected, "{keys}");
         }
     }

@@ -8,7 +8,7 @@ use super::{Campaign, CampaignBrief, DeliverySettings, Profile, Rate, SANDBOX, S
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, CountrySet, FrequencyCap, intersect_countries};
 
-/// How a campaign is sent; can change between two starts of a run.
+/// How a campaign is sent; can change when a run is resumed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendingTerms {
     /// Speed and safety settings.
@@ -32,8 +32,8 @@ pub struct SendingTerms {
     pub policy: SharedPolicy,
 }
 
-/// The policy under which a shared run was started: of the profile there, or of the campaign. It applies to a worker in addition to the worker's own
-/// profile.
+/// The policy under which a shared run was started: the policy of the profile there, or of the campaign. It applies to
+/// a worker in addition to the policy of the worker's own profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SharedPolicy {
     /// The sending window.

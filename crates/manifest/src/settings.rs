@@ -123,13 +123,13 @@ impl SettingsCollector<'_> {
 
     /// Adds the settings of the profile, and replaces the campaign's rate and batch size if the profile is stricter.
     fn apply_profile(&mut self, profile: &Profile) {
-        let from = || SettingOrigin::Profile(profile.name.clone());
-        let asked = &self.campaign.delivery;
-        let lower_rate = asked.rate.is_none_or(|rate| rate > profile.rate);
-        let lower_batch = asked.batch > profile.batch_limit;
+        let origin = || SettingOrigin::Profile(profile.name.clone());
+        let delivery = &self.campaign.delivery;
+        let lower_rate = delivery.rate.is_none_or(|rate| rate > profile.rate);
+        let lower_batch = delivery.batch > profile.batch_limit;
         let mut add = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
-                self.put_setting(key, value, from());
+                self.put_setting(key, value, origin());
             }
         };
         add("delivery.rate", lower_rate.then(|| rate_value(profile.rate)));

@@ -18,7 +18,7 @@ pub struct SourceMap {
     source: SourceText,
     root: Node,
     files: BTreeMap<String, SourceText>,
-    /// Texts that others include, by the names that they are included by.
+    /// Included texts, by the names under which other texts include them.
     included: BTreeMap<String, SourceText>,
 }
 

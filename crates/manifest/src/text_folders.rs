@@ -11,8 +11,8 @@ use campaign_core::regular_file;
 /// The maximum size of a text file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The folders of a campaign's text files, in search order: that of the campaign file, its `templates/`, `templates/`
-/// of the folder above. Texts of the campaign file itself come first.
+/// The folders of a campaign's text files, in search order: the folder of the campaign file, `templates/` in it, and
+/// `templates/` in the folder above. Texts in the campaign file itself come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFolders {
     folders: Vec<TextFolder>,
@@ -80,11 +80,11 @@ impl TextFolders {
 
     fn missing_text_error(&self, name: &str) -> TextFileError {
         let names: Vec<String> = self.folders.iter().flat_map(TextFolder::list_names).collect();
-        let looked: Vec<String> = self.folders.iter().map(|folder| format_folder(&folder.shown)).collect();
-        let looked = format!("folders searched: {}", join_names(looked.iter().map(String::as_str)));
+        let searched: Vec<String> = self.folders.iter().map(|folder| format_folder(&folder.shown)).collect();
+        let searched = format!("folders searched: {}", join_names(searched.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean `{meant}`? {looked}"),
-            None => looked,
+            Some(meant) => format!("did you mean `{meant}`? {searched}"),
+            None => searched,
         };
         TextFileError { message: format!("there is no text file `{name}`"), help }
     }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn texts_are_found_in_the_folder_then_in_templates() {
-        let (_house, folders) = test_folders();
+        let (_root, folders) = test_folders();
         let text = |name| folders.read_text(name).unwrap().1;
         assert_eq!(text("beside.txt"), "beside");
         assert_eq!(text("inner.txt"), "a\nb");
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn unusable_text_file_gives_a_reason() {
-        let (_house, folders) = test_folders();
+        let (_root, folders) = test_folders();
         let cases = [
             ("outer.sms.tx", "did you mean `outer.sms.txt`"),
             ("nothing-alike", "folders searched"),

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use campaign_core::domain::FrequencyCap;
 
-/// A value cannot be read; the remedy follows from the key.
+/// The error for a value that cannot be parsed. Its remedy follows from the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseValueError;
 
 /// The maximum number of operations in a rate, per unit.
 const MAX_OPERATIONS: u32 = 1_000_000;
 
-/// The number of operations per time.
+/// A number of operations per unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub enum Rate {
     /// Operations per second; more than 0 and finite.
@@ -305,10 +305,10 @@ mod percentage_tests {
 
     #[test]
     fn percentage_includes_a_matching_share_of_draws() {
-        for (text, taken) in [("0%", 0), ("0.01%", 1), ("25%", 2_500), ("100%", 10_000)] {
+        for (text, included) in [("0%", 0), ("0.01%", 1), ("25%", 2_500), ("100%", 10_000)] {
             let share: Percentage = text.parse().unwrap();
             let draws = (0..10_000_u64).map(|draw| (draw * (u64::MAX / 10_000)).saturating_add(1_000_000));
-            assert_eq!(draws.filter(|draw| share.includes_draw(*draw)).count(), taken, "{text}");
+            assert_eq!(draws.filter(|draw| share.includes_draw(*draw)).count(), included, "{text}");
         }
         assert!(Percentage::WHOLE.includes_draw(u64::MAX));
     }

@@ -50,9 +50,9 @@ pub enum SendingDeadline {
 /// Whether a window can name a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnSupport {
-    /// The columns of the campaign.
+    /// A window can name a column of the campaign's list.
     Known,
-    /// A profile has no list.
+    /// A window cannot name a column, because a profile has no list.
     Unknown,
 }
 
@@ -86,14 +86,14 @@ impl Campaign {
         country: Option<&str>,
         cell: Option<&str>,
     ) -> Windows {
-        let clocks = |zone: &WindowZone| match zone {
+        let zone_name = |zone: &WindowZone| match zone {
             WindowZone::Campaign => None,
             WindowZone::Recipient => country,
             WindowZone::Column(_) => cell,
         };
         let named = |name: Option<&str>| name.and_then(|name| TimeZone::get(name).ok());
         let zoned = |window: &SendingWindow| {
-            (window.window.clone(), named(clocks(&window.zone)).unwrap_or_else(|| self.home_zone()))
+            (window.window.clone(), named(zone_name(&window.zone)).unwrap_or_else(|| self.home_zone()))
         };
         Windows::new(self.effective_windows(profile).map(zoned).collect())
     }

@@ -200,17 +200,17 @@ impl GatewayAccount {
     }
 }
 
-/// The longest wait for a place in the account's rate.
+/// The longest time that an inquiry waits for the account's rate limit.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The inquiries of this process that wait.
+/// The queue of inquiries that wait in this process.
 #[derive(Debug, Default)]
 pub(super) struct InquiryQueue {
-    /// The first inquiry holds it and asks the ledger.
+    /// Held by the first inquiry in the queue while it asks the ledger.
     first: Mutex<()>,
     waiting: AtomicU64,
     /// The microseconds between the last two inquiries.
-    apart: AtomicU64,
+    interval: AtomicU64,
 }
 
 /// An inquiry's place in the queue. Dropping it leaves the queue.
@@ -226,7 +226,7 @@ impl InquiryQueue {
         let began = Instant::now();
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
         let _place = QueuePlace(&self.waiting);
-        let wait = Duration::from_micros(ahead.saturating_mul(self.apart.load(Ordering::Relaxed)));
+        let wait = Duration::from_micros(ahead.saturating_mul(self.interval.load(Ordering::Relaxed)));
         if wait > MAX_WAIT {
             return Err(Error::TooManyInquiries { wait });
         }
@@ -234,7 +234,7 @@ impl InquiryQueue {
         loop {
             match ledger.use_rate_limit(account, RateRequest::Inquiry { longest: MAX_WAIT }).await? {
                 SlotPermit::Granted { wait, next } => {
-                    self.apart.store(u64::try_from(next.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                    self.interval.store(u64::try_from(next.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
                     return Ok(wait);
                 }
                 SlotPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
@@ -252,24 +252,24 @@ impl Drop for QueuePlace<'_> {
     }
 }
 
-/// The timeout of the answer.
+/// How long to wait for the gateway's answer about a new account.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The account of a new profile.
 #[derive(Debug)]
 pub struct NewAccount {
-    /// Its money.
+    /// Its balance.
     pub balance: Result<Balance, InquiryFailure>,
     /// Its sender names.
     pub senders: Result<Vec<SenderName>, InquiryFailure>,
 }
 
-/// If `ask` is set, asks the gateway about the account of a new profile. Then writes the profile. The host of the
-/// profile is trusted from now on.
+/// Writes a new gateway profile and trusts its host from now on. If `ask` is set, first asks the gateway about the
+/// account.
 ///
 /// # Errors
-/// If the account cannot be queried or the gateway rejects the key. In these cases, nothing is written. Also if the
-/// profile cannot be written.
+/// If the account cannot be queried, the gateway rejects the key, or the profile cannot be written. In the first two
+/// cases, nothing is written.
 pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -> Result<Option<NewAccount>, Error> {
     let profile = &draft.profile;
     let account_answer = if ask { Some(ask_account(adapters, draft).await?) } else { None };
@@ -443,13 +443,13 @@ mod tests {
             (true, FailureCause::KeyRefused, 1),
         ];
         for (reads_only, cause, expected) in table {
-            let asked = Cell::new(0);
+            let attempts = Cell::new(0);
             let answer = account.ask_at_rate((1, reads_only), || {
-                asked.set(asked.get() + 1);
+                attempts.set(attempts.get() + 1);
                 std::future::ready(Err::<(), _>(inquiry_failure(cause)))
             });
             assert!(answer.await.unwrap().is_err_and(|answer| answer == inquiry_failure(cause)));
-            assert_eq!(asked.get(), expected, "{reads_only} {cause:?}");
+            assert_eq!(attempts.get(), expected, "{reads_only} {cause:?}");
         }
     }
 
@@ -482,7 +482,7 @@ mod inquiry_queue_tests {
     use super::*;
     use campaign_ledger::memory::{LedgerContents, MemoryLedger};
 
-    /// A ledger that uses the clock of the runtime, which a test can pause.
+    /// The time of the ledger in microseconds, which a test advances with the clock of the runtime.
     static NOW: AtomicI64 = AtomicI64::new(1_800_000_000_000_000);
 
     fn now() -> Timestamp {
@@ -504,17 +504,17 @@ mod inquiry_queue_tests {
         ledger.reserve_rate(&account, 1).await.unwrap();
         sleep(Duration::from_secs(1)).await;
         queue.wait_for_room(ledger.as_ref(), &account).await.unwrap();
-        let asked = (0..60).map(|_| {
+        let inquiries = (0..60).map(|_| {
             let (queue, ledger, account) = (Arc::clone(&queue), Arc::clone(&ledger), account.clone());
             async move { queue.wait_for_room(ledger.as_ref(), &account).await }
         });
-        let answers = futures_util::future::join_all(asked).await;
+        let answers = futures_util::future::join_all(inquiries).await;
         let granted = answers.iter().filter(|answer| answer.is_ok()).count();
         assert!((4..=5).contains(&granted), "{granted} within the longest wait");
         assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
         assert_eq!(queue.waiting.load(Ordering::Relaxed), 0);
-        let (_, pace) = ledger.list_rate_limits().await.unwrap().pop().unwrap();
-        assert_eq!(pace.taken, granted as i64 + 2);
+        let (_, rate) = ledger.list_rate_limits().await.unwrap().pop().unwrap();
+        assert_eq!(rate.taken, granted as i64 + 2);
         clock.abort();
     }
 }

@@ -1,5 +1,5 @@
-//! The beginning of a run: choosing an unfinished run or beginning a new one with survey, guard, confirmation and
-//! frozen copies.
+//! The beginning of a run: resuming an unfinished run, or beginning a new one with a survey, the guard, a confirmation
+//! and frozen copies.
 
 use std::sync::Arc;
 
@@ -35,25 +35,25 @@ impl Session {
         let runs = list_campaign_runs(ledger, inputs).await?;
         self.refuse_other_resources()?;
         let listed = self.load_with_list(&runs).await?;
-        let opened = TodaysTexts::compile(&listed).await?;
+        let texts = TodaysTexts::compile(&listed).await?;
         if !inputs.destination.is_live() {
             // The earlier rehearsal reached no recipients, so there is nothing to protect or to resume.
             let open = runs.into_iter().rfind(|run| run.progress == RunProgress::Open);
-            return self.begin_run(&listed, &opened, open).await;
+            return self.begin_run(&listed, &texts, open).await;
         }
         if !self.launch.request.moved {
-            refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
+            refuse_other_file(ledger, &runs, inputs, &texts.includes).await?;
         }
-        let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &opened, None).await };
+        let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &texts, None).await };
         // Earlier stop requests do not apply to this call; later ones do.
         ledger.update_runs(vec![open.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
         let lock = self.lock_for_run(&open).await?;
-        match self.refuse_changes(&open, &opened.edition).await {
+        match self.refuse_changes(&open, &texts.edition).await {
             Ok(()) => {
-                let resumed = self.resume_run(open, &opened.edition, lock).await?;
+                let resumed = self.resume_run(open, &texts.edition, lock).await?;
                 self.claim_runs_for_file().await?;
                 Ok(resumed)
             }
@@ -96,7 +96,7 @@ impl Session {
     async fn begin_run(
         &self,
         listed: &Arc<Inputs>,
-        opened: &TodaysTexts,
+        texts: &TodaysTexts,
         replaced: Option<Run>,
     ) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
@@ -104,8 +104,8 @@ impl Session {
         if live {
             refuse_expired(inputs, (self.adapters.clock)())?;
         }
-        let edition = self.choose_edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;
-        if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != opened.edition) {
+        let edition = self.choose_edition(&texts.edition, replaced.as_ref().filter(|_| live)).await;
+        if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != texts.edition) {
             let edition = edition.to_owned();
             (self.adapters.observer)(RunEvent::EditionKept { replaced: replaced.name(), edition });
         }
@@ -113,7 +113,7 @@ impl Session {
         if again {
             sent.begin_round();
         } else if replaced.is_none() && !self.launch.request.accept_changes {
-            refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
+            refuse_other_text(ledger, &sent, inputs, &texts.includes).await?;
         }
         if let Some(replaced) = replaced.as_ref().filter(|_| live) {
             // Recipients of the replaced run are excluded in every edition, so that an unrelated change does not cause
@@ -162,15 +162,15 @@ impl Session {
         let approval = self.find_new_run_approval(&survey, &chosen, in_edition).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;
         let consent: &dyn Consent = if approval.is_some() { &ConsentInAdvance } else { self.consent.as_ref() };
-        let asked = inputs.destination.remote_profile().filter(|_| !chosen.is_empty());
-        if asked.is_none() || !consent.shows_proposals() {
+        let remote = inputs.destination.remote_profile().filter(|_| !chosen.is_empty());
+        if remote.is_none() || !consent.shows_proposals() {
             (self.adapters.observer)(RunEvent::Warnings(survey.warnings_for_rows(
                 inputs,
                 &chosen,
                 RunStart::At((self.adapters.clock)()),
             )));
         }
-        if let Some(profile) = asked {
+        if let Some(profile) = remote {
             let is_shown = consent.shows_proposals();
             let balance = match self.queries_gateway_first(consent) {
                 true => self.check_new_messages(profile, &survey.survey, &chosen, is_shown).await?,
@@ -345,19 +345,19 @@ pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> R
     if !inputs.destination.is_live() {
         return Ok(());
     }
-    let opened = TodaysTexts::compile(inputs).await?;
+    let texts = TodaysTexts::compile(inputs).await?;
     let runs = list_campaign_runs(ledger, inputs).await?;
-    refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
+    refuse_other_file(ledger, &runs, inputs, &texts.includes).await?;
     match runs.iter().rfind(|run| run.progress == RunProgress::Open) {
         // The process that sends the run uses the stored copies, so changes to the files do not matter.
         Some(open) if is_owned(ledger, open).await? => Ok(()),
         Some(open) => {
             let copies = FrozenRun::load(ledger, open).await.map(Arc::new);
-            refuse_changes(open, copies, inputs, &opened.edition).await
+            refuse_changes(open, copies, inputs, &texts.edition).await
         }
         None => {
-            let sent = find_sent_recipients(ledger, inputs, &opened.edition).await?;
-            refuse_other_text(ledger, &sent, inputs, &opened.includes).await
+            let sent = find_sent_recipients(ledger, inputs, &texts.edition).await?;
+            refuse_other_text(ledger, &sent, inputs, &texts.includes).await
         }
     }
 }
@@ -377,8 +377,8 @@ async fn refuse_changes(
         current: edition.to_owned(),
         is_kept: keeps_edition,
     });
-    let (run, file, through) = (run.name(), inputs.campaign.file.clone(), &inputs.campaign.brief.gateway);
-    let gateway = (*through != inputs.own_gateway).then(|| through.clone());
+    let (run, file, current) = (run.name(), inputs.campaign.file.clone(), &inputs.campaign.brief.gateway);
+    let gateway = (*current != inputs.own_gateway).then(|| current.clone());
     Err(Error::InputsChanged(Box::new(ChangedInputs { run, file, gateway, changes, earlier_edition })))
 }
 
@@ -430,7 +430,8 @@ impl Session {
         }
     }
 
-    /// Fetches the list again, unless it is a file, and returns the campaign with the list.
+    /// Fetches the list, unless it is a file, after updating the statuses of the earlier runs that the campaign uses.
+    /// Returns the campaign with the list.
     pub(super) async fn fetch_list(&self) -> Result<Arc<Inputs>, Error> {
         let (inputs, adapters) = (self.inputs(), &self.adapters);
         reconcile_past_runs(adapters, inputs).await?;

@@ -32,7 +32,7 @@ pub struct CheckedCampaign {
     pub list: ListSurvey,
     /// The cost of the messages, if the profile has prices.
     pub cost: Option<Cost>,
-    /// The currency of those.
+    /// The currency of the prices.
     pub currency: Option<String>,
     /// The recipients outside the profile's `home`, by country; empty if the countries are limited.
     pub abroad: Vec<CountryCount>,
@@ -192,7 +192,7 @@ pub async fn dry_run(
     Ok(DryRun { survey, results: target.path().to_owned() })
 }
 
-/// The timeout of the answer. The inquiry is optional.
+/// How long to wait for the gateway's answer. The time is short, because the inquiry is optional.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The gateway's answer about a campaign.
@@ -266,7 +266,7 @@ impl OnlineAnswer {
 /// Runs the tests of a campaign, in the order of the file.
 ///
 /// # Errors
-/// If the program ends meanwhile.
+/// If a test panicked, which is a bug.
 pub async fn run_campaign_tests(inputs: &Arc<Inputs>) -> Result<Vec<TestResult>, Error> {
     if inputs.campaign.tests.is_empty() {
         return Ok(Vec::new());
@@ -308,7 +308,7 @@ impl Inputs {
     }
 }
 
-/// The messages of a made-up recipient with these cells, by column: one, or one for each variant.
+/// The messages of a made-up recipient whose cells are given by column: one message, or one for each variant.
 ///
 /// # Errors
 /// If the texts or the cells are wrong.

@@ -125,8 +125,8 @@ impl DraftCampaign {
     pub fn list_key(&self) -> ListKey {
         let list = self.list_file().map(|list| (list.path().to_owned(), list.read_state()));
         let texts = self.campaign().map(|campaign| {
-            let of_files = campaign.places.file_texts().map(|(_, text)| text.to_owned());
-            std::iter::once(campaign.places.source().to_owned()).chain(of_files).collect()
+            let file_texts = campaign.places.file_texts().map(|(_, text)| text.to_owned());
+            std::iter::once(campaign.places.source().to_owned()).chain(file_texts).collect()
         });
         ListKey { list, texts: texts.unwrap_or_default(), unsaved: self.unsaved.clone() }
     }
@@ -188,8 +188,8 @@ impl DraftCampaign {
 
 /// The texts that the texts of a campaign include by a literal name, directly or through other included texts.
 fn find_included_texts(campaign: &Campaign) -> BTreeMap<String, SourceText> {
-    let of_files = campaign.places.file_texts().map(|(_, text)| text.to_owned());
-    let mut texts: Vec<String> = std::iter::once(campaign.places.source().to_owned()).chain(of_files).collect();
+    let file_texts = campaign.places.file_texts().map(|(_, text)| text.to_owned());
+    let mut texts: Vec<String> = std::iter::once(campaign.places.source().to_owned()).chain(file_texts).collect();
     let mut included = BTreeMap::new();
     while let Some(text) = texts.pop() {
         for name in find_included_names(&text) {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn included_text_is_used_by_the_campaign() {
+    fn campaign_uses_directly_and_indirectly_included_texts() {
         let files = [
             ("sale.yaml", CAMPAIGN),
             ("a.txt", "{% include \"b.txt\" %}"),

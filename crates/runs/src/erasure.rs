@@ -55,7 +55,7 @@ pub struct ForgottenRows {
     pub run: String,
     /// Its rows.
     pub rows: RoaringBitmap,
-    /// Those that were planned and are skipped.
+    /// The rows that were planned and are now skipped.
     pub skipped: RoaringBitmap,
 }
 
@@ -102,7 +102,8 @@ fn forgotten_opt_out(phone: Phone, at: Timestamp) -> OptOut {
     OptOut { who: phone.into(), scope: OptOutScope::Marketing, reach: OptOutReach::AllGateways, reason, source, at }
 }
 
-/// Splits a person's rows into those in doubt and those that can be forgotten.
+/// Splits a person's rows into those in doubt and those that can be forgotten. Also returns whether
+/// `stop --for-good` cancelled one of the latter.
 async fn split_rows(
     ledger: &dyn Ledger,
     run: &Run,
@@ -110,11 +111,11 @@ async fn split_rows(
 ) -> Result<(RoaringBitmap, ForgottenRows, bool), LedgerError> {
     // The run is held, so its last process is gone. Rows of a shared run can still be in flight.
     let snapshot = Snapshot::load(ledger, &reload_or_keep(ledger, run).await?, false).await?;
-    let of = |states: &[RowState]| -> RoaringBitmap {
+    let rows_in = |states: &[RowState]| -> RoaringBitmap {
         rows.iter().filter(|row| states.contains(&snapshot.row_state(Row::new(*row)))).collect()
     };
-    let doubtful = of(&IN_DOUBT_STATES) | of(&[RowState::Sending]);
-    let skipped = of(&[RowState::Planned]);
+    let doubtful = rows_in(&IN_DOUBT_STATES) | rows_in(&[RowState::Sending]);
+    let skipped = rows_in(&[RowState::Planned]);
     let rows = rows - &doubtful;
     let is_cancelled =
         run.progress == RunProgress::Cancelled && rows.iter().any(|row| snapshot.is_cancelled(Row::new(row)));
@@ -377,7 +378,7 @@ pub enum PurgeBlocker {
     Unfinished,
     /// Some of its rows are in doubt.
     InDoubt,
-    /// A process has it or its campaign.
+    /// A process is using the run or its campaign.
     InUse,
     /// A forgotten person could not be removed from its copies or results yet.
     Forgetting,

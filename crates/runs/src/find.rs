@@ -97,8 +97,8 @@ pub async fn find_run_in_doubt(ledger: &dyn Ledger, name: &str) -> Result<Run, E
         return Ok(found);
     }
     let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::for_campaign(&found.campaign) }).await?;
-    let of_a_file = is_file(name);
-    for run in runs.into_iter().rev().filter(|run| run.file == found.file || !of_a_file) {
+    let is_file_name = is_file(name);
+    for run in runs.into_iter().rev().filter(|run| run.file == found.file || !is_file_name) {
         let counts = match &run.counts {
             None if run.shared => Some(RunView::load(ledger, run.clone(), false).await?.counts),
             counts => counts.as_ref().map(|(counts, _)| counts.clone()),
@@ -272,18 +272,18 @@ const MAX_BYTES: u64 = 1 << 20;
 /// # Errors
 /// If the folder cannot be read.
 pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let whole: Arc<Path> = folder.canonicalize()?.into();
+    let scope: Arc<Path> = folder.canonicalize()?.into();
     let entries = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
     let is_campaign = |path: &PathBuf| {
-        let file = path.file_name().map(|name| CampaignPath::within(&whole, name));
-        is_yaml(path) && file.is_some_and(|file| file.open_file().is_ok_and(names_channels))
+        let file = path.file_name().map(|name| CampaignPath::within(&scope, name));
+        is_yaml(path) && file.is_some_and(|file| file.open_file().is_ok_and(has_channels_key))
     };
     let mut files: Vec<PathBuf> = entries.filter(is_campaign).collect();
     files.sort_unstable();
     Ok(files)
 }
 
-/// The most folders that are searched for campaigns, and the most campaigns of them.
+/// The most folders that are searched for campaigns, and the most campaigns that are found.
 const MAX_NEIGHBOURS: usize = 200;
 
 /// Finds the campaign files that can use a text file: files in the same or parent folder, or near an enclosing
@@ -305,7 +305,7 @@ fn is_yaml(path: &Path) -> bool {
     matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml"))
 }
 
-fn names_channels(file: impl Read) -> bool {
+fn has_channels_key(file: impl Read) -> bool {
     let mut text = String::new();
     let read = file.take(MAX_BYTES).read_to_string(&mut text);
     read.is_ok_and(|read| (read as u64) < MAX_BYTES) && text.lines().any(|line| line.starts_with("channels:"))
@@ -317,15 +317,15 @@ mod tests {
 
     #[test]
     fn only_campaigns_that_can_use_a_text_file_are_found() {
-        let house = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
         for name in ["a.yaml", "campaigns/b.yaml", "campaigns/deep/c.yaml", "templates/texts/d.yaml"] {
-            let path = house.path().join(name);
+            let path = root.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "channels: []\n").unwrap();
         }
         let near = |text: &str| {
-            let found = find_campaigns_near_text(&house.path().join(text));
-            let names = found.iter().map(|path| path.strip_prefix(house.path()).unwrap().display().to_string());
+            let found = find_campaigns_near_text(&root.path().join(text));
+            let names = found.iter().map(|path| path.strip_prefix(root.path()).unwrap().display().to_string());
             names.collect::<Vec<_>>()
         };
         assert_eq!(near("templates/x.txt"), ["a.yaml", "campaigns/b.yaml"]);
@@ -337,8 +337,8 @@ mod tests {
     #[test]
     fn symlink_pointing_outside_the_folder_is_not_listed() {
         use std::os::unix::fs::symlink;
-        let house = tempfile::tempdir().unwrap();
-        let (inside, text) = (house.path().join("campaigns"), "name: x\nchannels: []\n");
+        let root = tempfile::tempdir().unwrap();
+        let (inside, text) = (root.path().join("campaigns"), "name: x\nchannels: []\n");
         std::fs::create_dir_all(inside.join("folder.yaml")).unwrap();
         std::fs::create_dir_all(inside.join("below")).unwrap();
         for name in ["b.yaml", "a.yml", "list.csv", "below/deep.yaml", "../outside.yaml"] {
@@ -353,6 +353,6 @@ mod tests {
         let found = list_campaign_files(&inside).unwrap();
         let names: Vec<&str> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["a.yml", "again.yaml", "b.yaml", "deep.yaml"]);
-        assert!(list_campaign_files(&house.path().join("none")).is_err());
+        assert!(list_campaign_files(&root.path().join("none")).is_err());
     }
 }

@@ -27,7 +27,7 @@ use campaign_ledger::{
 };
 use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipients};
 
-/// Recipients with a message of a campaign and edition through an account.
+/// Recipients who already have a message of a campaign and edition through an account.
 #[derive(Debug)]
 pub struct SentRecipients {
     /// Their numbers.
@@ -116,18 +116,18 @@ pub(super) async fn find_cancelled_recipients(
     ledger: &dyn Ledger,
     runs: impl IntoIterator<Item = &Run>,
 ) -> Result<CancelledRecipients, Error> {
-    let mut before = CancelledRecipients::default();
+    let mut cancelled = CancelledRecipients::default();
     for run in runs.into_iter().filter(|run| run.live && run.progress == RunProgress::Cancelled) {
         let mut numbers = ledger.load_numbers(NumberFilter::Cancelled(run.key)).await?;
         if run.purged_at.is_none() {
             numbers |= NumberSet::new(load_cancelled_numbers(ledger, run).await?, None);
         }
         if !numbers.is_empty() {
-            before.numbers |= numbers;
-            before.runs.push(run.name());
+            cancelled.numbers |= numbers;
+            cancelled.runs.push(run.name());
         }
     }
-    Ok(before)
+    Ok(cancelled)
 }
 
 /// Finds the recipients with a message of this campaign and edition through this account.
@@ -292,9 +292,9 @@ pub async fn list_edition_runs(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run
 
 /// The numbers whose rows are compared: they have a message of the edition, or were cancelled.
 pub(super) struct GuardedNumbers<'n> {
-    /// They have a message or might have one.
+    /// Numbers that have a message or might have one.
     pub(super) sent: &'n NumberSet,
-    /// `stop --for-good` cancelled them.
+    /// Numbers that `stop --for-good` cancelled.
     pub(super) cancelled: &'n NumberSet,
 }
 
@@ -385,7 +385,7 @@ async fn list_numbered_rows(
     .await?
 }
 
-/// How much of a list is read at once.
+/// The size of the read buffer for lists, in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Reads the rows of an earlier run, and hashes the texts that the run would send to the current rows. Returns `None`
@@ -402,12 +402,12 @@ async fn read_run_rows(
         Err(LedgerError::CopiesUnreadable { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let fates = RowOutcomes::read(ledger, run).await?;
+    let outcomes = RowOutcomes::read(ledger, run).await?;
     let (inputs, listed, sha256) = (Arc::clone(inputs), Arc::clone(listed), sha256.to_owned());
     run_blocking(move || {
-        let Some((frozen, earlier)) = read_earlier_rows(&copies, &fates) else { return Ok(None) };
-        let (texts, now) = hash_listed_texts(&inputs, &frozen)?;
-        if now != sha256 {
+        let Some((frozen, earlier)) = read_earlier_rows(&copies, &outcomes) else { return Ok(None) };
+        let (texts, current_sha256) = hash_listed_texts(&inputs, &frozen)?;
+        if current_sha256 != sha256 {
             return Err(inputs.changed_error());
         }
         let Some(texts) = texts else { return Ok(None) };
@@ -456,15 +456,15 @@ impl RowOutcomes {
 
 /// Reads the frozen inputs of an earlier run, and the rows with the hashes of their texts. Returns `None` if the copies
 /// of the run are damaged.
-fn read_earlier_rows(copies: &Copies, fates: &RowOutcomes) -> Option<(FrozenInputs, Vec<EarlierRow>)> {
+fn read_earlier_rows(copies: &Copies, outcomes: &RowOutcomes) -> Option<(FrozenInputs, Vec<EarlierRow>)> {
     let frozen = FrozenInputs::from_copies(copies).ok()?;
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, copies.open_list().ok()?), None::<Sink>);
     let prepared = compile_without_condition(&frozen, (&mut tee, copies.place().as_ref())).ok()?;
     let mut rows = Vec::new();
-    let add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: fates.outcome_of(row) });
+    let add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: outcomes.outcome_of(row) });
     for_each_text(prepared, add).ok()?;
-    let read = tee.finish().ok()?;
-    (read == frozen.recipients_sha256).then_some((frozen, rows))
+    let sha256 = tee.finish().ok()?;
+    (sha256 == frozen.recipients_sha256).then_some((frozen, rows))
 }
 
 /// The hash of the text of each row that has a message, in the order of the rows.
@@ -508,11 +508,11 @@ pub(super) async fn find_excluded(
             let finding = Finding::new(&rules::EXCLUDE, message);
             return Err(refused(finding.help("wait until the run ends, or cancel it with `stop --for-good`")));
         }
-        let (of_run, undecided) = load_run_numbers(ledger, run, &past.states).await?;
+        let (run_numbers, undecided) = load_run_numbers(ledger, run, &past.states).await?;
         if undecided > 0 && inputs.destination.is_live() {
             observer(RunEvent::NotFinal { run: run.name(), messages: format_count(undecided, "message") });
         }
-        numbers |= of_run;
+        numbers |= run_numbers;
     }
     Ok(numbers)
 }
@@ -525,13 +525,13 @@ pub(super) async fn find_excluding_runs(
     past: &PastRecipients,
     inputs: &Inputs,
 ) -> Result<Result<Vec<Run>, Finding>, Error> {
-    let (campaign, one) = match past.run.rsplit_once('@') {
+    let (campaign, is_single) = match past.run.rsplit_once('@') {
         Some((campaign, _)) => (campaign, true),
         None => (past.run.as_str(), false),
     };
-    let of_campaign = ledger.list_runs(RunFilter::for_campaign(campaign)).await?;
+    let campaign_runs = ledger.list_runs(RunFilter::for_campaign(campaign)).await?;
     let named: Vec<Run> =
-        of_campaign.into_iter().filter(|run| !run.shared && (!one || run.name() == past.run)).collect();
+        campaign_runs.into_iter().filter(|run| !run.shared && (!is_single || run.name() == past.run)).collect();
     let (live, loopback) = (inputs.destination.is_live(), inputs.destination.is_loopback());
     let counts = |run: &&Run| if live { run.live && run.suppression.loopback == loopback } else { run.live };
     let found: Vec<Run> = match named.iter().any(|run| counts(&run)) || live {

@@ -117,7 +117,7 @@ impl HeldRun {
         let snapshot = Snapshot::load(ledger, &now, false).await?;
         let reopened = now.progress == RunProgress::Open && self.run.progress != RunProgress::Open;
         let run = Run { progress: now.progress, ..self.run.clone() };
-        let unwritten = rewrite_results(&self.adapters, &self.run, &now).await;
+        let stale_results = rewrite_results(&self.adapters, &self.run, &now).await;
         let end = RunEnd {
             progress: run.progress,
             stop: if reopened { None } else { remaining_stop(&run, &snapshot) },
@@ -132,7 +132,7 @@ impl HeldRun {
         };
         ledger.end_run(self.lease, end).await?;
         RunFigures::store(ledger, self.run.key, None).await;
-        Ok(ReleasedRun { run, reopened, snapshot, stale_results: unwritten })
+        Ok(ReleasedRun { run, reopened, snapshot, stale_results })
     }
 
     fn taken_error(&self) -> Error {
@@ -151,7 +151,7 @@ fn remaining_stop(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     before.stop.filter(|_| left)
 }
 
-/// How long the sending process is waited for: messages in flight and large results take their time.
+/// How long to wait for the sending process, which finishes messages in flight and writes the results.
 const STOP_TIMEOUT: Duration = Duration::from_secs(900);
 /// How often the sending process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -33,7 +33,7 @@ use campaign_manifest::{
     describe_unopened_file, load_campaign_within,
 };
 
-/// How much of a list is read at once.
+/// The size of the read buffer for lists, in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// A campaign with its loaded files.
@@ -47,9 +47,9 @@ pub struct Inputs {
     texts: Arc<TextCache>,
     /// The destination.
     pub destination: Destination,
-    /// Warnings and notes.
+    /// The findings: warnings and notes, and errors only if the inputs could not be loaded completely.
     pub warnings: Vec<Finding>,
-    /// The date that texts see.
+    /// The date that texts use as `today`.
     pub today: String,
     /// The gateway in the campaign file, even if the command names another one.
     pub own_gateway: String,
@@ -77,11 +77,11 @@ pub fn read_api_key(profile: &Profile) -> Result<SecretString, Error> {
 
 /// Whether a text of the campaign, or an included text, mentions `today`.
 pub(super) fn mentions_today(brief: &CampaignBrief, includes: &Includes) -> bool {
-    let says = |source: &str| source.contains("today");
+    let is_mentioned = |source: &str| source.contains("today");
     let in_content = |content: &MessageContent<NamedTemplate>| {
-        content.try_map_texts(|text| if says(&text.source) { Err(()) } else { Ok(()) }).is_err()
+        content.try_map_texts(|text| if is_mentioned(&text.source) { Err(()) } else { Ok(()) }).is_err()
     };
-    brief.all_contents().any(in_content) || includes.iter().any(|(_, source)| says(source))
+    brief.all_contents().any(in_content) || includes.iter().any(|(_, source)| is_mentioned(source))
 }
 
 /// Finds the profile of a live campaign, or returns the findings that explain why there is none. Conflicts between the
@@ -133,9 +133,9 @@ impl Inputs {
         gateway: Option<&str>,
         profiles: &Profiles,
         day: CampaignDay,
-        reach: PathScope,
+        scope: PathScope,
     ) -> Result<Self, Error> {
-        let LoadedInputs { inputs, is_whole, is_unknown } = Self::load_parts(file, gateway, profiles, day, reach)?;
+        let LoadedInputs { inputs, is_whole, is_unknown } = Self::load_parts(file, gateway, profiles, day, scope)?;
         if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
             return Ok(inputs);
         }
@@ -155,9 +155,9 @@ impl Inputs {
         gateway: Option<&str>,
         profiles: &Profiles,
         day: CampaignDay,
-        reach: PathScope,
+        scope: PathScope,
     ) -> Result<LoadedInputs, Error> {
-        let LoadedFile { value, draft, mut findings } = load_with_tables(file, day, reach);
+        let LoadedFile { value, draft, mut findings } = load_with_tables(file, day, scope);
         // The readable parts of a file with errors are checked too, so that all mistakes are reported at once.
         let mut is_whole = value.is_some();
         let Some(campaign) = value.or(draft) else { return Err(Error::Findings(findings)) };
@@ -266,13 +266,13 @@ impl Inputs {
         self.refuse_too_many_rows(survey.last_row)?;
         let format = written.describe(delimiter);
         self.decoded.set_format(format.clone());
-        let mut of_files = [written.warnings(), warnings].concat();
-        of_files.extend(consents.iter().flat_map(|read| read.warnings.iter().cloned()));
+        let mut file_findings = [written.warnings(), warnings].concat();
+        file_findings.extend(consents.iter().flat_map(|read| read.warnings.iter().cloned()));
         if has_invalid_row_near_top(&survey) {
-            of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
+            file_findings.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
         }
         let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
-        Ok(ListSurvey { survey, includes, sha256, format, file_findings: of_files, consents, earlier })
+        Ok(ListSurvey { survey, includes, sha256, format, file_findings, consents, earlier })
     }
 
     /// The error for a list that changed while it was being read, so it is unknown which rows have a message.
@@ -398,7 +398,7 @@ impl Inputs {
 
     /// Adds the probable sheet or row of the list to findings about missing columns.
     fn add_likely_place(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
-        let of_columns = [
+        let column_rules = [
             &rules::RECIPIENTS_NO_HEADER,
             &rules::RECIPIENTS_PHONE_COLUMN,
             &rules::RECIPIENTS_UNKNOWN_COLUMN,
@@ -406,19 +406,19 @@ impl Inputs {
         ];
         let (format, hints) = (&self.campaign.format, find_encoding_hints(&self.campaign.brief));
         // Column names from a wrong header row prove nothing about the texts.
-        let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
+        let name_rules = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         match findings.first_mut() {
-            Some(first) if of_columns.contains(&first.rule) => {
+            Some(first) if column_rules.contains(&first.rule) => {
                 let Some(place) = self.list.likely_place(format, hints) else { return findings };
                 add_advice(first, &place);
                 // Column names from a wrong header row prove nothing about the other columns either.
                 let first = first.clone();
-                findings.retain(|finding| !of_names.contains(&finding.rule) && !of_columns.contains(&finding.rule));
+                findings.retain(|finding| !name_rules.contains(&finding.rule) && !column_rules.contains(&finding.rule));
                 findings.insert(0, first);
             }
-            Some(first) if of_names.contains(&first.rule) => {
+            Some(first) if name_rules.contains(&first.rule) => {
                 let Some(title) = self.find_title_row(&rules::RECIPIENTS_NO_HEADER) else { return findings };
-                findings.retain(|finding| !of_names.contains(&finding.rule));
+                findings.retain(|finding| !name_rules.contains(&finding.rule));
                 findings.insert(0, title);
             }
             _ => {}
@@ -439,16 +439,16 @@ impl Inputs {
         Some(title)
     }
 
-    fn with_texts<T>(&self, look: impl FnOnce(TextInputs<'_>) -> T) -> T {
+    fn with_texts<T>(&self, action: impl FnOnce(TextInputs<'_>) -> T) -> T {
         let mut load = |name: &str| self.load_text(name);
-        look(TextInputs { places: Some(&self.campaign.places), trims_cells: true, load: &mut load })
+        action(TextInputs { places: Some(&self.campaign.places), trims_cells: true, load: &mut load })
     }
 }
 
 /// Whether one of the first rows, any of which might be the list's real header, has no valid phone number.
 fn has_invalid_row_near_top(survey: &Survey) -> bool {
-    let is_on_top = |row: u32| row <= LAST_HEADER_ROW;
-    survey.left_out.sets().any(|(state, _, rows)| state == RowState::Invalid && rows.min().is_some_and(is_on_top))
+    let is_near_top = |row: u32| row <= LAST_HEADER_ROW;
+    survey.left_out.sets().any(|(state, _, rows)| state == RowState::Invalid && rows.min().is_some_and(is_near_top))
 }
 
 /// Adds help to a finding: the keys with which the list can be read.
@@ -472,8 +472,8 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_HEADER_BYTES: usize = 8 << 10;
 
 /// Loads a campaign file with its tables. The findings include problems of the file and of the tables.
-pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
-    let mut loaded = load_campaign_within(file, day, reach);
+pub(super) fn load_with_tables(file: &Path, day: CampaignDay, scope: PathScope) -> LoadedFile<Campaign> {
+    let mut loaded = load_campaign_within(file, day, scope);
     let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
     let hints = find_encoding_hints(&campaign.brief);
     for from in &campaign.data {
@@ -557,9 +557,9 @@ impl Inputs {
     /// Finds the problems in the list, texts and rows of a campaign whose file or profile is invalid.
     ///
     /// A list that must be fetched is not checked.
-    pub(super) fn find_other_problems(&self, looks_at_list: bool) -> Vec<Finding> {
+    pub(super) fn find_other_problems(&self, includes_list: bool) -> Vec<Finding> {
         let gaps = &self.campaign.gaps;
-        let findings = if !looks_at_list || gaps.list || self.list.is_unfetched() {
+        let findings = if !includes_list || gaps.list || self.list.is_unfetched() {
             self.find_text_problems()
         } else {
             match self.decode_list() {

@@ -50,13 +50,13 @@ pub struct Launch {
 pub struct RetryScope {
     /// The run.
     pub run: RunId,
-    /// Only rows in these states. Messages refused at intake count as rejected, even if the gateway reports it later.
+    /// Only rows in these states. Messages refused at intake count as rejected, even if the gateway reports this later.
     pub states: Vec<RowState>,
     /// Only rows with one of these texts in their error; all if there are none.
     pub errors: Vec<String>,
 }
 
-/// A launch on its way.
+/// A launch in progress, with its adapters and the lock of its campaign.
 pub(super) struct Session {
     pub(super) launch: Launch,
     pub(super) adapters: Adapters,
@@ -93,7 +93,7 @@ pub(super) struct RunToSend {
 pub struct SelectionNotes {
     /// The rows that a retry did not send.
     pub skipped: SkippedRetries,
-    /// Whether it belongs to an earlier edition. The current edition begins after it.
+    /// Whether the run belongs to an earlier edition. The current edition begins after this run.
     pub earlier_edition: bool,
     /// The earlier run that sent to skipped recipients, if there are any.
     pub before: Option<EarlierSending>,
@@ -285,8 +285,8 @@ impl Session {
         let first = self.send_prepared(self.prepare_run()).await?;
         let RunOutcome::Ended(mut ended) = first else { return Ok(first) };
         let request = &self.launch.request;
-        let some = request.limit.is_some() || request.rows.is_some();
-        if some || ended.kind.is_some() || !ended.notes.earlier_edition {
+        let is_partial = request.limit.is_some() || request.rows.is_some();
+        if is_partial || ended.kind.is_some() || !ended.notes.earlier_edition {
             return Ok(RunOutcome::Ended(ended));
         }
         match self.send_prepared(self.prepare_run()).await {
@@ -364,7 +364,7 @@ pub struct RunRequest {
     pub up_to: Option<u64>,
     /// The number of recipients outside the profile's `home` that is accepted above its limit.
     pub up_to_abroad: Option<u64>,
-    /// Rejected messages do not stop it.
+    /// Rejected messages do not stop the run.
     pub keep_going: bool,
     /// A live gateway is not asked about the key, sender names and balance first.
     pub offline: bool,
@@ -481,17 +481,17 @@ impl RunOutcome {
 pub struct EndedRun {
     /// The run before its end was recorded.
     pub run: Run,
-    /// Why it stopped early, even if something else failed too.
+    /// Why the run stopped early, even if something else failed too.
     pub stop: Option<Stop>,
-    /// The recorded kind of its end.
+    /// The recorded kind of the run's end.
     pub kind: Option<StopKind>,
-    /// Its rows by state.
+    /// The run's rows by state.
     pub counts: StateCounts,
     /// Messages that this call sent or might have sent.
     pub sent: u64,
     /// Facts about the selection of the run.
     pub notes: SelectionNotes,
-    /// Recipients who opted out during the run. A live run skipped them; in a rehearsal they replied so.
+    /// Recipients who opted out during the run. A live run skipped them; in a rehearsal, they opted out by reply.
     pub opted_out: u64,
     /// The billed parts, as far as the gateway reported them.
     pub parts: BilledParts,
@@ -508,7 +508,7 @@ pub struct EndedRun {
     pub deviations: DeviationCounts,
     /// The written results, or why they were not written. `None` if another process has the run.
     pub results: Option<Result<PathBuf, Error>>,
-    /// The new path of another run's results that were in this place.
+    /// The new path of another run's results that were at this path.
     pub kept: Option<ResultsBackup>,
     /// Why the current edition did not begin after this run of an earlier one, or ended without its own outcome.
     pub not_begun_error: Option<Box<Error>>,
@@ -529,11 +529,11 @@ pub struct NothingLeft {
     pub survey: ListSurvey,
     /// The selected rows by state: the requested rows if there are others left, else all.
     pub meant: StateCounts,
-    /// The earlier run that sent to them.
+    /// The earlier run that sent to the recipients, if there is one.
     pub before: Option<EarlierSending>,
     /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
     pub cancelled_in: Vec<String>,
-    /// Whether some of these messages are in doubt.
+    /// Whether some messages of the edition are in doubt.
     pub doubt: bool,
     /// Other runs of the campaign with rows in doubt.
     pub open_doubts: Vec<RunInDoubt>,

@@ -1,5 +1,5 @@
-//! Whether a ledger may be used for sending: damaged records, signs of a lost or older ledger, backups, and restoring
-//! one.
+//! Checks before a ledger is used for sending: damaged records, signs of a lost or older ledger, and backups. Also the
+//! acceptance of a restored ledger.
 //!
 //! After a restore, schedules are paused, people forgotten since the backup are forgotten again, and rows that were
 //! planned at the time of the backup are in doubt. They are reconciled, but never sent again automatically. A campaign
@@ -36,9 +36,9 @@ use campaign_ledger::{
 /// The result of checking a whole ledger.
 #[derive(Debug, Default)]
 pub struct CheckedLedger {
-    /// How many runs it has.
+    /// The number of runs.
     pub runs: u64,
-    /// How many rows they have.
+    /// The number of rows in these runs.
     pub rows: u64,
     /// Damaged or unreadable records.
     pub problems: Vec<LedgerProblem>,
@@ -236,11 +236,11 @@ pub async fn unfamiliar_ledger_warning(ledger: &dyn Ledger, now: Timestamp) -> R
         return Ok(None);
     }
     let live = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
-    let counting: Vec<Run> = live.into_iter().flatten().filter(|run| is_sign_of_use(run, now)).collect();
+    let recent: Vec<Run> = live.into_iter().flatten().filter(|run| is_sign_of_use(run, now)).collect();
     let place = ledger.properties().location;
-    Ok(counting.last().map(|latest| {
+    Ok(recent.last().map(|latest| {
         let latest = format!("{} of {}", latest.name(), latest.began_at.strftime("%Y-%m-%d %H:%M UTC"));
-        unfamiliar_ledger_finding(&place, counting.len() as u64, &latest)
+        unfamiliar_ledger_finding(&place, recent.len() as u64, &latest)
     }))
 }
 
@@ -251,7 +251,7 @@ fn is_sign_of_use(run: &Run, now: Timestamp) -> bool {
     reaches_people && (run.progress == RunProgress::Open || is_recent)
 }
 
-/// The rows of one intent.
+/// The most rows of one intent.
 const ROWS_PER_INTENT: usize = 500;
 /// How many opt-outs are read at a time.
 const OPT_OUTS_PER_PAGE: u32 = 10_000;
@@ -263,7 +263,7 @@ pub struct RestoredLedger {
     pub made_at: Timestamp,
     /// The number of runs.
     pub runs: u64,
-    /// Their rows.
+    /// The number of rows in these runs.
     pub rows: u64,
     /// The unfinished runs, with the number of rows that are now in doubt.
     pub doubtful: Vec<(String, u64)>,
@@ -271,9 +271,9 @@ pub struct RestoredLedger {
     pub ended: Vec<(String, String)>,
     /// The schedules that are now paused.
     pub paused: Vec<String>,
-    /// The number of persons who were forgotten again.
+    /// The number of people who were forgotten again.
     pub forgotten: u64,
-    /// The number of persons not forgotten yet, because rows are in doubt or a run cannot be read.
+    /// The number of people not forgotten yet, because rows are in doubt or a run cannot be read.
     pub not_forgotten: u64,
 }
 
@@ -286,9 +286,9 @@ pub enum BackupRefusal {
         format_local_minute(*.made_at)
     )]
     NotRestored {
-        /// Its place.
+        /// The path or address of the ledger.
         ledger: String,
-        /// When it was made.
+        /// When the backup was made.
         made_at: Timestamp,
     },
     /// These recipients might have the message already, and their number was not accepted.
@@ -296,9 +296,9 @@ pub enum BackupRefusal {
     MaySendTwice {
         /// The time of the backup.
         made_at: Timestamp,
-        /// How many recipients.
+        /// The number of these recipients.
         number: u64,
-        /// How many were accepted.
+        /// The number that was accepted.
         said: Option<u64>,
     },
 }
@@ -413,18 +413,18 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
     ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
     let lease = ledger.claim_run(&lock, run.key).await?.lease;
-    // Takes all rows of a shared run, because no other process holds any.
+    // No other process holds rows of a shared run.
     let worker = take_all_shards(ledger, run, lease).await?;
-    let by = worker.as_ref().map_or(lease, |worker| worker.lease);
+    let row_lease = worker.as_ref().map_or(lease, |worker| worker.lease);
     let left = SendSelection::from_snapshot(&Snapshot::load(ledger, run, false).await?);
     let (_, compiled) = open_copies(ledger, run).await?;
     let mut feed = start_feed(compiled, run.ids, left);
     let mut rows = 0;
     while let Some(operations) = feed.next_group().await {
         let operations = operations.map_err(|stop| Error::Input(stop.to_string()))?;
-        for alike in operations.chunk_by(|one, other| one.kind == other.kind) {
-            for some in alike.chunks(ROWS_PER_INTENT) {
-                rows += record_intent(ledger, run, by, some).await?;
+        for same_kind in operations.chunk_by(|one, other| one.kind == other.kind) {
+            for chunk in same_kind.chunks(ROWS_PER_INTENT) {
+                rows += record_intent(ledger, run, row_lease, chunk).await?;
             }
         }
     }
@@ -447,15 +447,20 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
 }
 
 /// Records an intent for these operations, except for recipients who opted out. Returns how many rows were recorded.
-async fn record_intent(ledger: &dyn Ledger, run: &Run, lease: Lease, some: &[EncodedOperation]) -> Result<u64, Error> {
+async fn record_intent(
+    ledger: &dyn Ledger,
+    run: &Run,
+    lease: Lease,
+    operations: &[EncodedOperation],
+) -> Result<u64, Error> {
     let sent = |operation: &EncodedOperation| SentRow {
         row: operation.row,
         to: operation.phone.into(),
         digest: operation.digest,
         chain: operation.chain,
     };
-    let mut rows: Vec<SentRow> = some.iter().map(sent).collect();
-    while let Some(kind) = some.first().map(|operation| operation.kind).filter(|_| !rows.is_empty()) {
+    let mut rows: Vec<SentRow> = operations.iter().map(sent).collect();
+    while let Some(kind) = operations.first().map(|operation| operation.kind).filter(|_| !rows.is_empty()) {
         // Nothing is sent, so the account's rate is not used.
         let account = run.allowance(None);
         let intent =

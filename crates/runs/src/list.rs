@@ -106,12 +106,12 @@ impl CampaignList {
 
 /// Finds the evidence in a campaign for the encoding of its lists and tables.
 pub(super) fn find_encoding_hints(brief: &CampaignBrief) -> EncodingHints {
-    let of_zone = || country_of_zone(brief.timezone.as_deref()?)?.parse().ok();
-    let of_countries = || match brief.countries.as_ref()?.countries() {
+    let zone_country = || country_of_zone(brief.timezone.as_deref()?)?.parse().ok();
+    let only_country = || match brief.countries.as_ref()?.countries() {
         [country] => Some(*country),
         _ => None,
     };
-    let country = brief.language.and_then(Language::main_country).or_else(of_zone).or_else(of_countries);
+    let country = brief.language.and_then(Language::main_country).or_else(zone_country).or_else(only_country);
     let headers = brief.columns.iter().map(|(_, header)| header);
     let constants = brief.vars.iter().map(|(_, value)| value);
     let texts = brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text);
@@ -129,7 +129,7 @@ fn contains_cyrillic(text: &str) -> bool {
 pub(super) struct DecodedList {
     sheet: Mutex<Option<DecodedText>>,
     format: Mutex<Option<String>>,
-    /// Ends the reading once it is set.
+    /// Reading ends once this flag is set.
     stop: Option<Arc<AtomicBool>>,
 }
 
@@ -189,13 +189,13 @@ fn unfetched_list_finding(campaign: &Campaign) -> Finding {
 
 /// Points a finding about the list to the campaign-file key that caused it.
 fn locate_at_key(finding: Finding, campaign: &Campaign) -> Finding {
-    let says = |key: &str| finding.help.as_ref().is_some_and(|help| help.contains(&format!("delete `{key}`")));
+    let help_names = |key: &str| finding.help.as_ref().is_some_and(|help| help.contains(&format!("delete `{key}`")));
     let key = if finding.rule == &rules::RECIPIENTS_MISSING {
         Some("file")
     } else if finding.rule == &rules::RECIPIENTS_SHEET {
         Some("sheet")
     } else if finding.rule == &rules::RECIPIENTS_FORM_OF_ANOTHER {
-        ["encoding", "delimiter", "sheet"].into_iter().find(|key| says(key))
+        ["encoding", "delimiter", "sheet"].into_iter().find(|key| help_names(key))
     } else {
         None
     };
@@ -307,7 +307,7 @@ pub async fn survey_list(
     survey.with_earlier_countries(ledger, inputs, &sent_numbers).await
 }
 
-/// The most samples.
+/// The most sample messages in a proposal.
 const MAX_SAMPLES: usize = 5;
 
 /// The message of one row as an example.
@@ -323,7 +323,7 @@ pub struct Sample {
     pub content: MessageContent<Cow<'static, str>>,
 }
 
-/// What a call would send of an existing run.
+/// The messages of an existing run that a call would send.
 #[derive(Debug)]
 pub struct RestOfRun {
     /// The campaign with the run's list.
@@ -545,8 +545,8 @@ async fn find_new_countries(
     }
     let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
     let (account, loopback) = (inputs.destination.account_name(), inputs.destination.is_loopback());
-    let of_account = runs.iter().rev().filter(|run| run.account == account && run.suppression.loopback == loopback);
-    for run in of_account {
+    let account_runs = runs.iter().rev().filter(|run| run.account == account && run.suppression.loopback == loopback);
+    for run in account_runs {
         let numbers = ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?;
         countries = run_blocking(move || {
             let (mut finder, mut left) = (CountryFinder::default(), countries);

@@ -174,7 +174,7 @@ pub async fn has_same_text(ledger: &dyn Ledger, run: &Run, before: RunId) -> Res
 
 /// The reason why an occurrence was skipped, with the findings that refused it. It contains no phone numbers.
 ///
-/// The ledger keeps it as text: the words alone, or JSON if there are findings. Earlier versions kept words alone.
+/// The ledger stores it as text: only the words or, if there are findings, JSON. Earlier versions stored only words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkipRecord {
     /// The reason in words.
@@ -188,7 +188,7 @@ pub struct SkipRecord {
 pub struct SkippedOccurrence {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// Why.
+    /// Why the occurrence was skipped.
     pub record: SkipRecord,
 }
 
@@ -329,17 +329,17 @@ async fn check_records(ledger: &dyn Ledger, schedule: &ActiveSchedule, now: Time
 /// Whether a plan belongs to an occurrence of this schedule.
 fn belongs_to_schedule(plan: &Plan, schedule: &ActiveSchedule) -> bool {
     record_names_campaign(&plan.record, schedule)
-        && serde_json::from_str(&plan.record).is_ok_and(|of| is_occurrence_plan(&of, schedule))
+        && serde_json::from_str(&plan.record).is_ok_and(|content| is_occurrence_plan(&content, schedule))
 }
 
 /// Whether a damaged plan might belong to an occurrence of this schedule.
 fn may_belong_to_schedule(record: &str, schedule: &ActiveSchedule) -> bool {
     record_names_campaign(record, schedule)
-        && serde_json::from_str(record).map_or(true, |of| is_occurrence_plan(&of, schedule))
+        && serde_json::from_str(record).map_or(true, |content| is_occurrence_plan(&content, schedule))
 }
 
-fn is_occurrence_plan(of: &PlanContent, schedule: &ActiveSchedule) -> bool {
-    match of {
+fn is_occurrence_plan(content: &PlanContent, schedule: &ActiveSchedule) -> bool {
+    match content {
         PlanContent::Campaign(planned) => {
             planned.inputs.brief.name == schedule.name && planned.options.occurrence.is_some()
         }

@@ -100,7 +100,7 @@ impl OptOutFile {
 /// The error for a number without a country code in an opt-out file.
 const IMPORTED_NATIONAL_NUMBER: &str =
     "the number has no country code; write it with `+` and its country code, or set its country: `--region UA`";
-/// The same for a file of numbers, whose commands have no `--region`.
+/// The same error for a file of numbers, whose commands have no `--region`.
 const NATIONAL_NUMBER: &str = "the number has no country code; write it with `+` and its country code";
 
 /// Reads the international phone numbers in a file that has the format of an opt-out file.
@@ -140,7 +140,7 @@ fn read_file(
     let [scope, reason, source, at, gateways] = columns;
     let at = date.unwrap_or(at);
     let headers = [suggestion.phone.as_deref().unwrap_or(phone), scope, reason, source, at, gateways];
-    let mut intake = OptOutReader {
+    let mut reader = OptOutReader {
         terms,
         now,
         national_number,
@@ -150,21 +150,21 @@ fn read_file(
         undated: 0,
         texts: BTreeMap::new(),
         opt_outs: Vec::new(),
-        wrong: BTreeMap::new(),
+        errors: BTreeMap::new(),
     };
     // In a file that contains only numbers, the header line is a number too.
     if parse_header_number(headers[0], terms.region).is_some() {
-        intake.add_row(Row::HEADER, [headers[0], "", "", "", "", ""]);
+        reader.add_row(Row::HEADER, [headers[0], "", "", "", "", ""]);
     }
     let [has_phones, ..] =
-        read_columns(open()?, file, headers, |row, cells| intake.add_row(row, cells)).map_err(refused)?;
+        read_columns(open()?, file, headers, |row, cells| reader.add_row(row, cells)).map_err(refused)?;
     if !has_phones {
         let finding =
             Finding::new(&rules::NO_PHONES, format!("no column in `{}` contains phone numbers", file.display()));
         return Err(Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")]));
     }
-    let (undated, source) = (intake.undated, Arc::clone(&intake.source));
-    let listed = intake.finish(file)?;
+    let (undated, source) = (reader.undated, Arc::clone(&reader.source));
+    let listed = reader.finish(file)?;
     let rows = listed.len() as u64;
     let opt_outs = keep_latest(listed);
     let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
@@ -225,22 +225,22 @@ struct OptOutReader<'t> {
     source: Arc<str>,
     /// Whether the file is an export of this list, whose rows have their own sources.
     is_export: bool,
-    /// The time zone of dates from another program. `None` if the column `at` of an export has them.
+    /// The time zone of dates from another program. `None` if the dates are in the column `at` of an export.
     zone: Option<TimeZone>,
-    /// Rows with a date that cannot be read.
+    /// The number of rows whose date cannot be read.
     undated: u64,
     /// Interned texts, which many rows share.
     texts: BTreeMap<String, Arc<str>>,
     opt_outs: Vec<OptOut>,
     /// Errors with their rows.
-    wrong: BTreeMap<String, Vec<Row>>,
+    errors: BTreeMap<String, Vec<Row>>,
 }
 
 impl OptOutReader<'_> {
     fn add_row(&mut self, row: Row, cells: [&str; 6]) {
         match self.parse_opt_out(cells) {
             Ok(opt_out) => self.opt_outs.push(opt_out),
-            Err(wrong) => self.wrong.entry(wrong).or_default().push(row),
+            Err(error) => self.errors.entry(error).or_default().push(row),
         }
     }
 
@@ -306,7 +306,7 @@ impl OptOutReader<'_> {
 
     /// Returns all opt-outs, or the errors.
     fn finish(self, file: &Path) -> Result<Vec<OptOut>, Error> {
-        if self.wrong.is_empty() {
+        if self.errors.is_empty() {
             return Ok(self.opt_outs);
         }
         let finding = |(what, rows): (String, Vec<Row>)| {
@@ -317,7 +317,7 @@ impl OptOutReader<'_> {
             let message = format!("{}:{}: {what} (row{s} {}{more})", file.display(), rows[0], named.join(", "));
             Finding::new(&rules::OPT_OUT_ROW, message)
         };
-        Err(Error::Findings(self.wrong.into_iter().map(finding).collect()))
+        Err(Error::Findings(self.errors.into_iter().map(finding).collect()))
     }
 }
 
@@ -391,7 +391,7 @@ pub struct OptOutTerms {
     pub reason: Option<String>,
     /// The country of national numbers.
     pub region: Option<Region>,
-    /// The author; the person at this computer by default.
+    /// The author. `None` for the person at this computer.
     pub by: Option<String>,
 }
 
@@ -473,9 +473,9 @@ impl ImportedEntries {
             let part = ledger.list_opt_outs(OptOutFilter::Listed { behind, at_most: PAGE_SIZE }).await?;
             behind = part.next;
             for entry in part.into_opt_outs().filter(OptOut::is_imported) {
-                let is_meant = entry.is_from_import(source) || entry.is_from_import(&name);
+                let is_from_file = entry.is_from_import(source) || entry.is_from_import(&name);
                 found.sources.insert(Arc::clone(&entry.source));
-                match is_meant && terms.includes(&entry) {
+                match is_from_file && terms.includes(&entry) {
                     true if entry.who.phone().is_none() => found.forgotten += 1,
                     true => found.entries.push(entry),
                     false => {}
@@ -625,9 +625,9 @@ mod tests {
 mod campaign_regions_tests {
     use super::*;
 
-    fn regions(of: &[(&str, &str)]) -> CampaignRegions {
+    fn regions(campaigns: &[(&str, &str)]) -> CampaignRegions {
         let mut found = CampaignRegions::default();
-        of.iter().for_each(|(region, name)| found.add_campaign(Some(region.parse().unwrap()), name));
+        campaigns.iter().for_each(|(region, name)| found.add_campaign(Some(region.parse().unwrap()), name));
         found
     }
 

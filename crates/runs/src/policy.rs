@@ -59,7 +59,7 @@ pub enum PolicyRefusal {
         /// The limit.
         most: u64,
     },
-    /// The same with a profile that names approvers.
+    /// A test has more recipients than an edition allows, and the profile names approvers.
     #[error(
         "{}; to test with more recipients, add an `approval` to the profile for the gateway `{gateway}`; nothing \
          was sent",
@@ -77,7 +77,7 @@ pub enum PolicyRefusal {
     },
 }
 
-/// A recipient in a command.
+/// A recipient whose message is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldRecipient {
     /// The position among the recipients of the command, from 1.
@@ -136,13 +136,13 @@ pub(super) fn assistant_hours(destination: &Destination) -> Option<SendingRules>
 pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
     let Inputs { campaign, destination, .. } = inputs;
     let profile = Some(destination.profile()?);
-    let zone = |zone: &WindowZone| match zone {
+    let zone_source = |zone: &WindowZone| match zone {
         WindowZone::Recipient => ZoneSource::Country,
         WindowZone::Campaign | WindowZone::Column(_) => ZoneSource::Campaign,
     };
     let windows: Vec<_> = campaign
         .effective_windows(profile)
-        .map(|SendingWindow { window, zone: of }| (window.clone(), zone(of)))
+        .map(|SendingWindow { window, zone }| (window.clone(), zone_source(zone)))
         .collect();
     (!windows.is_empty()).then(|| SendingRules { windows, home: campaign.home_zone(), until: None })
 }
@@ -182,9 +182,9 @@ pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Pho
 }
 
 /// Builds the sending hours from these rules, with this clock.
-pub(super) fn build_hours(keeping: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
+pub(super) fn build_hours(rules: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
     let clock: WallClock = Arc::new(clock);
-    Arc::new(SendingHours::new(keeping, clock))
+    Arc::new(SendingHours::new(rules, clock))
 }
 
 /// Refuses an assistant's message to a phone number in the profile's suppression files, which are read again.
@@ -214,12 +214,12 @@ pub(super) fn refuse_ignored_opt_outs(run: &Run, destination: &Destination) -> R
 }
 
 /// Refuses a message of a run to a phone number that has opted out according to the ledger.
-pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
+pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, run: SharedRun, phone: Phone) -> Result<(), Error> {
     let opt_outs = ledger.find_opt_outs(phone).await?;
-    match opt_outs.iter().any(|out| of.suppression.applies_opt_out(&of.campaign, out)) {
+    match opt_outs.iter().any(|out| run.suppression.applies_opt_out(&run.campaign, out)) {
         true => {
             let held = vec![HeldRecipient { place: 1, phone }];
-            Err(PolicyRefusal::Suppressed(held, of.suppression.purpose).into())
+            Err(PolicyRefusal::Suppressed(held, run.suppression.purpose).into())
         }
         false => Ok(()),
     }
@@ -233,14 +233,14 @@ pub(super) async fn find_suppressed(
     phones: &[Phone],
 ) -> Result<Vec<HeldRecipient>, Error> {
     let Campaign { brief, .. } = &inputs.campaign;
-    let heed = suppression_policy(inputs, 0);
+    let policy = suppression_policy(inputs, 0);
     let read = Arc::clone(inputs);
     let in_files = run_blocking(move || read_suppressed(&read.campaign, read.destination.profile())).await?;
     let in_files = in_files.map_err(Error::Findings)?.numbers;
     let mut held = Vec::new();
     for (place, phone) in (1..).zip(phones.iter().copied()) {
         let opt_outs = ledger.find_opt_outs(phone).await?;
-        if in_files.contains(phone.to_u64()) || opt_outs.iter().any(|out| heed.applies_opt_out(&brief.name, out)) {
+        if in_files.contains(phone.to_u64()) || opt_outs.iter().any(|out| policy.applies_opt_out(&brief.name, out)) {
             held.push(HeldRecipient { place, phone });
         }
     }

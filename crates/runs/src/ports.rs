@@ -24,7 +24,7 @@ use campaign_gateway::{AnswerRules, Balance, BoxFuture, GatewayAddress, JsonApi,
 use campaign_ledger::{Ledger, Run, SlotWait};
 use campaign_manifest::Profile;
 
-/// Creates a client of a gateway without a request.
+/// Creates a client of a gateway. No request is sent.
 pub type Connect = fn(&GatewayAddress, Endpoint, SecretString, AnswerRules) -> Result<JsonApi, JsonApiError>;
 
 /// Returns the piped input of the process, if there is any.
@@ -41,13 +41,13 @@ pub enum AccountView {
     Templates(TemplateChannel),
 }
 
-/// Names the command or link of a surface for this page of a profile's account.
+/// Names the command or link with which a surface shows this page of a profile's account.
 pub type NameView = Arc<dyn Fn(AccountView, &str) -> String + Send + Sync>;
 
 /// The adapters of everything that a run does.
 #[derive(Clone)]
 pub struct Adapters {
-    /// The process for people: machine and process number.
+    /// The name of this process for people: machine and process number.
     pub process: String,
     /// The state folder.
     pub state: PathBuf,
@@ -86,7 +86,7 @@ pub enum RunEvent {
     HookUnusable {
         /// The profile.
         profile: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// Messages were sent that the ledger does not contain, so its data might be wrong.
@@ -125,7 +125,7 @@ pub enum RunEvent {
     Approved {
         /// The approver.
         by: String,
-        /// When.
+        /// When the plan was approved.
         at: Timestamp,
     },
     /// An earlier run is resumed.
@@ -137,7 +137,7 @@ pub enum RunEvent {
     },
     /// A new run replaces another one and keeps its edition, although the campaign now has a different one.
     EditionKept {
-        /// The name of the other one.
+        /// The name of the replaced run.
         replaced: String,
         /// The edition.
         edition: String,
@@ -153,9 +153,9 @@ pub enum RunEvent {
         run: String,
         /// Rows that are sent again.
         rows: u64,
-        /// The others.
+        /// Rows that are not sent again, by reason.
         skipped: SkippedRetries,
-        /// The errors of the rows that are sent again, with their numbers.
+        /// The errors of the rows that are sent again, with the number of rows.
         errors: Vec<RetriedError>,
         /// The request.
         scope: RetryScope,
@@ -167,7 +167,7 @@ pub enum RunEvent {
         /// How many.
         rows: u64,
     },
-    /// An interrupted start left requests with an unknown outcome.
+    /// An interrupted call left requests with an unknown outcome.
     DoubtFromBefore {
         /// How many.
         requests: usize,
@@ -192,7 +192,7 @@ pub enum RunEvent {
     },
     /// An event of the delivery.
     Sending(delivery::DeliveryEvent),
-    /// This start sends nothing more.
+    /// This call sends nothing more.
     SendingEnded,
 }
 
@@ -257,9 +257,9 @@ pub enum Proposal<'q> {
         /// Whether the messages are sent again.
         is_retry: bool,
     },
-    /// A paid lookup, code call or test message.
+    /// A paid lookup, verification call or test message.
     Single {
-        /// Which.
+        /// Which of these.
         operation: SingleKind,
         /// The numbers.
         phones: &'q [Phone],
@@ -312,9 +312,9 @@ pub enum ProposalKind {
     ActivateSchedule,
     /// The approval of a plan.
     Approve,
-    /// A lookup or a code call.
+    /// A paid lookup, verification call or test message.
     Single,
-    /// Test messages outside of the sending window, which opens then.
+    /// Test messages outside of the sending window, with the time at which it opens.
     OutsideWindow(Option<Zoned>),
     /// A change of templates.
     Template {

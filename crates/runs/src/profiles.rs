@@ -17,7 +17,7 @@ use campaign_sandbox::{LocalReceiver, Sandbox, SandboxSettings, Scenario};
 
 /// The timeout of one request.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// A file from which profiles are found like from the working folder.
+/// A file name that stands for the working folder in a search for profiles.
 const IN_WORKING_FOLDER: &str = "campaign.yaml";
 
 /// The places of profile files, apart from those near a campaign.
@@ -117,8 +117,8 @@ impl Profiles {
 
 /// Requires that a profile still has the host of its first use, so that a mistake sends neither key nor list elsewhere.
 ///
-/// All loopback addresses are one host. A profile that changes from loopback to a live host, or back, must be trusted
-/// again.
+/// All loopback addresses count as one host. A profile that changes from loopback to a live host, or back, must be
+/// trusted again.
 ///
 /// # Errors
 /// If the host has changed, or the ledger cannot be read.
@@ -177,9 +177,9 @@ pub fn load_hook(profile: &Profile) -> Result<Option<WebhookUrls>, Error> {
 pub struct ProfileHooks {
     /// Their receivers.
     pub hooks: Vec<WebhookUrls>,
-    /// The words that opt out or in, in a reply, for all of them.
+    /// The words in replies that mean an opt-out or an opt-in, for all profiles.
     pub opt_out_words: OptOutWords,
-    /// The errors that opt out.
+    /// The errors of rejected messages that mean an opt-out.
     pub opt_out_errors: OptOutErrors,
 }
 
@@ -211,17 +211,17 @@ pub async fn load_all_hooks(
     observer: &RunObserver,
 ) -> Result<ProfileHooks, Error> {
     let runs = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
-    let of_runs = runs.into_iter().flatten().filter_map(|run| run.file).map(PathBuf::from);
+    let run_files = runs.into_iter().flatten().filter_map(|run| run.file).map(PathBuf::from);
     // The search for profiles starts in the folder of a file, so all files in a folder have the same profiles.
-    let near: BTreeMap<Option<PathBuf>, Option<PathBuf>> = [None]
+    let file_by_folder: BTreeMap<Option<PathBuf>, Option<PathBuf>> = [None]
         .into_iter()
-        .chain(files.iter().cloned().chain(of_runs).map(Some))
+        .chain(files.iter().cloned().chain(run_files).map(Some))
         .map(|file| (file.as_deref().and_then(Path::parent).map(Path::to_owned), file))
         .collect();
     let mut hooks: BTreeMap<String, WebhookUrls> = BTreeMap::new();
     let (mut words, mut opt_in_words) = (BTreeSet::new(), BTreeSet::new());
     let mut opt_out_errors = OptOutErrors::default();
-    for file in near.into_values() {
+    for file in file_by_folder.into_values() {
         let gateways = match profiles.load(file.as_deref()) {
             Ok(gateways) => gateways,
             Err(Error::Findings(findings)) => {

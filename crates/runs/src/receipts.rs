@@ -1,4 +1,4 @@
-//! Receipts from webhooks: their addresses and signatures, storing them, and the receipts of rehearsals.
+//! Receipts from webhooks: verification of their addresses, storage in the ledger, and the receipts of rehearsals.
 //!
 //! A webhook only advances the state of a row; it never sends anything.
 
@@ -29,16 +29,16 @@ use campaign_ledger::{
 use campaign_manifest::ReceiptMode;
 use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
 
-/// The most cached runs. Others are looked up each time.
+/// The most cached runs. A full cache is cleared.
 const MAX_CACHED_RUNS: usize = 1_024;
 
 /// A receiver of webhooks: the secrets of their addresses, and the ledger.
 pub struct WebhookReceiver {
     ledger: Arc<dyn Ledger>,
     secrets: WebhookSecrets,
-    /// The words that opt out.
+    /// The words by which recipients opt out or in.
     words: OptOutWords,
-    /// The errors that opt out.
+    /// The errors of rejected messages that mean an opt-out.
     errors: OptOutErrors,
     clock: fn() -> Timestamp,
     /// Cached runs of recent webhooks, by name.
@@ -78,7 +78,7 @@ pub enum WebhookRefusal {
     Contradicting,
 }
 
-/// What a recipient wants, according to a reply.
+/// What a recipient wants, according to a receipt.
 enum RecipientWish {
     /// To get no more messages.
     OptOut(OptOut),
@@ -124,10 +124,10 @@ impl WebhookReceiver {
 
     /// Returns the message identifier in a webhook address if the signature of the address is valid. The ledger is not
     /// read.
-    pub fn verify_path(&self, post: WebhookPath<'_>) -> Option<MessageId> {
-        let number: u64 = post.id.parse().ok()?;
-        let id = MessageId::new(number).filter(|id| id.to_string() == post.id)?;
-        self.secrets.verify_message(post.run, id, post.mac).then_some(id)
+    pub fn verify_path(&self, path: WebhookPath<'_>) -> Option<MessageId> {
+        let number: u64 = path.id.parse().ok()?;
+        let id = MessageId::new(number).filter(|id| id.to_string() == path.id)?;
+        self.secrets.verify_message(path.run, id, path.mac).then_some(id)
     }
 
     /// Whether `mac` is the signature of the account's own webhook address.
@@ -154,9 +154,9 @@ impl WebhookReceiver {
         let Ok(reported) = read_receipts(body) else { return Ok(Err(WebhookRefusal::Unreadable)) };
         let Some(run) = self.find_run(run, id).await? else { return Ok(Err(WebhookRefusal::Foreign)) };
         let Some((row, order)) = run.find_message(id) else { return Ok(Err(WebhookRefusal::Foreign)) };
-        let about = reported.into_iter().filter(|reported| reported.id.is_none_or(|named| named == Some(id.get())));
+        let matching = reported.into_iter().filter(|reported| reported.id.is_none_or(|named| named == Some(id.get())));
         let mut receipts = Vec::new();
-        for reported in about {
+        for reported in matching {
             let (opt_out, opt_in) = match self.find_wish(&run, row, &reported.receipt).await? {
                 Some(RecipientWish::OptOut(opt_out)) => (Some(opt_out), None),
                 Some(RecipientWish::OptIn(opt_in)) => (None, Some(opt_in)),
@@ -260,10 +260,10 @@ const POLLING_LIMIT: Duration = Duration::from_secs(600);
 
 /// The receipts of a rehearsal.
 pub(super) struct RehearsedReceipts {
-    /// The addresses of its messages.
+    /// The webhook addresses of its messages.
     pub(super) hook: WebhookUrls,
     pub(super) receiver: LocalReceiver,
-    /// The reason why the ledger failed. Closed when no webhook is being processed.
+    /// Receives the reason if the ledger fails. The channel closes when no webhook is being processed.
     failures: mpsc::Receiver<LedgerError>,
 }
 
@@ -297,9 +297,9 @@ impl RehearsedReceipts {
 
 /// Handles a webhook and returns the HTTP status, as the webhook endpoint of a server does.
 async fn handle_webhook(receiver: &WebhookReceiver, url: &str, body: &[u8]) -> u16 {
-    let Some(post) = url.strip_prefix(WEBHOOK_URL).and_then(WebhookPath::parse) else { return 404 };
-    let Some(id) = receiver.verify_path(post) else { return 404 };
-    match receiver.parse_receipts(post.run, id, body).await {
+    let Some(path) = url.strip_prefix(WEBHOOK_URL).and_then(WebhookPath::parse) else { return 404 };
+    let Some(id) = receiver.verify_path(path) else { return 404 };
+    match receiver.parse_receipts(path.run, id, body).await {
         Ok(Ok(receipts)) => receiver.store_receipts(receipts).await.map_or(503, |_| 200),
         Ok(Err(_)) => 400,
         Err(_) => 503,
@@ -324,9 +324,9 @@ impl Session {
         receipts: Option<RehearsedReceipts>,
         ending: &mut SendEnding,
     ) -> Result<Option<Counts>, Error> {
-        let gone = |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::LeaseLost);
+        let is_lost = |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::LeaseLost);
         let plays =
-            self.launch.request.scenario.is_some() && !ending.stopped.as_ref().is_some_and(|stop| gone(stop.kind));
+            self.launch.request.scenario.is_some() && !ending.stopped.as_ref().is_some_and(|stop| is_lost(stop.kind));
         let mut counts = None;
         if plays {
             let played = async {
@@ -349,11 +349,11 @@ impl Session {
         }
         sandbox.stop().await;
         if let Some(receipts) = receipts {
-            let kept = receipts.finish().await;
+            let finished = receipts.finish().await;
             if !plays {
                 return Ok(counts);
             }
-            kept?;
+            finished?;
             ending.opted_out += count_opt_outs(self.adapters.ledger.as_ref(), run).await?;
         }
         Ok(counts)
@@ -380,16 +380,16 @@ impl Session {
 
 /// How many recipients of a run opted out by reply.
 async fn count_opt_outs(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
-    let (words, mut people) = (OptOutWords::default(), 0);
+    let (words, mut count) = (OptOutWords::default(), 0);
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     while let Some(reported) = receipts.next_receipts().await? {
         let opts_out = |reply: &RecipientReply| {
             words.classify_reply(&reply.text, run.suppression.purpose).into_opt_out().is_some()
         };
-        people += reported
+        count += reported
             .iter()
             .filter(|(_, kept)| kept.iter().any(|kept| kept.receipt.replies.iter().any(opts_out)))
             .count() as u64;
     }
-    Ok(people)
+    Ok(count)
 }

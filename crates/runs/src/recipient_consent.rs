@@ -40,7 +40,7 @@ const BLOCKS_PER_COMMIT: usize = 32;
 /// The consents of a campaign as they are recorded now.
 pub(super) struct ReadConsents {
     pub(super) consents: Consents,
-    /// Rows of the file without a number, whose people count as without consent.
+    /// Warnings about rows of the file without a usable number, whose recipients count as not having consented.
     pub(super) warnings: Vec<Finding>,
 }
 
@@ -260,16 +260,16 @@ impl Session {
     /// Skips the open rows of a run whose recipients have no valid consent now. Returns how many rows were skipped.
     pub(super) async fn skip_without_consent(
         &self,
-        skipping: RowsToJudge<'_>,
+        open_rows: RowsToJudge<'_>,
         consents: Option<&Consents>,
     ) -> Result<u64, Error> {
         let Some(consents) = consents else { return Ok(0) };
-        let finder = Arc::new(self.inputs().find_consent_columns(consents, skipping.header)?);
+        let finder = Arc::new(self.inputs().find_consent_columns(consents, open_rows.header)?);
         let mut count = 0;
         for reason in [NO_CONSENT, CONSENT_EXPIRED] {
             let finder = Arc::clone(&finder);
             count += self
-                .skip_rows(skipping.run, skipping.lease, skipping.snapshot, reason, move |recipe, record| {
+                .skip_rows(open_rows.run, open_rows.lease, open_rows.snapshot, reason, move |recipe, record| {
                     let phone = recipe.parse_phone(*record);
                     phone.is_some_and(|phone| finder.judge(record.fields, phone).skip_reason() == Some(reason))
                 })
@@ -287,8 +287,8 @@ pub(super) async fn refuse_tests_without_consent(
     now: Timestamp,
 ) -> Result<(), Error> {
     let Some(consents) = inputs.read_consents_now(now).await?.filter(Consents::is_required) else { return Ok(()) };
-    let (opened, wanted) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
-    let consenting = run_blocking(move || find_consenting(&opened, &consents, &wanted)).await??;
+    let (inputs, wanted) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
+    let consenting = run_blocking(move || find_consenting(&inputs, &consents, &wanted)).await??;
     let held = (1..).zip(phones).filter(|(_, phone)| !consenting.contains(phone.to_u64()));
     let held: Vec<HeldRecipient> = held.map(|(place, phone)| HeldRecipient { place, phone: *phone }).collect();
     if held.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held).into()) }

@@ -55,11 +55,11 @@ impl Session {
         gateway: &dyn Gateway,
         snapshot: &Snapshot,
     ) -> Result<bool, Error> {
-        // The sandbox of the earlier start no longer exists, so it cannot be asked.
+        // The sandbox of the earlier call no longer exists, so it cannot be asked.
         if !self.inputs().destination.is_live() {
             return Ok(false);
         }
-        let asked = self
+        let end = self
             .reconcile_until_settled(
                 &self.build_reconciler(run, lease, gateway),
                 snapshot,
@@ -67,9 +67,9 @@ impl Session {
                 START_TIMEOUT,
             )
             .await?;
-        let mut changed = asked.has_changes();
+        let mut changed = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
-            let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
+            let rows = end.doubts.rows.iter().filter(|doubt| doubt.not_found);
             changed |= self.apply_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
         }
         Ok(changed)
@@ -89,12 +89,12 @@ impl Session {
             connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
         let unchanged = self.find_changes(run).await?.what.is_none();
         let held = HeldRun::claim(&self.adapters, self.lock_for_run(run).await?, run.clone()).await?;
-        let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
+        let reconciled = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
         let released = held.release().await?;
         if let Some(unwritten) = released.stale_results {
             (self.adapters.observer)(RunEvent::ResultsUnwritten(unwritten));
         }
-        asked?;
+        reconciled?;
         let now = reload_run(ledger.as_ref(), run.key).await?;
         Ok((now.progress == RunProgress::Open).then_some(now))
     }
@@ -121,19 +121,19 @@ impl Session {
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &RECONCILE_WAITS };
         // Nothing is in flight any more, so an intent without an outcome is in doubt.
         let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
-        let asked = self
+        let end = self
             .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY)
             .await?;
-        let mut changed = asked.has_changes();
-        if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && asked.interrupted.is_none() {
-            let rows = asked.doubts.rows.iter();
+        let mut changed = end.has_changes();
+        if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && end.interrupted.is_none() {
+            let rows = end.doubts.rows.iter();
             changed |= self.apply_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
         }
         if changed {
             snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
         }
         ending.counts = snapshot.counts;
-        if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
+        if let (None, Some(signal)) = (&ending.stopped, end.interrupted) {
             ending.stopped = Some(Stop::new(StopKind::Interrupted(signal), "interrupted"));
         }
         Ok(())
@@ -166,20 +166,20 @@ impl Session {
             if doubts.rows.is_empty() || reconciliation.lost {
                 break;
             }
-            let asked = tokio::select! {
+            let round = tokio::select! {
                 biased;
                 signal = self.wait_for_signal() => {
                     return Ok(ReconciliationEnd { doubts, reconciliation, interrupted: Some(signal) });
                 }
-                asked = async { sleep(*wait).await; reconciler.ask_rows(&mut doubts, deadline).await } => asked?,
+                round = async { sleep(*wait).await; reconciler.ask_rows(&mut doubts, deadline).await } => round?,
             };
             // Each round asks about the same messages, so these counts are not added up.
-            let Reconciliation { blind, unclear, .. } = asked;
+            let Reconciliation { blind, unclear, .. } = round;
             reconciliation = Reconciliation {
-                asked: reconciliation.asked.max(asked.asked),
+                asked: reconciliation.asked.max(round.asked),
                 blind,
                 unclear,
-                ..reconciliation.merge(asked)
+                ..reconciliation.merge(round)
             };
         }
         (self.adapters.observer)(RunEvent::Reconciliation(reconciliation));
@@ -217,13 +217,13 @@ impl Session {
     }
 }
 
-/// The time for all inquiries. Many rows in doubt at a low rate take long.
+/// The time for all inquiries. Many rows in doubt at a low rate take a long time.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// A run after its reconciliation.
 #[derive(Debug)]
 pub struct ReconciledRun {
-    /// The information.
+    /// What the inquiries found out.
     pub reconciliation: Reconciliation,
     /// The state of the run.
     pub released: ReleasedRun,

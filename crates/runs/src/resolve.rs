@@ -32,7 +32,7 @@ pub fn current_person() -> String {
 /// The states that allow a decision.
 const DECIDABLE: [RowState; 4] = [RowState::InDoubt, RowState::Unresolved, RowState::NotSent, RowState::AssumedSent];
 
-/// A decision about rows.
+/// A kind of decision about rows in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtDecision {
     /// The rows were sent.
@@ -43,10 +43,10 @@ pub enum DoubtDecision {
     SendAgain,
 }
 
-/// A decision about rows of a run.
+/// A decision about rows of a run, with its author and reason.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// About which rows.
+    /// The rows that the decision applies to.
     pub rows: RowChoice,
     /// The decision.
     pub decision: DoubtDecision,
@@ -101,15 +101,15 @@ impl Resolution {
         named: Option<&RoaringBitmap>,
     ) -> Result<Vec<NewRowEvent>, Error> {
         let state = |row: Row| states.recorded_state(row).unwrap_or(RowState::Planned);
-        let waits = |doubt: &&MessageInDoubt| matches!(state(doubt.row), RowState::InDoubt | RowState::Unresolved);
+        let is_open = |doubt: &&MessageInDoubt| matches!(state(doubt.row), RowState::InDoubt | RowState::Unresolved);
         let chosen: Vec<&MessageInDoubt> = match named {
             // An earlier decision is changed only for named rows.
-            None => doubts.iter().filter(waits).collect(),
+            None => doubts.iter().filter(is_open).collect(),
             Some(rows) => doubts.iter().filter(|doubt| rows.contains(doubt.row.get())).collect(),
         };
         let change = self.to_change();
-        if let Some(unfit) = chosen.iter().find(|doubt| !change.applies_to(state(doubt.row), doubt.chain)) {
-            return Err(DecisionRefusal::NotApplicable { row: unfit.row, state: state(unfit.row) }.into());
+        if let Some(doubt) = chosen.iter().find(|doubt| !change.applies_to(state(doubt.row), doubt.chain)) {
+            return Err(DecisionRefusal::NotApplicable { row: doubt.row, state: state(doubt.row) }.into());
         }
         if let Some(row) = named.and_then(|rows| find_undecidable_row(rows, &chosen)) {
             return Err(DecisionRefusal::NotInDoubt { row, state: state(row) }.into());
@@ -161,7 +161,7 @@ fn find_undecidable_row(named: &RoaringBitmap, chosen: &[&MessageInDoubt]) -> Op
 pub enum RowChoice {
     /// All rows that need a decision.
     Waiting,
-    /// These.
+    /// These rows.
     Rows(RowSet),
     /// The rows of a table with a column `id`, or `row` and `to`, as results have them, in any spreadsheet format.
     File(PathBuf),
@@ -213,16 +213,16 @@ impl NamedRows {
             .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
         let unreadable = |finding| DecisionRefusal::Unreadable { path: path.to_owned(), finding };
         let file = decode_table(file, path, None).map_err(unreadable)?;
-        let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
+        let (mut lines, mut first_error, name) = (Self::default(), None, run.name());
         let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
             if let Err(error) = lines.add_line(row, cells, path, run, &name)
-                && wrong.is_none()
+                && first_error.is_none()
             {
-                wrong = Some(error);
+                first_error = Some(error);
             }
         });
         let [id, row, to, _] = found.map_err(unreadable)?;
-        match wrong {
+        match first_error {
             _ if !(id || row && to) => Err(DecisionRefusal::NoIds { path: path.to_owned(), run: name }.into()),
             Some(error) => Err(error),
             None => Ok(lines),
@@ -230,7 +230,7 @@ impl NamedRows {
     }
 
     fn add_line(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
-        let [id, row, to, of_run] = cells;
+        let [id, row, to, run_name] = cells;
         let path = || path.to_owned();
         if let Some(named) = parse_number(id).and_then(MessageId::new).and_then(|id| run.find_row(id)) {
             self.rows.insert(named.get());
@@ -240,7 +240,7 @@ impl NamedRows {
         let shortened = |cell: &str| is_shortened(cell) && parse_number(cell).is_none();
         match row.parse().ok().map(Row::new).zip(phone) {
             // Another run might have sent to the same number from the same row.
-            Some(named) if (id.is_empty() || shortened(id)) && (of_run.is_empty() || of_run == name) => {
+            Some(named) if (id.is_empty() || shortened(id)) && (run_name.is_empty() || run_name == name) => {
                 self.by_number.push(RowByNumber { row: line, named });
                 Ok(())
             }

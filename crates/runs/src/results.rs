@@ -36,14 +36,14 @@ const REST_FACTOR: u32 = 20;
 /// Why the results of a run were not updated.
 #[derive(Debug, thiserror::Error)]
 pub enum StaleResults {
-    /// The results of a later run have their place.
+    /// A later run wrote its results to the same file.
     #[error("`{path}` contains the results of {later}")]
     Later {
         /// The run.
         run: String,
-        /// The later one.
+        /// The later run.
         later: String,
-        /// The place.
+        /// The path of the results.
         path: PathBuf,
     },
     /// The campaign's folder no longer exists at the path of the results.
@@ -51,7 +51,7 @@ pub enum StaleResults {
     Gone {
         /// The run.
         run: String,
-        /// The place.
+        /// The path of the results.
         path: PathBuf,
     },
     /// The results could not be written.
@@ -154,24 +154,24 @@ pub struct ProtectedFiles<'a> {
 impl ProtectedFiles<'_> {
     /// The target for the results of a campaign at `path`.
     pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
-        let mut kept = self.list_protected(Some(&campaign.file));
-        kept.extend(list_user_files(campaign));
-        ResultsTarget::new(path, kept)
+        let mut protected = self.list_protected(Some(&campaign.file));
+        protected.extend(list_user_files(campaign));
+        ResultsTarget::new(path, protected)
     }
 
     /// The target for the results of a run at `path`, even if the campaign has changed or disappeared since.
     pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
         let file = frozen.campaign_file.as_path();
-        // A lookup or a code call has no campaign.
+        // A lookup or a verification call has no campaign.
         let named = !file.as_os_str().is_empty();
-        let mut kept = self.list_protected(named.then_some(file));
+        let mut protected = self.list_protected(named.then_some(file));
         if named {
-            kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
+            protected.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
             let list = frozen.list.clone();
-            kept.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
-            kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(list_user_files));
+            protected.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
+            protected.extend(load_campaign(file, frozen.day()).value.iter().flat_map(list_user_files));
         }
-        ResultsTarget::new(CampaignPath::anywhere(path), kept)
+        ResultsTarget::new(CampaignPath::anywhere(path), protected)
     }
 
     /// Returns a finding if the results of this campaign cannot be written to the path in the campaign file.
@@ -193,14 +193,14 @@ impl ProtectedFiles<'_> {
 }
 
 fn list_user_files(campaign: &Campaign) -> Vec<ProtectedPath> {
-    let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
+    let mut protected = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
     let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
-    kept.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
-    kept.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
-    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
-    let texts = campaign.places.text_files();
-    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "one of the campaign's templates" }));
-    kept
+    protected.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
+    protected.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
+    protected.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
+    let what = "one of the campaign's templates";
+    protected.extend(campaign.places.text_files().map(|path| ProtectedPath { path: path.to_owned(), what }));
+    protected
 }
 
 /// A run whose sending has ended.

@@ -29,7 +29,7 @@ pub(super) struct RestToConfirm {
     pub(super) balance: Option<Balance>,
     /// The messages that a person sees.
     pub(super) rest: Option<RestOfRun>,
-    /// Whether they are sent again.
+    /// Whether the messages are retried.
     pub(super) is_retry: bool,
 }
 
@@ -198,14 +198,14 @@ pub(super) async fn compare_inputs(
 ) -> Result<RunChanges, Error> {
     let frozen_run = match copies {
         Ok(frozen) => frozen,
-        Err(LedgerError::CopiesUnreadable { place, .. }) => return Ok(RunChanges::copies_lost(&place, false)),
+        Err(LedgerError::CopiesUnreadable { place, .. }) => return Ok(RunChanges::with_lost_copies(&place, false)),
         Err(error) => return Err(error.into()),
     };
     let inputs = Arc::clone(inputs);
     run_blocking(move || {
         let FrozenRun { inputs: frozen, copies, .. } = &*frozen_run;
         if !frozen_run.is_list_intact() {
-            return Ok(RunChanges::copies_lost(copies.place(), true));
+            return Ok(RunChanges::with_lost_copies(copies.place(), true));
         }
         // A fetched list is not compared with a new fetch.
         let inputs = match inputs.campaign.recipients.list_file() {
@@ -235,7 +235,7 @@ pub(super) async fn compare_inputs(
 impl RunChanges {
     /// The changes for a run whose copies are lost. The run can be replaced but not resumed; the replacement skips
     /// recipients with a message.
-    fn copies_lost(place: &str, damaged: bool) -> Self {
+    fn with_lost_copies(place: &str, damaged: bool) -> Self {
         Self { what: Some(InputChanges::Copies { place: place.to_owned(), damaged }), keeps_edition: false }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows that a retry skips, by reason. The conditions are those under which a run skips recipients, judged again.
+//! Rows that a retry skips, by reason: everything for which a run skips recipients is checked again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -46,9 +46,9 @@ impl SkippedRetries {
 
 /// The rows of a run that are skipped now.
 pub(super) struct RetryExclusions {
-    by_number: SurveyExclusions,
+    number_exclusions: SurveyExclusions,
     /// The rows without consent, and those that cannot leave in time.
-    by_row: BTreeMap<&'static str, RoaringBitmap>,
+    row_exclusions: BTreeMap<&'static str, RoaringBitmap>,
     /// How many messages each number gets in this retry.
     messages: HashMap<Phone, u32>,
 }
@@ -57,10 +57,11 @@ impl RetryExclusions {
     /// The reason to skip a row. Without a reason, the message to the row counts towards the caps of its number.
     pub(super) fn find_reason(&mut self, row: Row, phone: Phone) -> Option<&'static str> {
         let messages = self.messages.entry(phone).or_default();
-        let of_row = self.by_row.iter().find(|(_, rows)| rows.contains(row.get())).map(|(reason, _)| *reason);
-        let of_number =
-            || self.by_number.find_reason(row, phone, find_country(phone), ConsentVerdict::Given, *messages);
-        let reason = of_row.or_else(of_number);
+        let row_reason =
+            self.row_exclusions.iter().find(|(_, rows)| rows.contains(row.get())).map(|(reason, _)| *reason);
+        let number_reason =
+            || self.number_exclusions.find_reason(row, phone, find_country(phone), ConsentVerdict::Given, *messages);
+        let reason = row_reason.or_else(number_reason);
         *messages += u32::from(reason.is_none());
         reason
     }
@@ -74,17 +75,18 @@ impl Session {
         let mut opted_out = NumberSet::new(self.read_suppressed().await?, None);
         opted_out |= find_opted_out(ledger, inputs).await?.numbers;
         let terms = self.sending_terms();
-        let by_number = SurveyExclusions {
+        let number_exclusions = SurveyExclusions {
             opted_out,
             capped: find_capped(Some(ledger), inputs).await?,
             countries: terms.allowed_countries(&inputs.campaign.brief, inputs.destination.profile()),
             ..self.find_sent_elsewhere(run, runs).await?
         };
-        Ok(RetryExclusions { by_number, by_row: self.judge_rows(run).await?, messages: HashMap::new() })
+        let row_exclusions = self.find_row_exclusions(run).await?;
+        Ok(RetryExclusions { number_exclusions, row_exclusions, messages: HashMap::new() })
     }
 
     /// Finds the rows without consent, and the rows that cannot leave before the end of sending.
-    async fn judge_rows(&self, run: &Run) -> Result<BTreeMap<&'static str, RoaringBitmap>, Error> {
+    async fn find_row_exclusions(&self, run: &Run) -> Result<BTreeMap<&'static str, RoaringBitmap>, Error> {
         let required = self.read_required_consents().await?;
         let frozen = self.load_frozen(run).await?;
         let CompiledCampaign { mut reader, recipe, .. } = open_frozen_list(&frozen).await?;
@@ -109,8 +111,8 @@ impl Session {
                 for record in chunk.iter() {
                     let Some(phone) = recipe.parse_phone(record) else { continue };
                     let verdict = finder.as_ref().map(|finder| finder.judge(record.fields, phone));
-                    let ends = || hours.as_ref().is_some_and(|hours| hours.ends_before_departure(phone, record.fields));
-                    let reason = verdict.and_then(ConsentVerdict::skip_reason).or_else(|| ends().then_some(EXPIRED));
+                    let late = || hours.as_ref().is_some_and(|hours| hours.ends_before_departure(phone, record.fields));
+                    let reason = verdict.and_then(ConsentVerdict::skip_reason).or_else(|| late().then_some(EXPIRED));
                     if let Some(reason) = reason {
                         rows.entry(reason).or_default().insert(record.row.get());
                     }

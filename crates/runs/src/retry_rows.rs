@@ -36,7 +36,7 @@ use campaign_manifest::CampaignDay;
 /// The time for all inquiries before a retry.
 const INQUIRIES_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// A row that can be retried: the refused attempt, its number, and the gateway's words.
+/// A row that can be retried, with its last attempt, phone number and error.
 struct RefusedRow {
     row: Row,
     attempt: Attempt,
@@ -45,10 +45,10 @@ struct RefusedRow {
     phone: Phone,
     /// The state of the row.
     state: RowState,
-    /// The status of its failure; "" if it was refused at once.
+    /// The status of its failure; "" if it was rejected at once.
     status: String,
     error: String,
-    /// Whether the gateway refused it before trying any channel.
+    /// Whether the gateway rejected it before trying any channel.
     refused_at_intake: bool,
 }
 
@@ -325,13 +325,13 @@ impl Session {
         rows: Vec<RefusedRow>,
         skipped: &mut SkippedRetries,
     ) -> Result<(Vec<RefusedRow>, Snapshot), Error> {
-        let (asked, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
+        let (to_confirm, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(RefusedRow::needs_reconciliation);
         let destination = &self.inputs().destination;
         // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the inquiry.
         let sends = destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
-        if asked.is_empty() || !sends {
-            rows.extend(asked);
+        if to_confirm.is_empty() || !sends {
+            rows.extend(to_confirm);
             rows.sort_by_key(|refused| refused.row);
             return Ok((rows, snapshot));
         }
@@ -344,7 +344,7 @@ impl Session {
             Some(PendingMessage::new((refused.row, order, id), (chain, refused.begun_at), &times))
         };
         let (mut messages, mut inquiries, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
-        for refused in asked {
+        for refused in to_confirm {
             match message(&refused) {
                 Some(message) => {
                     messages.push(message);

@@ -36,7 +36,7 @@ const SHOWN_OCCURRENCES: usize = 3;
 pub struct ScheduleActivation {
     /// The campaign on its first day.
     pub inputs: Arc<Inputs>,
-    /// When it is due.
+    /// The schedule of the campaign.
     pub schedule: Schedule,
     /// The next occurrences, three at most.
     pub next: Vec<Occurrence>,
@@ -59,8 +59,8 @@ impl ScheduleActivation {
     pub async fn review(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let refuse = |refusal| Err(Error::Schedule(refusal));
-        let timeless = load_undated(file)?;
-        let Some(schedule) = timeless.schedule.clone() else {
+        let undated = load_undated(file)?;
+        let Some(schedule) = undated.schedule.clone() else {
             return refuse(ScheduleRefusal::None { file: file.to_owned() });
         };
         let next: Vec<Occurrence> = schedule.occurrences_after(now).take(SHOWN_OCCURRENCES).collect();
@@ -87,11 +87,11 @@ impl ScheduleActivation {
         if let Some(profile) = inputs.destination.profile() {
             check_profile(adapters, profile).await?;
         }
-        let dated = timeless.recipients != inputs.campaign.recipients;
+        let is_dated = undated.recipients != inputs.campaign.recipients;
         // A list that is not a file is fetched only when the run is due.
-        let to_come =
-            inputs.list.is_unfetched() || (dated || schedule.wait_for_file.is_some()) && !inputs.list.is_available();
-        let survey = match to_come {
+        let list_comes_later =
+            inputs.list.is_unfetched() || (is_dated || schedule.wait_for_file.is_some()) && !inputs.list.is_available();
+        let survey = match list_comes_later {
             true => None,
             false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),
         };
@@ -101,14 +101,14 @@ impl ScheduleActivation {
         if findings.iter().any(Finding::is_error) {
             return Err(Error::Findings(findings));
         }
-        let (before, now_says) = (&timeless.brief, &inputs.campaign.brief);
+        let (before, current) = (&undated.brief, &inputs.campaign.brief);
         let repeats_itself = schedule.repeats_after(now)
-            && before.all_contents().eq(now_says.all_contents())
-            && !mentions_today(now_says, survey.as_ref().map_or(&Vec::new(), |survey| &survey.includes));
+            && before.all_contents().eq(current.all_contents())
+            && !mentions_today(current, survey.as_ref().map_or(&Vec::new(), |survey| &survey.includes));
         let active = ActiveSchedule {
             name,
             file: here,
-            digest: run_blocking(move || campaign_digest(&timeless)).await?,
+            digest: run_blocking(move || campaign_digest(&undated)).await?,
             gateway: inputs.campaign.brief.gateway.clone(),
             addresses: format_addresses(&inputs.destination),
             account: inputs.destination.account_name().to_owned(),
@@ -188,8 +188,8 @@ impl fmt::Display for ScheduleChange {
 /// If the campaign has errors, all of which are returned.
 pub(super) fn load_undated(file: &Path) -> Result<Campaign, Error> {
     let loaded = inputs::load_with_tables(file, CampaignDay::Coming(Date::ZERO), PathScope::Anywhere);
-    let sound = !loaded.findings.iter().any(Finding::is_error);
-    loaded.value.filter(|_| sound).ok_or(Error::Findings(loaded.findings))
+    let is_valid = !loaded.findings.iter().any(Finding::is_error);
+    loaded.value.filter(|_| is_valid).ok_or(Error::Findings(loaded.findings))
 }
 
 /// Computes the digest of a campaign file and its texts, without the texts of individual days.
@@ -202,8 +202,8 @@ pub(super) fn campaign_digest(campaign: &Campaign) -> String {
         loaded
     };
     // Only reading the texts shows which others they include. Their problems are reported elsewhere.
-    let texts_of = TextInputs { places: None, trims_cells: true, load: &mut load };
-    let _ = find_text_problems(&campaign.brief, texts_of, &campaign.today.to_string());
+    let text_inputs = TextInputs { places: None, trims_cells: true, load: &mut load };
+    let _ = find_text_problems(&campaign.brief, text_inputs, &campaign.today.to_string());
     texts.sort();
     texts.dedup();
     let file = Digest::new().with(campaign.places.source());
@@ -239,11 +239,11 @@ pub(super) fn standing_digest(active: &ActiveSchedule) -> String {
 
 /// Formats the addresses of a destination as text.
 pub(super) fn format_addresses(destination: &Destination) -> String {
-    let of = |profile: &Profile| match &profile.async_url {
+    let format = |profile: &Profile| match &profile.async_url {
         Some(other) => format!("{} {other}", profile.base_url),
         None => profile.base_url.to_string(),
     };
-    destination.profile().map(of).unwrap_or_default()
+    destination.profile().map(format).unwrap_or_default()
 }
 
 /// Finds the first change since the schedule was activated, if there is any.
@@ -282,9 +282,9 @@ pub struct ScheduleView {
     pub file: String,
     /// Only occurrences after this time count.
     pub since: Timestamp,
-    /// Whether it fires.
+    /// Whether the schedule fires.
     pub state: ScheduleStatus,
-    /// Its times. `None` if its file changed or a record is damaged.
+    /// The schedule in its file. `None` if the file changed or a record is damaged.
     pub schedule: Option<Schedule>,
     /// The next occurrence that fires.
     pub next: Option<Occurrence>,

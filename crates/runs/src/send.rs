@@ -74,10 +74,10 @@ impl Session {
         let skipped = match suppressed.is_empty() {
             true => 0,
             false => {
-                let is_on_a_list = move |recipe: &Recipe, record: &RecordRef<'_>| {
+                let is_suppressed = move |recipe: &Recipe, record: &RecordRef<'_>| {
                     recipe.parse_phone(*record).is_some_and(|phone| suppressed.contains(phone.to_u64()))
                 };
-                self.skip_rows(&run, lease, &snapshot, OPTED_OUT, is_on_a_list).await?
+                self.skip_rows(&run, lease, &snapshot, OPTED_OUT, is_suppressed).await?
             }
         };
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
@@ -92,13 +92,13 @@ impl Session {
             interrupt: &self.interrupt,
             terms: &terms,
             destination: &inputs.destination,
-            keeps_time: self.is_paced(),
+            is_paced: self.is_paced(),
             gateway: Arc::clone(&gateway),
             hook,
             is_retry,
         };
         let rows = request.rows.clone();
-        let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, limit, shares: None };
+        let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, limit, shards: None };
         let mut ending = self.send_rows(sender, job, compiled).await?;
         let sharing = reload_run(ledger, run.key).await?.sharding;
         let run = Run { sharding: sharing, ..run };
@@ -139,8 +139,8 @@ impl Session {
         if stopped == Some(StopKind::Breaker) && !left {
             ending.stopped = None;
         }
-        let asked_for_some = request.limit.is_some() || request.rows.is_some();
-        if ending.stopped.is_none() && asked_for_some && ending.counts.get(RowState::Planned) > 0 {
+        let is_partial = request.limit.is_some() || request.rows.is_some();
+        if ending.stopped.is_none() && is_partial && ending.counts.get(RowState::Planned) > 0 {
             ending.stopped = Some(Stop::new(StopKind::Limit, "all requested rows were processed"));
         }
         Ok(ending)
@@ -198,16 +198,16 @@ pub(super) struct RunSender<'s> {
     pub(super) interrupt: &'s watch::Receiver<Interrupt>,
     pub(super) terms: &'s SendingTerms,
     pub(super) destination: &'s Destination,
-    /// Whether rate and hours are observed: always, except in a rehearsal.
-    pub(super) keeps_time: bool,
+    /// Whether the rate and the sending hours are observed, as in [`Session::is_paced`].
+    pub(super) is_paced: bool,
     pub(super) gateway: Arc<dyn Gateway>,
     /// The webhook of the messages.
     pub(super) hook: Option<RunWebhookUrls>,
-    /// Whether rows are retried. Then a first rejection says nothing about the others.
+    /// Whether rows are retried. In a retry, a first rejection proves nothing about the other rows.
     pub(super) is_retry: bool,
 }
 
-/// Rows of a run that are sent together: all of a call, or the shards that a worker has drawn.
+/// Rows of a run that are sent together: all rows of a call, or the shards that a worker has drawn.
 pub(super) struct SendJob<'r> {
     pub(super) run: &'r Run,
     pub(super) lease: Lease,
@@ -220,7 +220,7 @@ pub(super) struct SendJob<'r> {
     /// The most messages.
     pub(super) limit: Option<u64>,
     /// The drawn shards, if workers send the run too.
-    pub(super) shares: Option<ShardSource>,
+    pub(super) shards: Option<ShardSource>,
 }
 
 impl RunSender<'_> {
@@ -230,7 +230,7 @@ impl RunSender<'_> {
         job: SendJob<'_>,
         compiled: CompiledCampaign<R>,
     ) -> Result<SendEnding, Error> {
-        let SendJob { run, frozen, snapshot, shares, .. } = &job;
+        let SendJob { run, frozen, snapshot, shards, .. } = &job;
         refuse_ignored_opt_outs(run, self.destination)?;
         let run_observer = Arc::clone(&self.adapters.observer);
         let mut selection = SendSelection {
@@ -242,9 +242,9 @@ impl RunSender<'_> {
         };
         let passes = self.plan_passes(&job, compiled.reader.header(), &selection)?;
         selection.hours = passes.as_ref().map(|passes| Arc::clone(&passes.hours));
-        let feed = match shares {
+        let feed = match shards {
             None => start_feed(compiled, run.ids, selection),
-            Some(shares) => start_shard_feed(compiled, run.ids, selection, shares.clone()),
+            Some(shards) => start_shard_feed(compiled, run.ids, selection, shards.clone()),
         };
         let context = SendContext {
             ledger: Arc::clone(&self.adapters.ledger),
@@ -275,7 +275,7 @@ impl RunSender<'_> {
             false => Vec::new(),
         };
         // A rehearsal that ignores the rate does not wait for another day.
-        let per_day = self.terms.per_day.clone().filter(|_| self.keeps_time);
+        let per_day = self.terms.per_day.clone().filter(|_| self.is_paced);
         let countries = self.terms.allowed_countries(brief, self.destination.profile());
         let bounds = Bounds { budget, caps, per_day, countries, ..Bounds::default() };
         (bounds != Bounds::default()).then(|| Bounds { repeated: snapshot.repeated.clone(), ..bounds })
@@ -284,7 +284,7 @@ impl RunSender<'_> {
     fn build_options(&self, job: &SendJob<'_>) -> SendOptions {
         let (destination, SendJob { run, lease, frozen, snapshot, .. }) = (self.destination, job);
         let delivery = destination.limit_delivery(self.terms.delivery);
-        let rate = delivery.rate.filter(|_| self.keeps_time).and_then(Rate::per_second);
+        let rate = delivery.rate.filter(|_| self.is_paced).and_then(Rate::per_second);
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
         SendOptions {
             lease: *lease,
@@ -303,7 +303,7 @@ impl RunSender<'_> {
             limits: breaker_limits(&delivery, destination, self.terms.keep_going),
             proven: proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
-            sharing: job.shares.as_ref().map(|_| self.shared_pace(run, rate)),
+            sharing: job.shards.as_ref().map(|_| self.shared_pace(run, rate)),
             opt_outs: Arc::new(run_opt_outs(run, destination, self.adapters.clock)),
             is_attended: false,
         }
@@ -318,8 +318,8 @@ impl RunSender<'_> {
     /// The rate limit that processes sharing a run observe together: the campaign's rate, if it is below the account's
     /// rate.
     fn shared_pace(&self, run: &Run, rate: Option<f64>) -> SharedPace {
-        let of_account = self.destination.account_rate().per_second();
-        let own = rate.filter(|rate| of_account.is_none_or(|account| *rate < account));
+        let account_rate = self.destination.account_rate().per_second();
+        let own = rate.filter(|rate| account_rate.is_none_or(|account| *rate < account));
         SharedPace { pace: own.map(|rate| Allowance::new(format!("{} of {}", run.name(), run.account), Some(rate))) }
     }
 }
@@ -359,18 +359,18 @@ impl RunSender<'_> {
         header: &ListHeader,
         selection: &SendSelection,
     ) -> Result<Option<SendingPasses>, Error> {
-        if !self.keeps_time {
+        if !self.is_paced {
             return Ok(None);
         }
-        let of_run = (job.run, &job.frozen.inputs.brief);
-        let Some(rules) = sending_rules(self.terms, self.destination, of_run, header)? else { return Ok(None) };
+        let run_and_brief = (job.run, &job.frozen.inputs.brief);
+        let Some(rules) = sending_rules(self.terms, self.destination, run_and_brief, header)? else { return Ok(None) };
         let hours = Arc::new(SendingHours::new(rules, Arc::new(self.adapters.clock)));
         let source = FeedSource {
             ledger: Arc::clone(&self.adapters.ledger),
             run: job.run.clone(),
             frozen: Arc::clone(&job.frozen),
             selection: SendSelection { hours: Some(Arc::clone(&hours)), ..selection.clone() },
-            shares: job.shares.clone(),
+            shards: job.shards.clone(),
         };
         let restart_feed = Box::new(move |begun: u64| -> FeedFuture { Box::pin(source.clone().open_feed(begun)) });
         Ok(Some(SendingPasses { hours, restart_feed, waits: self.terms.waits, limit: selection.limit }))
@@ -393,8 +393,8 @@ pub(super) fn sending_rules(
         .collect::<Result<_, Error>>()?;
     let home = brief.home_zone();
     let until = terms.end_time(&home, run.began_at);
-    let keeps = !windows.is_empty() || until.is_some();
-    Ok(keeps.then_some(SendingRules { windows, home, until }))
+    let is_limited = !windows.is_empty() || until.is_some();
+    Ok(is_limited.then_some(SendingRules { windows, home, until }))
 }
 
 impl Session {
@@ -404,9 +404,9 @@ impl Session {
         let Some(until) = self.sending_terms().end_time(&self.inputs().campaign.home_zone(), run.began_at) else {
             return Ok(());
         };
-        let everybody = request.limit.is_none() && request.rows.is_none();
-        let is_through = ending.stopped.as_ref().is_none_or(|stop| stop.kind == StopKind::Limit);
-        if ending.expired && is_through && (everybody || (self.adapters.clock)() >= until) {
+        let sends_all = request.limit.is_none() && request.rows.is_none();
+        let ended_normally = ending.stopped.as_ref().is_none_or(|stop| stop.kind == StopKind::Limit);
+        if ending.expired && ended_normally && (sends_all || (self.adapters.clock)() >= until) {
             let snapshot = Snapshot::load(ledger, run, true).await?;
             let all = |_: &Recipe, _: &RecordRef<'_>| true;
             let count = self.skip_rows(run, lease, &snapshot, EXPIRED, all).await?;
@@ -518,17 +518,17 @@ struct FeedSource {
     run: Run,
     frozen: Arc<FrozenRun>,
     selection: SendSelection,
-    shares: Option<ShardSource>,
+    shards: Option<ShardSource>,
 }
 
 impl FeedSource {
     /// Opens a feed of the rows that are still planned after this many rows were begun.
     async fn open_feed(self, begun: u64) -> Result<Feed, Stop> {
-        let Self { ledger, run, frozen, selection, shares } = self;
+        let Self { ledger, run, frozen, selection, shards } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::load(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
         let unreadable = || failed("the run's stored inputs cannot be read".to_owned());
-        let frozen = match &shares {
+        let frozen = match &shards {
             None => frozen,
             // A worker does not lock the campaign, so forgetting a recipient can replace the copies meanwhile.
             Some(_) => Arc::new(FrozenRun::load(ledger.as_ref(), &run).await.map_err(|_| unreadable())?),
@@ -537,9 +537,9 @@ impl FeedSource {
         let limit = selection.limit.map(|limit| limit.saturating_sub(begun));
         let SendSelection { rows, hook, hours, prices, .. } = selection;
         let selection = SendSelection { rows, limit, hook, hours, prices, ..SendSelection::from_snapshot(&snapshot) };
-        Ok(match shares {
+        Ok(match shards {
             None => start_feed(compiled, run.ids, selection),
-            Some(shares) => start_shard_feed(compiled, run.ids, selection, shares.repeat()),
+            Some(shards) => start_shard_feed(compiled, run.ids, selection, shards.repeat()),
         })
     }
 }

@@ -40,14 +40,14 @@ use campaign_ledger::{
 };
 use campaign_manifest::{CampaignBrief, Destination};
 
-/// The timeout of an answer.
+/// How long to wait for the gateway's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time in which a gateway must accept a message.
 pub const INTAKE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long an unreachable gateway is tried while a person waits.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A requested operation.
+/// A single operation that was requested.
 #[derive(Clone)]
 pub struct SingleOperation {
     operation: SingleKind,
@@ -56,10 +56,10 @@ pub struct SingleOperation {
     /// Whether it must arrive, so that opt-outs do not apply.
     mandatory: bool,
     /// The campaign of a test, with its edition.
-    of: Option<String>,
+    tested: Option<String>,
     content: MessageContent<Cow<'static, str>>,
     phone: Phone,
-    wanted: BlockRequest,
+    block_request: BlockRequest,
     destination: Destination,
     key: SecretString,
     /// The sending hours. `None` if they are unlimited.
@@ -92,7 +92,7 @@ pub struct ConfirmedSingle {
 pub struct EndedSingle {
     /// Its run.
     pub run: Run,
-    /// Its row there.
+    /// Its row in the run.
     pub row: Row,
     /// Our identifier.
     pub id: MessageId,
@@ -118,7 +118,7 @@ impl SingleOperation {
 
     /// Creates an operation for a phone number, with a key from the caller.
     pub fn from_key(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
-        let (content, wanted) = (operation.content(), BlockRequest::for_message(None, None));
+        let (content, block_request) = (operation.content(), BlockRequest::for_message(None, None));
         let (endpoint, purpose) = (operation.endpoint(), operation.purpose());
         // The profile's policy applies to every message of an assistant.
         let (hours, caps) = match operation {
@@ -132,10 +132,10 @@ impl SingleOperation {
             endpoint,
             purpose,
             mandatory,
-            of: None,
+            tested: None,
             content,
             phone,
-            wanted,
+            block_request,
             destination,
             key,
             hours,
@@ -148,14 +148,14 @@ impl SingleOperation {
     /// applies.
     pub fn for_message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
         let SingleMessage { content, phone, id } = message;
-        let wanted = BlockRequest::for_message(id, Some(per_hour));
-        Self { content, wanted, ..Self::from_key(key, SingleKind::Message, phone, destination) }
+        let block_request = BlockRequest::for_message(id, Some(per_hour));
+        Self { content, block_request, ..Self::from_key(key, SingleKind::Message, phone, destination) }
     }
 
     /// Creates a lookup for an assistant, with a key from the caller and a limit per hour.
     pub fn for_lookup(key: SecretString, phone: Phone, destination: Destination, per_hour: u32) -> Self {
-        let wanted = BlockRequest::for_message(None, Some(per_hour));
-        Self { wanted, ..Self::from_key(key, SingleKind::Lookup, phone, destination) }
+        let block_request = BlockRequest::for_message(None, Some(per_hour));
+        Self { block_request, ..Self::from_key(key, SingleKind::Lookup, phone, destination) }
     }
 
     /// Creates a test message with the campaign's destination, opt-outs and sending hours, which does not count as a
@@ -166,10 +166,10 @@ impl SingleOperation {
     pub(super) fn for_test(message: &TestMessage, phone: Phone, inputs: &Inputs) -> Result<Self, Error> {
         let (brief, content) = (&inputs.campaign.brief, message.content.clone());
         let test = Self::with_profile_key(SingleKind::Test, phone, inputs.destination.clone())?;
-        let (of, hours) = (Some(test_edition(brief, &message.edition)), test_hours(inputs));
+        let (tested, hours) = (Some(test_edition(brief, &message.edition)), test_hours(inputs));
         let CampaignBrief { endpoint, purpose, mandatory, .. } = *brief;
         let countries = brief.allowed_countries(inputs.destination.profile());
-        Ok(Self { content, endpoint, purpose, mandatory, of, hours, countries, ..test })
+        Ok(Self { content, endpoint, purpose, mandatory, tested, hours, countries, ..test })
     }
 
     /// The operation without sending hours, because sending outside of the sending hours was confirmed.
@@ -219,7 +219,7 @@ impl SingleOperation {
             Ok(true) => refusals.push(PolicyRefusal::Capped.into()),
             Err(error) => refusals.push(error.into()),
         }
-        match ledger.list_draw_refusals(&self.shared_run(adapters), self.wanted).await {
+        match ledger.list_draw_refusals(&self.shared_run(adapters), self.block_request).await {
             Ok(refused) => refusals.extend(refused.into_iter().map(Error::from)),
             Err(error) => refusals.push(error.into()),
         }
@@ -227,7 +227,7 @@ impl SingleOperation {
     }
 
     fn build_hours(&self, adapters: &Adapters) -> Option<Arc<SendingHours>> {
-        self.hours.clone().map(|keeping| build_hours(keeping, adapters.clock))
+        self.hours.clone().map(|rules| build_hours(rules, adapters.clock))
     }
 
     /// Confirms the operation without asking, because the operator authorized it in advance.
@@ -296,13 +296,13 @@ impl ConfirmedSingle {
         // The confirmation might have taken a long time.
         let leave_by = self.single.check_policy(&self.adapters).await?;
         let (shared, hours) = (self.single.shared_run(&self.adapters), self.single.build_hours(&self.adapters));
-        let SingleOperation { operation, content, phone, wanted, destination, key, caps, .. } = self.single;
+        let SingleOperation { operation, content, phone, block_request, destination, key, caps, .. } = self.single;
         let hook = match (operation, destination.profile()) {
             (SingleKind::Message | SingleKind::Test, Some(profile)) => load_hook(profile)?,
             _ => None,
         };
         // Held until the end, so that other processes know that the operation is in progress.
-        let block = match self.adapters.ledger.draw_block(&shared, wanted).await? {
+        let block = match self.adapters.ledger.draw_block(&shared, block_request).await? {
             DrawOutcome::Block(block) => block,
             DrawOutcome::Refused(refusal) => return Err(refusal.into()),
         };
@@ -349,16 +349,16 @@ impl ConfirmedSingle {
 }
 
 impl SingleOperation {
-    /// The run that operations of this kind share: messages by day, tests by campaign and edition, lookups and code
-    /// calls by month.
+    /// The run that operations of this kind share: messages by day, tests by campaign and edition, lookups and
+    /// verification calls by month.
     fn shared_run(&self, adapters: &Adapters) -> SharedRun {
-        let Self { operation, endpoint, purpose, mandatory, of, destination, .. } = self;
+        let Self { operation, endpoint, purpose, mandatory, tested, destination, .. } = self;
         let today = || (adapters.clock)().to_zoned(TimeZone::system()).date();
         SharedRun {
             campaign: operation.campaign_name().to_owned(),
             edition: match operation {
                 SingleKind::Message => today().to_string(),
-                SingleKind::Test => of.clone().unwrap_or_default(),
+                SingleKind::Test => tested.clone().unwrap_or_default(),
                 // Grouped by month, so that old operations can be purged.
                 _ => today().strftime("%Y-%m").to_string(),
             },

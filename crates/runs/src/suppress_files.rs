@@ -26,7 +26,7 @@ const MAX_NAMED_ROWS: usize = 5;
 pub(super) struct FileOptOuts {
     /// Their numbers.
     pub(super) numbers: RoaringTreemap,
-    /// Rows without a number, whose recipients still get messages.
+    /// Warnings about rows without a usable number, whose recipients still get messages.
     pub(super) warnings: Vec<Finding>,
 }
 
@@ -59,7 +59,7 @@ fn read_files<'f>(
     region: Option<Region>,
     place: impl Fn(&str) -> Option<SourceLocation>,
 ) -> Result<FileOptOuts, Vec<Finding>> {
-    let (mut suppressed, mut wrong) = (FileOptOuts::default(), Vec::new());
+    let (mut suppressed, mut errors) = (FileOptOuts::default(), Vec::new());
     for file in files {
         let at_its_key = |finding: Finding| match place(&file.key) {
             Some(place) => finding.at(place),
@@ -70,7 +70,7 @@ fn read_files<'f>(
                 let message =
                     format!("no row in `{}` has a usable number: {}", file.file.display(), describe_unread(&unread));
                 let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(unread_help(&unread));
-                wrong.push(at_its_key(finding));
+                errors.push(at_its_key(finding));
             }
             Ok(FileNumbers { numbers, unread }) => {
                 suppressed.numbers |= numbers;
@@ -93,11 +93,11 @@ fn read_files<'f>(
                     Some(help) => Finding::new(&rules::SUPPRESS_FILE, message).help(help),
                     None => Finding::new(&rules::SUPPRESS_FILE, message),
                 };
-                wrong.push(at_its_key(finding));
+                errors.push(at_its_key(finding));
             }
         }
     }
-    if wrong.is_empty() { Ok(suppressed) } else { Err(wrong) }
+    if errors.is_empty() { Ok(suppressed) } else { Err(errors) }
 }
 
 /// Lists the suppression files of a campaign and its profile.
@@ -129,7 +129,7 @@ fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbe
         let file = from.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
         decode_table(file, path, region).map_err(|finding| *finding)
     };
-    let mut held = FileNumbers::default();
+    let mut found = FileNumbers::default();
     let header = match &from.phone {
         Some(header) => header.clone(),
         None => match suggest_for_number_file(open()?, path) {
@@ -141,12 +141,12 @@ fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbe
     };
     // In a file that contains only numbers, the header line is a number too.
     match parse_header_number(&header, region) {
-        Some(Ok(phone)) => drop(held.numbers.insert(phone.to_u64())),
-        Some(Err(problem)) => held.unread.push((Row::HEADER, problem)),
+        Some(Ok(phone)) => drop(found.numbers.insert(phone.to_u64())),
+        Some(Err(problem)) => found.unread.push((Row::HEADER, problem)),
         None => {}
     }
-    match read_numbers(open()?, path, &header, region, &mut held)? {
-        true => Ok(held),
+    match read_numbers(open()?, path, &header, region, &mut found)? {
+        true => Ok(found),
         false => Err(match &from.phone {
             Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
                 .help("write the header exactly as in the file, or leave out `phone`"),
@@ -166,17 +166,17 @@ fn read_numbers(
     path: &Path,
     header: &str,
     region: Option<Region>,
-    held: &mut FileNumbers,
+    found: &mut FileNumbers,
 ) -> Result<bool, Finding> {
     let each = |row: Row, [cell]: [&str; 1]| match parse_phone_number(cell, region) {
         Ok(phone) => {
-            held.numbers.insert(phone.to_u64());
+            found.numbers.insert(phone.to_u64());
         }
         Err(PhoneProblem::Empty) => {}
-        Err(problem) => held.unread.push((row, problem)),
+        Err(problem) => found.unread.push((row, problem)),
     };
-    let [there] = read_columns(input, path, [header], each).map_err(|finding| *finding)?;
-    Ok(there)
+    let [has_column] = read_columns(input, path, [header], each).map_err(|finding| *finding)?;
+    Ok(has_column)
 }
 
 fn describe_unread(unread: &[(Row, PhoneProblem)]) -> String {

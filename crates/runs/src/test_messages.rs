@@ -125,9 +125,10 @@ const MAX_TEST_RECIPIENTS: u64 = 10;
 /// The lock for counting the recipients of an edition's tests. No campaign has this name.
 const COUNT_LOCK: &str = "campaign.test-recipients";
 
-/// The time limit and the pause for waiting for the tests of other processes.
-const TURN_TIMEOUT: Duration = Duration::from_secs(60);
-const TURN_PAUSE: Duration = Duration::from_millis(100);
+/// How long to wait for the tests of other processes.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often the lock is tried meanwhile.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Test messages of one row to several numbers.
 pub struct TestOrder<'o> {
@@ -135,7 +136,7 @@ pub struct TestOrder<'o> {
     pub inputs: &'o Arc<Inputs>,
     /// The content.
     pub message: &'o TestMessage,
-    /// Their recipients, each once.
+    /// The recipients, each once.
     pub phones: &'o [Phone],
 }
 
@@ -235,8 +236,8 @@ impl TestOrder<'_> {
     /// Asks for confirmation if the window is closed, and returns whether sending outside of the window was confirmed.
     /// An open window needs no confirmation.
     async fn confirm_hours(&self, adapters: &Adapters, outside: &dyn Consent) -> Result<bool, Error> {
-        let Some(keeping) = test_hours(self.inputs) else { return Ok(false) };
-        let (hours, now) = (build_hours(keeping, adapters.clock), (adapters.clock)());
+        let Some(rules) = test_hours(self.inputs) else { return Ok(false) };
+        let (hours, now) = (build_hours(rules, adapters.clock), (adapters.clock)());
         let closed = self.phones.iter().find_map(|phone| refuse_closed_window(&hours, *phone, now).err());
         let Some(PolicyRefusal::OutsideWindow { opens }) = closed else { return Ok(false) };
         confirm(outside, Proposal::OutsideWindow { opens: opens.as_ref() }).await?;
@@ -247,7 +248,7 @@ impl TestOrder<'_> {
 /// A test message that a person orders on the dashboard.
 #[derive(Clone, Debug)]
 pub struct OrderedTest {
-    /// The row; the first one that would be sent without one.
+    /// The row. `None` for the first row that would be sent.
     pub row: Option<u32>,
     /// The recipients, each once.
     pub recipients: Vec<Phone>,
@@ -322,11 +323,11 @@ async fn lock_recipient_count(ledger: &dyn Ledger, campaign: &str, gateway: &str
         if let Some(lock) = ledger.acquire_campaign_lock(COUNT_LOCK, campaign).await? {
             return Ok(lock);
         }
-        if began.elapsed() > TURN_TIMEOUT {
+        if began.elapsed() > LOCK_TIMEOUT {
             let (campaign, gateway) = (SingleKind::Test.campaign_name().to_owned(), gateway.to_owned());
             return Err(Error::BusyRun { campaign, gateway, since: None });
         }
-        tokio::time::sleep(TURN_PAUSE).await;
+        tokio::time::sleep(LOCK_POLL_INTERVAL).await;
     }
 }
 

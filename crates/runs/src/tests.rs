@@ -75,7 +75,7 @@ impl TestWorld {
         let profile = "production:\n  base_url: https://gateway.example\n  api_key: { file: key }\n  rate: 10/s\n";
         write("gateways.yaml", profile);
         let events = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&events);
+        let recorded = Arc::clone(&events);
         let adapters = Adapters {
             process: "test".to_owned(),
             state: folder.path().join("state"),
@@ -88,7 +88,7 @@ impl TestWorld {
             observer: Arc::new(move |event| {
                 let name = format!("{event:?}");
                 let name: String = name.chars().take_while(|character| character.is_alphanumeric()).collect();
-                heard.lock().unwrap().push(name);
+                recorded.lock().unwrap().push(name);
             }),
         };
         Self { folder, adapters, events }
@@ -130,30 +130,30 @@ async fn live_run_needs_confirmation_but_a_rehearsal_does_not() {
     assert_eq!(no.count_proposals(), 1);
     assert!(!world.has_copies());
     let rehearsed = expect_ended(world.launch(None, RunRequest::default(), no, Interrupt::None).await);
-    assert_eq!(rehearsed.run.name(), "sale@1", "no other has the number");
+    assert_eq!(rehearsed.run.name(), "sale@1", "the refused run took no number");
     assert!(world.has_copies());
 }
 
 #[tokio::test]
-async fn signal_before_the_first_message_leaves_nothing_behind() {
+async fn signal_before_the_first_message_leaves_no_run() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
-    let left = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
-    let before = |left: &Result<RunOutcome, Error>| {
-        matches!(left, Err(Error::Interrupted { signal: 15, phase: RunPhase::Preparing }))
+    let outcome = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
+    let is_interrupted = |outcome: &Result<RunOutcome, Error>| {
+        matches!(outcome, Err(Error::Interrupted { signal: 15, phase: RunPhase::Preparing }))
     };
-    assert!(before(&left), "{left:?}");
+    assert!(is_interrupted(&outcome), "{outcome:?}");
     assert!(world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn rehearsal_runs_unconfirmed_and_can_pause_and_restart() {
+async fn rehearsal_needs_no_confirmation_and_always_starts_over() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let some = RunRequest { limit: Some(1), ..RunRequest::default() };
     let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
     assert_eq!((paused.kind, paused.counts.get(RowState::Accepted)), (Some(StopKind::Limit), 1));
-    let through = expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&no), Interrupt::None).await);
-    assert_eq!((through.kind, through.counts.get(RowState::Accepted)), (None, 3));
-    assert_eq!((through.run.name(), no.count_proposals()), ("sale@2".to_owned(), 0));
+    let finished = expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&no), Interrupt::None).await);
+    assert_eq!((finished.kind, finished.counts.get(RowState::Accepted)), (None, 3));
+    assert_eq!((finished.run.name(), no.count_proposals()), ("sale@2".to_owned(), 0));
     let progress = world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.progress);
     assert_eq!(progress.collect::<Vec<_>>(), [RunProgress::Replaced, RunProgress::Finished]);
     let events = world.events.lock().unwrap().clone();
@@ -187,7 +187,7 @@ async fn stop_returns_an_error_while_a_process_might_start_sending() {
     let stopped = stop_run(ledger, &run).await;
     assert!(matches!(stopped, Err(Error::NothingToStopYet { .. })), "{stopped:?}");
     drop(held);
-    assert!(!stop_run(ledger, &run).await.unwrap(), "nobody sends it");
+    assert!(!stop_run(ledger, &run).await.unwrap(), "no process sends the run");
 }
 
 #[tokio::test]
@@ -197,16 +197,16 @@ async fn resumed_run_reads_envelopes_only_twice() {
     let one = RunRequest { limit: Some(1), ..RunRequest::default() };
     expect_ended(world.launch(None, one, FixedConsent::yes(), Interrupt::None).await);
     ledger.take_envelope_reads();
-    let through = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await);
-    assert_eq!(through.counts.get(RowState::Accepted), 3);
+    let finished = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await);
+    assert_eq!(finished.counts.get(RowState::Accepted), 3);
     let first = ledger.take_envelope_reads().into_iter().filter(|numbers| numbers.contains(&1));
-    assert_eq!(first.count(), 2, "where the run stands, and the results");
-    let run = world.adapters.ledger.list_runs(RunFilter::with_key(through.run.key)).await.unwrap().pop().unwrap();
+    assert_eq!(first.count(), 2, "once for the state of the run, once for the results");
+    let run = world.adapters.ledger.list_runs(RunFilter::with_key(finished.run.key)).await.unwrap().pop().unwrap();
     let kept = RunFigures::load_stored(world.adapters.ledger.as_ref(), &run).await.unwrap();
-    assert_eq!(kept.map(|figures| figures.counts), Some(through.counts), "the figures were made on the way");
+    assert_eq!(kept.map(|figures| figures.counts), Some(finished.counts), "the figures were computed during the run");
 }
 
-/// Counts trace events by campaign and name of the work.
+/// Counts trace events by campaign and message.
 struct TraceCounter;
 
 static TRACED: Mutex<BTreeMap<(String, String), usize>> = Mutex::new(BTreeMap::new());
@@ -262,9 +262,9 @@ impl Subscriber for TraceCounter {
     fn exit(&self, _: &Id) {}
 }
 
-/// How often this campaign's texts were compiled, its frozen texts compiled, and its frozen inputs read, since the last
-/// call.
-fn take_traced(campaign: &str) -> [usize; 3] {
+/// How often since the last call the texts of this campaign were compiled, its frozen texts were compiled, and its
+/// frozen inputs were read.
+fn take_trace_counts(campaign: &str) -> [usize; 3] {
     ["texts compiled", "frozen texts compiled", "frozen inputs read"].map(|work| {
         let counted = TRACED.lock().unwrap().remove(&(campaign.to_owned(), work.to_owned()));
         counted.unwrap_or_default()
@@ -272,7 +272,7 @@ fn take_traced(campaign: &str) -> [usize; 3] {
 }
 
 #[tokio::test]
-async fn start_compiles_texts_and_reads_copies_once() {
+async fn starting_a_run_compiles_texts_and_reads_copies_once() {
     tracing::subscriber::set_global_default(TraceCounter).unwrap();
     let world = TestWorld::new().await;
     let write = |name: &str, text: &str| fs::write(world.folder.path().join(name), text).unwrap();
@@ -285,7 +285,7 @@ async fn start_compiles_texts_and_reads_copies_once() {
         let at_begin = Arc::clone(&traced);
         let observer: RunObserver = Arc::new(move |event| {
             if matches!(event, RunEvent::SendingBegins { .. }) {
-                *at_begin.lock().unwrap() = Some(take_traced("counted"));
+                *at_begin.lock().unwrap() = Some(take_trace_counts("counted"));
                 interrupt.send_replace(Interrupt::Graceful(2));
             }
         });
@@ -298,6 +298,6 @@ async fn start_compiles_texts_and_reads_copies_once() {
         let ended = expect_ended(launch.run(adapters.clone(), FixedConsent::yes(), interrupts).await);
         assert_eq!(ended.run.name(), "counted@1");
         assert_eq!(*traced.lock().unwrap(), Some([1, 1, 1]), "{start}");
-        take_traced("counted");
+        take_trace_counts("counted");
     }
 }

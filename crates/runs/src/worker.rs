@@ -27,7 +27,7 @@ use campaign_manifest::{Destination, SendingTerms};
 
 /// How often a worker looks for runs.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a worker leaves a run that it could not send to other workers.
+/// How long a worker that could not send a run leaves the run to other workers.
 const REST_TIME: Duration = Duration::from_secs(30);
 
 /// An event of a worker.
@@ -85,7 +85,7 @@ type EndedWork = (Run, Result<(SendEnding, DrawEnd), Error>);
 struct WorkerState {
     /// The runs that it sends.
     sending: HashSet<RunId>,
-    /// The runs that it leaves alone until a time, with their sharing.
+    /// The runs that it leaves to other workers until a time, with their sharing.
     resting: HashMap<(RunId, i64), Instant>,
 }
 
@@ -95,11 +95,11 @@ impl Worker {
     /// # Errors
     /// If the ledger cannot be read or written any more.
     pub async fn run(self) -> Result<(), Error> {
-        let (mut known, mut sending) = (WorkerState::default(), JoinSet::new());
+        let (mut state, mut sending) = (WorkerState::default(), JoinSet::new());
         let mut interrupt = self.interrupt.clone();
         let failed = loop {
-            for run in self.list_open_runs(&known).await? {
-                known.sending.insert(run.key);
+            for run in self.list_open_runs(&state).await? {
+                state.sending.insert(run.key);
                 let worker = self.clone();
                 sending.spawn(async move {
                     let ended = worker.send_shards(&run).await;
@@ -110,7 +110,7 @@ impl Worker {
                 biased;
                 _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => break None,
                 Some(ended) = sending.join_next() => {
-                    if let Some(failed) = self.record_end(ended, &mut known) {
+                    if let Some(failed) = self.record_end(ended, &mut state) {
                         break Some(failed);
                     }
                 }
@@ -119,37 +119,37 @@ impl Worker {
         };
         // These runs received the signal too and wait for their messages in flight.
         while let Some(ended) = sending.join_next().await {
-            self.record_end(ended, &mut known);
+            self.record_end(ended, &mut state);
         }
         failed.map_or(Ok(()), Err)
     }
 
     /// The shared runs that this worker can send.
-    async fn list_open_runs(&self, known: &WorkerState) -> Result<Vec<Run>, Error> {
+    async fn list_open_runs(&self, state: &WorkerState) -> Result<Vec<Run>, Error> {
         let open = RunFilter { open: true, live: true, ..RunFilter::all() };
         let mut runs = self.adapters.ledger.list_runs(open).await?;
         runs.retain(|run| {
             let rests =
-                |sharing: i64| known.resting.get(&(run.key, sharing)).is_some_and(|until| Instant::now() < *until);
+                |sharing: i64| state.resting.get(&(run.key, sharing)).is_some_and(|until| Instant::now() < *until);
             let is_open = run.progress == RunProgress::Open && !run.stop_requested && run.ended_at.is_none();
             is_open
-                && !known.sending.contains(&run.key)
+                && !state.sending.contains(&run.key)
                 && run.sharding.as_ref().is_some_and(|sharing| !rests(sharing.id))
         });
         Ok(runs)
     }
 
     /// Records that the worker left a run. Returns the error that ended the work, if the error prevents further work.
-    fn record_end(&self, ended: Result<EndedWork, JoinError>, known: &mut WorkerState) -> Option<Error> {
+    fn record_end(&self, ended: Result<EndedWork, JoinError>, state: &mut WorkerState) -> Option<Error> {
         let (run, ended) = match ended {
             Ok(ended) => ended,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
-        known.sending.remove(&run.key);
+        state.sending.remove(&run.key);
         let name = run.name();
         let mut rest = || {
             if let Some(sharing) = &run.sharding {
-                known.resting.insert((run.key, sharing.id), Instant::now() + REST_TIME);
+                state.resting.insert((run.key, sharing.id), Instant::now() + REST_TIME);
             }
         };
         match ended {
@@ -222,7 +222,7 @@ impl Worker {
             interrupt: &self.interrupt,
             terms: &terms,
             destination: &destination,
-            keeps_time: true,
+            is_paced: true,
             gateway,
             hook,
             is_retry: false,
@@ -245,13 +245,14 @@ fn is_ledger_error(error: &Error) -> bool {
     )
 }
 
-/// How often the progress of a run is reported, and how much less time reading it may take.
+/// How often the progress of a run is reported.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
+/// Reading the progress takes at most 1/10 of the time.
 const REPORT_COST_FACTOR: u32 = 10;
 /// The extra time for other processes to stop, beyond the timeout of an answer.
 const STOP_GRACE: Duration = Duration::from_secs(15);
 
-/// A sender of shares.
+/// Sends the shards that a process draws.
 pub(super) struct RunShardSender<'h> {
     sender: RunSender<'h>,
     /// When the progress is reported next.
@@ -292,12 +293,12 @@ impl ShardSender for RunShardSender<'_> {
         &self,
         run: &Run,
         (lease, snapshot): (Lease, &Snapshot),
-        shares: ShardSource,
+        shards: ShardSource,
     ) -> Result<SendEnding, Error> {
         // Loaded for each draw: a worker does not lock the campaign, so forgetting a recipient can replace the copies.
         let frozen = Arc::new(FrozenRun::load(self.sender.adapters.ledger.as_ref(), run).await?);
         let compiled = open_frozen_list(&frozen).await?;
-        let job = SendJob { run, lease, frozen, snapshot, rows: None, limit: None, shares: Some(shares) };
+        let job = SendJob { run, lease, frozen, snapshot, rows: None, limit: None, shards: Some(shards) };
         self.sender.run_engine(job, compiled).await
     }
 
@@ -343,8 +344,8 @@ impl Session {
         let worker_terms = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
         let longest = terms.delivery.timeout + STOP_GRACE;
         let shard_sender = RunShardSender::new(sender);
-        let led = shard_sender.participant().lead_run(run, lease, &worker_terms, is_retry, longest).await?;
-        let ending = led.ok_or_else(|| Error::Taken { run: run.name() })?;
+        let ending = shard_sender.participant().lead_run(run, lease, &worker_terms, is_retry, longest).await?;
+        let ending = ending.ok_or_else(|| Error::Taken { run: run.name() })?;
         let run = reload_run(ledger, run.key).await?;
         let now = Snapshot::load(ledger, &run, false).await?;
         let parts = BilledParts {

@@ -75,7 +75,7 @@ pub struct HeldFolder {
     _handle: Option<File>,
 }
 
-/// A path leaves the folder that it is confined to.
+/// The error for a path that leaves the folder to which it is confined.
 #[derive(Debug)]
 struct OutsidePathError;
 
@@ -260,8 +260,8 @@ impl CampaignPath {
 
     /// The state of the file on the disk, for detecting changes. `None` if the file cannot be opened.
     pub fn read_state(&self) -> Option<FileState> {
-        let facts = self.open_file().ok()?.metadata().ok()?;
-        Some(FileState { bytes: facts.len(), changed: facts.modified().ok() })
+        let metadata = self.open_file().ok()?.metadata().ok()?;
+        Some(FileState { bytes: metadata.len(), changed: metadata.modified().ok() })
     }
 
     /// Whether the path exists.

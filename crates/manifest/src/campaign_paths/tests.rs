@@ -207,8 +207,8 @@ fn held_folder_is_not_redirected_by_a_link() {
     fs::write(held.file_path(OsStr::new("r.csv")), "x").unwrap();
     assert!(at("campaigns/new/moved/r.csv").exists() && !at("outside/r.csv").exists());
     assert_eq!(held.current_path(), at("campaigns/new/moved").canonicalize().unwrap());
-    for made in [false, true] {
-        let error = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(made).unwrap_err();
+    for create in [false, true] {
+        let error = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(create).unwrap_err();
         assert!(is_outside(&error), "{error}");
     }
 }

@@ -118,21 +118,21 @@ mod by_handle {
     ) -> io::Result<T> {
         let top = rustix::fs::open(folder, FOLDER, Mode::empty())?;
         let mut folders: Vec<OwnedFd> = Vec::new();
-        let mut ahead = Vec::new();
-        prepend_parts(below, &mut ahead)?;
-        let (mut links, mut hangs) = (0, false);
-        let missing = |hangs: bool, error: Errno| match error {
-            Errno::NOENT if hangs => dangling_link_error(),
+        let mut remaining = Vec::new();
+        prepend_parts(below, &mut remaining)?;
+        let (mut links, mut ends_with_link) = (0, false);
+        let missing = |ends_with_link: bool, error: Errno| match error {
+            Errno::NOENT if ends_with_link => dangling_link_error(),
             error => error.into(),
         };
         let name = loop {
-            let Some(part) = ahead.pop() else { break OsString::from(".") };
+            let Some(part) = remaining.pop() else { break OsString::from(".") };
             if part == ".." {
                 folders.pop().ok_or_else(outside_path_error)?;
                 continue;
             }
             let here = folders.last().unwrap_or(&top);
-            if last_link == LastLink::Kept && ahead.is_empty() {
+            if last_link == LastLink::Kept && remaining.is_empty() {
                 break part;
             }
             match readlinkat(here, &part, Vec::new()) {
@@ -141,7 +141,7 @@ mod by_handle {
                     if links > MAX_LINKS {
                         return Err(Errno::LOOP.into());
                     }
-                    hangs |= ahead.is_empty();
+                    ends_with_link |= remaining.is_empty();
                     let target = Path::new(OsStr::from_bytes(target.as_bytes()));
                     let within = match target.is_absolute() {
                         true => {
@@ -150,31 +150,31 @@ mod by_handle {
                         }
                         false => target,
                     };
-                    prepend_parts(within, &mut ahead)?;
+                    prepend_parts(within, &mut remaining)?;
                 }
                 // This part is not a link.
-                Err(Errno::INVAL) if ahead.is_empty() => break part,
+                Err(Errno::INVAL) if remaining.is_empty() => break part,
                 Err(Errno::INVAL) => {
                     let next = openat(here, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-                    folders.push(next.map_err(|error| missing(hangs, error))?);
+                    folders.push(next.map_err(|error| missing(ends_with_link, error))?);
                 }
-                Err(error) => return Err(missing(hangs, error)),
+                Err(error) => return Err(missing(ends_with_link, error)),
             }
         };
         let here = folders.last().unwrap_or(&top);
         last(here.as_fd(), &name).map_err(|error| match error {
             // A link just replaced the file.
             Errno::LOOP => outside_path_error(),
-            error => missing(hangs, error),
+            error => missing(ends_with_link, error),
         })
     }
 
     /// Adds the parts of a path before the remaining parts.
-    fn prepend_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
+    fn prepend_parts(path: &Path, remaining: &mut Vec<OsString>) -> io::Result<()> {
         for part in path.components().rev() {
             match part {
-                Component::Normal(name) => ahead.push(name.to_owned()),
-                Component::ParentDir => ahead.push("..".into()),
+                Component::Normal(name) => remaining.push(name.to_owned()),
+                Component::ParentDir => remaining.push("..".into()),
                 Component::CurDir => {}
                 Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
             }

@@ -364,7 +364,7 @@ mod tests {
     use super::*;
     use crate::keys::CAMPAIGN;
 
-    fn suggest(name: &str) -> &'static [KeySpec] {
+    fn section_keys(name: &str) -> &'static [KeySpec] {
         match find_key(CAMPAIGN, name).map(|key| key.shape) {
             Some(ValueShape::Map(keys)) => keys,
             other => panic!("{name}: {other:?}"),
@@ -372,12 +372,12 @@ mod tests {
     }
 
     #[test]
-    fn help_for_an_unknown_key_suggests_place_or_spelling() {
+    fn help_for_an_unknown_key_suggests_a_place_or_a_spelling() {
         let cases = [
             ("viber_signature", channel_keys("viber"), "write `signature`; keys do not include the channel's name"),
             ("sms_message", channel_keys("viber"), "write `message` under `sms`"),
             ("message", CAMPAIGN, "move `message` under a channel, for example `- sms: { message: … }`"),
-            ("timezone", suggest("delivery"), "move `timezone` to the top level, without indentation"),
+            ("timezone", section_keys("delivery"), "move `timezone` to the top level, without indentation"),
             ("batch", CAMPAIGN, "move `batch` under `delivery`, as in `delivery: { batch: 50 }`"),
             ("sender", channel_keys("sms"), "did you mean `signature`?"),
             ("signatur", channel_keys("sms"), "did you mean `signature`?"),
@@ -389,7 +389,7 @@ mod tests {
         for (name, keys, help) in cases {
             assert_eq!(suggest_key_fix(name, keys, CAMPAIGN), help);
         }
-        let recipients = suggest_key_fix("max_valid", suggest("recipients"), CAMPAIGN);
+        let recipients = suggest_key_fix("max_valid", section_keys("recipients"), CAMPAIGN);
         assert!(recipients.starts_with("use one of the keys allowed here: "), "{recipients}");
         assert!(
             suggest_key_fix("zzz", channel_keys("telegram"), CAMPAIGN).contains("`message`, `lifetime` or `fields`")

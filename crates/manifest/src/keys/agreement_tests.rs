@@ -60,7 +60,7 @@ fn has_json_type(name: &Value, value: &Value) -> bool {
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
-        other => panic!("what is a {other}?"),
+        other => panic!("unknown JSON type {other}"),
     }
 }
 
@@ -85,20 +85,21 @@ fn sample_values(key: &KeySpec) -> Vec<Value> {
     [parse_example(key.example)].into_iter().chain(others).collect()
 }
 
-/// Calls `judge` with a document for each value of each key; `put` puts the map with the keys into the document.
+/// Calls `judge` with a document for each value of each key. `base` has the required keys, and `put` puts the map into
+/// the document.
 fn for_each_value(
     keys: &'static [KeySpec],
-    whole: &Map<String, Value>,
+    base: &Map<String, Value>,
     put: &dyn Fn(Map<String, Value>) -> Value,
     judge: &mut dyn FnMut(&str, Value),
 ) {
     for key in keys {
         for value in sample_values(key) {
-            let mut map = whole.clone();
+            let mut map = base.clone();
             map.insert(key.name.to_owned(), value);
             judge(key.name, put(map));
         }
-        let mut without = whole.clone();
+        let mut without = base.clone();
         without.remove(key.name);
         judge(key.name, put(without));
         let inner: &'static [KeySpec] = match key.shape {
@@ -108,13 +109,13 @@ fn for_each_value(
         };
         let first = inner.iter().find(|key| key.presence == KeyPresence::Choice);
         let required = inner.iter().filter(|key| key.presence == KeyPresence::Required).chain(first);
-        let sound: Map<String, Value> = required.map(|key| (key.name.to_owned(), parse_example(key.example))).collect();
+        let valid: Map<String, Value> = required.map(|key| (key.name.to_owned(), parse_example(key.example))).collect();
         let put_inner = |map: Map<String, Value>| {
-            let mut outer = whole.clone();
+            let mut outer = base.clone();
             outer.insert(key.name.to_owned(), map.into());
             put(outer)
         };
-        for_each_value(inner, &sound, &put_inner, judge);
+        for_each_value(inner, &valid, &put_inner, judge);
     }
 }
 
@@ -123,11 +124,11 @@ fn schema_and_check_agree_on_every_value() {
     let schema = campaign_schema();
     let campaign = json!({ "recipients": { "file": "a.csv" }, "channels": [{ "hlr": {} }] });
     let campaign = campaign.as_object().unwrap();
-    let (mut looked, mut apart) = (0, Vec::new());
+    let (mut checked, mut disagreements) = (0, Vec::new());
     let mut judge = |key: &str, document: Value| {
-        looked += 1;
+        checked += 1;
         if fits_schema(&schema, &document) != passes_check(&document) {
-            apart.push(format!("{key}: {document}"));
+            disagreements.push(format!("{key}: {document}"));
         }
     };
     for_each_value(CAMPAIGN, campaign, &Value::Object, &mut judge);
@@ -140,6 +141,6 @@ fn schema_and_check_agree_on_every_value() {
         for_each_value(std::slice::from_ref(channel), &Map::new(), &|map| put(map.into()), &mut judge);
         judge(channel.name, put(channel.name.into()));
     }
-    assert!(looked > 500, "only {looked} documents");
-    assert!(apart.is_empty(), "{} of {looked}:\n{}", apart.len(), apart.join("\n"));
+    assert!(checked > 500, "only {checked} documents");
+    assert!(disagreements.is_empty(), "{} of {checked}:\n{}", disagreements.len(), disagreements.join("\n"));
 }

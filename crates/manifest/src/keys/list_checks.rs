@@ -125,12 +125,12 @@ const NAME_KEY: &str = "name";
 /// Reports a list that must be a map with the items' names as keys, and reports unknown keys of the items. Returns
 /// false if an item has no name.
 pub(super) fn report_listed_names(
-    of: &KeySpec,
+    item_spec: &KeySpec,
     entry: &MapEntry,
     items: &[Node],
     report: &mut FindingCollector,
 ) -> bool {
-    let (ValueShape::Map(keys), owner) = (of.shape, &entry.key) else { return false };
+    let (ValueShape::Map(keys), owner) = (item_spec.shape, &entry.key) else { return false };
     let named: Option<Vec<(&str, Vec<&MapEntry>)>> = items.iter().map(split_named_item).collect();
     let Some(named) = named.filter(|named| !named.is_empty()) else { return false };
     let written = named.iter().map(|(name, inner)| {
@@ -139,8 +139,11 @@ pub(super) fn report_listed_names(
     });
     let written: Vec<String> = written.collect();
     let message = format!("`{owner}` must be a map, but is a list");
-    let help =
-        format!("write the name of each {} as a key, without a dash: `{owner}: {{ {} }}`", of.name, written.join(", "));
+    let help = format!(
+        "write the name of each {} as a key, without a dash: `{owner}: {{ {} }}`",
+        item_spec.name,
+        written.join(", ")
+    );
     report.add(&head_span(&entry.value), Finding::new(&rules::WRONG_TYPE, message).help(help));
     let mut reported = BTreeSet::new();
     for (name, inner) in named {
@@ -210,8 +213,8 @@ pub(crate) fn has_bare_texts(node: &Node) -> bool {
 /// The texts that a map contains directly. `None` if a key of the map can be a misspelling of a regular key.
 fn find_bare_texts(node: &Node) -> Option<Vec<&MapEntry>> {
     let entries = node.as_entries()?;
-    let beside = |entry: &&MapEntry| matches!(entry.key.as_str(), "by" | "else");
-    let texts: Vec<&MapEntry> = entries.iter().filter(|entry| !beside(entry)).collect();
+    let is_selector = |entry: &&MapEntry| matches!(entry.key.as_str(), "by" | "else");
+    let texts: Vec<&MapEntry> = entries.iter().filter(|entry| !is_selector(entry)).collect();
     let is_text = |node: &Node| match node.as_entries().filter(|_| !node.is_null()) {
         Some(keys) => matches!(keys, [one] if one.key == "file"),
         None => node.as_scalar().is_some_and(|text| !text.is_null()),

@@ -2,8 +2,8 @@
 //!
 //! Only these tables define a key, its form, default and meaning; the keys of channels are derived from the channels'
 //! own tables, and the keys of `tests` are in `campaign_tests`. The structure check, the hints about misplaced keys and
-//! the JSON Schema read them. For editors, a [`KeyPlace`] says what can be written at a path; it records neither its
-//! file nor its position there.
+//! the JSON Schema read them. For editors, a [`KeyPlace`] says what can be written at a path; it records neither the
+//! file nor the position in it.
 
 mod advice;
 #[cfg(test)]
@@ -81,7 +81,7 @@ pub enum ValueShape {
         /// The longest that is allowed.
         most: u32,
     },
-    /// A number of operations per time.
+    /// A number of operations per unit of time.
     Rate,
     /// A number of messages per period, for one recipient.
     Cap,
@@ -248,14 +248,14 @@ impl KeyPlace {
     }
 
     fn enter(self, step: &PathStep) -> Option<Self> {
-        let of = |key: &'static KeySpec| Self { key: Some(key), shape: key.shape };
+        let keyed = |key: &'static KeySpec| Self { key: Some(key), shape: key.shape };
         let unnamed = |shape| Self { key: None, shape };
         match (self.shape, step) {
-            (ValueShape::Each(each), PathStep::Key(_)) => Some(of(each)),
+            (ValueShape::Each(each), PathStep::Key(_)) => Some(keyed(each)),
             (ValueShape::Texts | ValueShape::Headers, PathStep::Key(_)) => Some(unnamed(ValueShape::Template)),
             (ValueShape::Columns, PathStep::Key(_)) => Some(unnamed(ValueShape::Line)),
-            (_, PathStep::Key(name)) => find_key(self.keys(), name).map(of),
-            (ValueShape::List { of: item, .. }, PathStep::Item(_)) => Some(of(item)),
+            (_, PathStep::Key(name)) => find_key(self.keys(), name).map(keyed),
+            (ValueShape::List { of: item, .. }, PathStep::Item(_)) => Some(keyed(item)),
             (ValueShape::Channels, PathStep::Item(_)) => Some(unnamed(ValueShape::Map(CHANNELS))),
             // A single value stands for a list of one.
             (ValueShape::Words(_) | ValueShape::Counts | ValueShape::Secrets | ValueShape::Line, PathStep::Item(_)) => {

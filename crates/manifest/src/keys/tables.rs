@@ -408,7 +408,7 @@ static CHOSEN_FILE: &[KeySpec] = &[KeySpec::new("file", ValueShape::Line, "promo
 const CHANNELS_COUNT: usize = Channel::ALL.len();
 /// The maximum number of keys of a channel.
 const MAX_KEYS: usize = 16;
-/// Fills unused places.
+/// Fills unused elements of a table.
 const NO_KEY: KeySpec = KeySpec::new("", ValueShape::Line, "");
 
 /// The channels, each with its keys.

@@ -36,8 +36,8 @@ impl Gateways {
 
     /// The names of all profiles, invalid ones last.
     pub fn profile_names(&self) -> impl Iterator<Item = &str> {
-        let refused = self.invalid.iter().map(|(name, _)| name.as_str());
-        self.profiles.iter().map(|profile| profile.name.as_str()).chain(refused)
+        let invalid = self.invalid.iter().map(|(name, _)| name.as_str());
+        self.profiles.iter().map(|profile| profile.name.as_str()).chain(invalid)
     }
 
     /// The file that was read, if any.
@@ -47,14 +47,14 @@ impl Gateways {
 
     /// All findings about the profiles, with unchanged severity.
     pub fn findings(&self) -> Vec<Finding> {
-        let refused = self.invalid.iter().flat_map(|(_, findings)| findings);
-        self.warnings.iter().chain(refused).cloned().collect()
+        let invalid = self.invalid.iter().flat_map(|(_, findings)| findings);
+        self.warnings.iter().chain(invalid).cloned().collect()
     }
 
     /// All findings about the profiles, with errors turned into warnings.
     pub fn collect_warnings(&self) -> Vec<Finding> {
-        let refused = self.invalid.iter().flat_map(|(_, findings)| findings);
-        let findings = self.warnings.iter().chain(refused).cloned();
+        let invalid = self.invalid.iter().flat_map(|(_, findings)| findings);
+        let findings = self.warnings.iter().chain(invalid).cloned();
         findings.map(|finding| Finding { severity: Severity::Warning, ..finding }).collect()
     }
 
@@ -67,7 +67,7 @@ impl Gateways {
         if let Some(profile) = self.profiles.iter().find(|profile| profile.name == name) {
             return Ok(profile);
         }
-        if let Some((_, findings)) = self.invalid.iter().find(|(refused, _)| refused == name) {
+        if let Some((_, findings)) = self.invalid.iter().find(|(invalid, _)| invalid == name) {
             return Err(findings.clone());
         }
         // If two names are equally similar, the sandbox is the safe suggestion.
@@ -78,9 +78,9 @@ impl Gateways {
                 names => format!("use a profile from `{}`: {names}", file.display()),
             },
             (None, None) => {
-                let looked: Vec<String> = self.searched.iter().map(|path| path.display().to_string()).collect();
-                let looked = join_names(looked.iter().map(String::as_str));
-                format!("add a profile with `gateway add NAME`; no gateways file exists at {looked}")
+                let searched: Vec<String> = self.searched.iter().map(|path| path.display().to_string()).collect();
+                let searched = join_names(searched.iter().map(String::as_str));
+                format!("add a profile with `gateway add NAME`; no gateways file exists at {searched}")
             }
         };
         let unknown = Finding::new(&rules::UNKNOWN_GATEWAY, format!("there is no gateway `{name}`")).help(help);
@@ -185,14 +185,14 @@ pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(Stri
         let finding = Finding::new(&rules::PROFILE_NAME, format!("`{file}` already has a profile `{name}`"));
         return Err(vec![finding.help("edit the existing profile, or choose another name")]);
     }
-    let apart = if text.trim().is_empty() {
+    let separator = if text.trim().is_empty() {
         ""
     } else if text.ends_with('\n') {
         "\n"
     } else {
         "\n\n"
     };
-    let added = format!("{text}{apart}{}", new.to_yaml());
+    let added = format!("{text}{separator}{}", new.to_yaml());
     let (gateways, findings) = read_profiles(&SourceText::new(path, added.as_str()));
     let kept = names(&added);
     let profile = gateways.find_profile(name).cloned();
@@ -253,15 +253,15 @@ mod tests {
     }
 
     #[test]
-    fn file_that_cannot_be_extended_stays_unchanged() {
-        for (before, said) in [
+    fn file_that_cannot_be_extended_is_rejected_with_a_reason() {
+        for (before, message) in [
             ("production: { base_url: https://a.example }\n", "already has a profile `production`"),
             ("{ local: { base_url: http://127.0.0.1:1, api_key: { env: KEY } } }\n", "cannot add a profile"),
             ("- a\n", "cannot add a profile"),
             ("local: \"open\n", "cannot add a profile"),
         ] {
             let found = append_to(before).unwrap_err();
-            assert!(found.iter().any(|finding| finding.message.contains(said)), "{before}: {found:?}");
+            assert!(found.iter().any(|finding| finding.message.contains(message)), "{before}: {found:?}");
         }
         let found = append_profile(Path::new("g.yaml"), "", &new_profile("sandbox", SecretSource::Env("KEY".into())))
             .unwrap_err();

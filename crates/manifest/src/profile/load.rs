@@ -25,10 +25,10 @@ const ADD_PROFILE: &str =
 
 /// Reads the profiles; empty if the search finds no file.
 pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
-    let looked = search.candidate_files();
-    let found = search.explicit.clone().or_else(|| looked.iter().find(|path| path.exists()).cloned());
+    let candidates = search.candidate_files();
+    let found = search.explicit.clone().or_else(|| candidates.iter().find(|path| path.exists()).cloned());
     let Some(file) = found else {
-        return LoadedFile::new(Some(Gateways { searched: looked, ..Gateways::default() }), Vec::new());
+        return LoadedFile::new(Some(Gateways { searched: candidates, ..Gateways::default() }), Vec::new());
     };
     let source = match read_source(&CampaignPath::in_editor(&file, &search.unsaved), "the gateways file") {
         Ok(source) => source,
@@ -36,7 +36,7 @@ pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     };
     let (mut gateways, findings) = read_profiles(&source);
     gateways.file = Some(file);
-    gateways.searched = looked;
+    gateways.searched = candidates;
     LoadedFile::new(Some(gateways), findings)
 }
 
@@ -476,7 +476,7 @@ local:
         (folder, loaded)
     }
 
-    fn profile_with(line: &str) -> Vec<(&'static str, usize, usize)> {
+    fn findings_for_line(line: &str) -> Vec<(&'static str, usize, usize)> {
         let yaml = format!("a:\n  base_url: https://g.example\n  api_key: {{ env: KEY }}\n  rate: 10/s\n{line}\n");
         let (_folder, loaded) = load_profiles(&yaml);
         list_findings(&collect_profile_findings(loaded))
@@ -560,7 +560,7 @@ local:
             ("b: x", ("wrong-type", 5, 1)),
         ];
         for (line, expected) in cases {
-            assert_eq!(profile_with(line), [expected], "{line}");
+            assert_eq!(findings_for_line(line), [expected], "{line}");
         }
     }
 

@@ -142,7 +142,7 @@ impl Resolver<'_> {
 /// Properties of every operation except pipeline stages.
 const COMMON_PROPERTIES: [&str; 4] = ["type", "id", "phone", "hook"];
 
-/// The operation that carries the channels.
+/// The chosen operation for the channels.
 #[derive(Clone, Copy)]
 pub(super) struct OperationChoice {
     /// The kind of the operation.
@@ -153,9 +153,9 @@ pub(super) struct OperationChoice {
 
 impl Resolver<'_> {
     /// Reports the keys that the operation cannot carry.
-    pub(super) fn refuse_uncarried_keys(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) {
-        let OperationChoice { kind, is_explicit: chosen } = carrier;
-        let better = self.report_channel_order(carrier, slots);
+    pub(super) fn refuse_uncarried_keys(&mut self, choice: OperationChoice, slots: &[ChannelEntry<'_>]) {
+        let OperationChoice { kind, is_explicit: chosen } = choice;
+        let better = self.report_channel_order(choice, slots);
         let help = match kind {
             OperationKind::Pipeline if chosen => "remove the key, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
@@ -195,22 +195,22 @@ impl Resolver<'_> {
 impl Resolver<'_> {
     /// Reports in one finding which keys would be supported if the channels were in another order. Returns the
     /// operation that carries the channels in that order.
-    fn report_channel_order(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
-        let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = carrier else { return None };
+    fn report_channel_order(&mut self, choice: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
+        let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = choice else { return None };
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
         let better = find_reordered_kind(&channels)?;
         let is_nowhere = |field: &ChannelField, kind| matches!(field.place_in(kind), WirePlace::Nowhere(_));
-        let saved: Vec<(&str, Channel)> = slots
+        let supported: Vec<(&str, Channel)> = slots
             .iter()
             .flat_map(|slot| slot.channel.facts().fields.iter().map(move |field| (slot, field)))
             .filter(|(slot, field)| slot.section.entry(field.key).is_some())
             .filter(|(_, field)| is_nowhere(field, OperationKind::Pipeline) && !is_nowhere(field, better))
             .map(|(slot, field)| (field.key, slot.channel))
             .collect();
-        let (_, owner) = *saved.first()?;
+        let (_, owner) = *supported.first()?;
         let before: Vec<&str> =
             channels.iter().take_while(|channel| **channel != owner).map(|channel| channel.name()).collect();
-        let keys = join_names(saved.iter().map(|(key, _)| *key));
+        let keys = join_names(supported.iter().map(|(key, _)| *key));
         let message = match before.as_slice() {
             [] => format!("in this order, the channels do not support {keys}"),
             before => format!(
@@ -240,10 +240,11 @@ fn find_reordered_kind(channels: &[Channel]) -> Option<OperationKind> {
 
 /// The standard properties of the JSON object to which the `fields` of this channel are added.
 pub(super) fn list_known_properties(kind: OperationKind, channel: Channel) -> Vec<&'static str> {
-    let of = |channel: Channel| channel.facts().fields.iter().filter_map(move |field| field.place_in(kind).property());
+    let properties =
+        |channel: Channel| channel.facts().fields.iter().filter_map(move |field| field.place_in(kind).property());
     match kind {
-        OperationKind::Pipeline => of(channel).collect(),
-        _ => COMMON_PROPERTIES.into_iter().chain(kind.channels().iter().copied().flat_map(of)).collect(),
+        OperationKind::Pipeline => properties(channel).collect(),
+        _ => COMMON_PROPERTIES.into_iter().chain(kind.channels().iter().copied().flat_map(properties)).collect(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Conversion of a campaign file into a valid campaign: defaults, names, paths and the rules of the contract.
 //!
-//! `recipients` resolves the list, `content` the channels and variants, `texts` the texts, and `timing` everything about
-//! time; this file resolves the rest and puts the campaign together.
+//! `recipients` resolves the list, `content` the channels and variants, `texts` the texts, and `timing` all keys about
+//! times; this file resolves the rest and assembles the campaign.
 
 mod content;
 mod recipients;

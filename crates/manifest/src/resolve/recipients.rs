@@ -125,10 +125,10 @@ impl Resolver<'_> {
     fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, own: &[&str]) {
         for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
             let Some(entry) = section.entry(key) else { continue };
-            let of = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
+            let sources = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
             let message = format!(
                 "`{key}` applies only to {}, but the list comes from `{source}`",
-                campaign_core::finding::join_alternatives(of)
+                campaign_core::finding::join_alternatives(sources)
             );
             self.report.add(&entry.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(format!("remove `{key}`")));
         }
@@ -332,8 +332,8 @@ impl Resolver<'_> {
             refuse(&entry.key_span, "`consent` does not say where consent is recorded".to_owned(), help);
             return None;
         }
-        let of_file = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];
-        for (key, why) in of_file.into_iter().filter(|_| !has_file) {
+        let file_keys = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];
+        for (key, why) in file_keys.into_iter().filter(|_| !has_file) {
             if let Some(entry) = section.entry(key) {
                 let message = format!("`consent.{key}` applies only to a `file`; {why}");
                 refuse(&entry.key_span, message, "remove the key, or add `file`");
@@ -437,7 +437,7 @@ fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
     match key {
         None => Some(None),
         Some(None) => None,
-        Some(said) => Some(said),
+        Some(value) => Some(value),
     }
 }
 

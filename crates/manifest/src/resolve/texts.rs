@@ -1,5 +1,5 @@
-//! Texts of channels: inline, from a text file or chosen by a column. Also finds mistakes that would send garbage: text
-//! that YAML reads as something else, and other programs' placeholders, such as `{name}` or `%name%`.
+//! Texts of channels: inline, from a text file or chosen by a column. Also finds mistakes that would send a wrong text:
+//! text that YAML reads as something else, and other programs' placeholders, such as `{name}` or `%name%`.
 
 use std::ops::Range;
 
@@ -110,9 +110,9 @@ impl Resolver<'_> {
         }
         let end = node.span.end;
         let rest = self.report.source.text()[end..].lines().next().unwrap_or("");
-        let apart = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        let comment = apart > 1 && name.ends_with(".signature");
-        if apart > 0 && !comment && rest.trim_start().starts_with('#') {
+        let gap = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let comment = gap > 1 && name.ends_with(".signature");
+        if gap > 0 && !comment && rest.trim_start().starts_with('#') {
             let cut = end..end + rest.trim_end().len();
             let finding = Finding::new(
                 &rules::CUT_TEXT,
@@ -173,7 +173,7 @@ impl Resolver<'_> {
             );
             return None;
         };
-        let (mut chosen, mut whole): (Vec<(String, String)>, bool) = (Vec::new(), true);
+        let (mut chosen, mut is_complete): (Vec<(String, String)>, bool) = (Vec::new(), true);
         for text in texts {
             let word = text.key.trim().to_lowercase();
             if word.is_empty() || word.contains(['"', '\\']) || chosen.iter().any(|(other, _)| *other == word) {
@@ -184,12 +184,12 @@ impl Resolver<'_> {
                     &text.key_span,
                     finding.help("write each value of the column only once, without quotes or backslashes"),
                 );
-                whole = false;
+                is_complete = false;
                 continue;
             }
             let own = format!("{path}.texts.{}", text.key);
             let Some(NamedTemplate { name, source }) = self.resolve_text(own.clone(), text) else {
-                whole = false;
+                is_complete = false;
                 continue;
             };
             // A text file for a future day does not exist in any folder yet.
@@ -199,7 +199,7 @@ impl Resolver<'_> {
             chosen.push((word, name));
         }
         // The readable texts are checked anyway.
-        self.gaps.any |= !whole;
+        self.gaps.any |= !is_complete;
         let words = || chosen.iter().map(|(word, _)| word.as_str());
         let other = match entry
             .value
@@ -300,7 +300,7 @@ const SYNTAXES: [PlaceholderSyntax; 15] = [
 ];
 /// The delimiters of the template language.
 const TAGS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
-/// Words in brackets that mean a value; other words are just words.
+/// Words in brackets that stand for a recipient's value. Other words in brackets are ordinary text.
 const PERSON_WORDS: [&str; 21] = [
     "name",
     "firstname",
@@ -352,12 +352,12 @@ impl Placeholder {
 
 /// The remedy for a placeholder that stands for the value called `name`.
 fn suggest_replacement(name: &str, written: &str) -> String {
-    let of_a_price = if written.starts_with("${") {
+    let price_hint = if written.starts_with("${") {
         format!(", or `${{{{ {name} }}}}` for a price in dollars")
     } else {
         String::new()
     };
-    format!("write `{{{{ {name} }}}}` for the recipient's value{of_a_price}")
+    format!("write `{{{{ {name} }}}}` for the recipient's value{price_hint}")
 }
 
 /// The usual column name for a name from another program, such as `first_name` for `FirstName` and `FNAME`. `None` if
@@ -415,7 +415,7 @@ pub(super) fn find_placeholders(text: &str, columns: &ColumnHeaders) -> Vec<Plac
             }
             continue;
         }
-        let placeholder = SYNTAXES.iter().find_map(|signs| signs.placeholder_at(text, at, columns));
+        let placeholder = SYNTAXES.iter().find_map(|syntax| syntax.placeholder_at(text, at, columns));
         at = placeholder.as_ref().map_or(at + character.len_utf8(), |placeholder| placeholder.span.end);
         found.extend(placeholder);
     }
@@ -429,9 +429,9 @@ impl PlaceholderSyntax {
         let close = inner.find(self.close)?;
         let start = at + self.open.len();
         let (name, span) = (start..start + close, at..start + close + self.close.len());
-        let behind = text[span.end..].chars().next();
+        let next = text[span.end..].chars().next();
         // `[text](address)` is a Markdown link, and `#one#two` are tags.
-        let continues = behind == Some('(') || self.open == "#" && behind.is_some_and(char::is_alphanumeric);
+        let continues = next == Some('(') || self.open == "#" && next.is_some_and(char::is_alphanumeric);
         ((self.is_name)(&inner[..close], columns) && !continues).then_some(Placeholder { span, name, rule: self.rule })
     }
 }
@@ -453,8 +453,8 @@ fn is_person_word(inner: &str, columns: &ColumnHeaders) -> bool {
 
 /// Whether the words stand for a value of a person, because they name a column, are a known word, or contain `_`.
 fn is_person_value(inner: &str, columns: &ColumnHeaders) -> bool {
-    let means_one = || PERSON_WORDS.contains(&simplify_name(inner).as_str()) || inner.contains('_');
-    is_words(inner, columns) && (means_one() || find_column(inner, columns).is_some())
+    let is_typical = || PERSON_WORDS.contains(&simplify_name(inner).as_str()) || inner.contains('_');
+    is_words(inner, columns) && (is_typical() || find_column(inner, columns).is_some())
 }
 
 #[cfg(test)]

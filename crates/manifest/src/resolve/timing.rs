@@ -266,10 +266,10 @@ impl Resolver<'_> {
         self.require_zone(root, "delivery.until", &rules::UNTIL, span);
         match Timing::parse_at(text) {
             Ok(timing) => timing.single_time().map(SendingDeadline::At).map(Some),
-            Err(no) => {
+            Err(error) => {
                 let form = "write a date and time such as `2026-12-07 20:00`, or a duration such as `12h`";
                 let help = suggest_date_order(text).unwrap_or_else(|| form.to_owned());
-                let finding = Finding::new(&rules::UNTIL, format!("`until: {text}` {}", no.why));
+                let finding = Finding::new(&rules::UNTIL, format!("`until: {text}` {}", error.why));
                 self.report.add(span, finding.help(help));
                 None
             }
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     /// The zones that a help text suggests.
-    fn suggested_zone(name: &str) -> Vec<TimeZone> {
+    fn suggested_zones(name: &str) -> Vec<TimeZone> {
         let advice = suggest_zone(name);
         let Some((zones, _)) = advice.strip_prefix("did you mean ").and_then(|rest| rest.split_once('?')) else {
             return Vec::new();
@@ -361,7 +361,7 @@ mod tests {
                 format!("Etc/UTC{hours:+}"),
                 format!("Etc/GMT{:+03}", -hours),
             ] {
-                let zones = suggested_zone(&name);
+                let zones = suggested_zones(&name);
                 assert_eq!(zones.len(), 1, "{name}: {}", suggest_zone(&name));
                 assert_eq!(zones[0].to_offset(Timestamp::UNIX_EPOCH).seconds(), hours * 3600, "{name}");
             }
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn zone_advice_omits_offsets_without_a_fixed_zone() {
         for name in ["GMT+5:30", "UTC-0330", "GMT+15", "GMT-13", "+99", "GMT+1:75", "UTC+"] {
-            assert_eq!(suggested_zone(name), [], "{name}: {}", suggest_zone(name));
+            assert_eq!(suggested_zones(name), [], "{name}: {}", suggest_zone(name));
         }
     }
 
@@ -381,7 +381,7 @@ mod tests {
         // The database does not use these abbreviations.
         let written_otherwise = ["Z", "MSD", "MEZ", "MESZ", "TRT", "SAMT", "YEKT", "GST", "SGT"];
         for (short, _) in ABBREVIATIONS.iter().filter(|(short, _)| !written_otherwise.contains(short)) {
-            for zone in suggested_zone(short) {
+            for zone in suggested_zones(short) {
                 let used = year.map(|at| zone.to_offset_info(at).abbreviation().to_owned());
                 assert!(used.iter().any(|used| used == short), "{short}: {zone:?} uses {used:?}");
             }
@@ -397,7 +397,7 @@ mod tests {
             assert_eq!(suggest_zone(name), format!("did you mean `{meant}`?"));
         }
         for name in ["XST", "ECT", "EEDT", "GMT2", "MST7", "CETS", "", "/"] {
-            assert_eq!(suggested_zone(name), [], "{name}: {}", suggest_zone(name));
+            assert_eq!(suggested_zones(name), [], "{name}: {}", suggest_zone(name));
         }
     }
 

@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn slip_is_reported_at_its_position() {
-        for (text, at, said) in [
+        for (text, at, message) in [
             ("recipients:\n  file:clients.csv\n", ":", "after `file:`"),
             ("  - sms:\n      signature:\"x\"\n", ":", "after `signature:`"),
             ("  - file:x\n", ":", "after `file:`"),
@@ -409,7 +409,7 @@ mod tests {
             ("  - message: „Sale #1“ \n", "„Sale #1“", "curly quotes"),
         ] {
             let found = find_texts(text);
-            assert!(found.len() == 1 && found[0].0 == at && found[0].1.contains(said), "{text:?}: {found:?}");
+            assert!(found.len() == 1 && found[0].0 == at && found[0].1.contains(message), "{text:?}: {found:?}");
         }
     }
 

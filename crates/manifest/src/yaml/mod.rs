@@ -1,8 +1,8 @@
 //! YAML with locations: parsing into a tree whose nodes record their byte ranges in the file, and findings about YAML
 //! features that campaigns do not allow.
 //!
-//! It knows nothing about campaigns. Values stay as typed; only [`node_to_json`] gives them the types of YAML 1.2's
-//! core schema.
+//! This module knows nothing about campaigns. Values stay as typed; only [`node_to_json`] gives them the types of the
+//! core schema of YAML 1.2.
 
 mod fixes;
 mod mistakes;

@@ -1,8 +1,8 @@
 //! Drafts of campaigns: for an existing list, with a sample list, or from an example for a common task.
 //!
-//! The files of the examples are in `examples/`. There, `NAME` is the name of the new campaign, `DATE+1` is tomorrow, and
-//! `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today. `WEEKDAY+7` is in a week, or on
-//! the Monday after a weekend, so that a window from Monday to Friday is open.
+//! The files of the examples are in `examples/`. There, `NAME` is the name of the new campaign, `DATE+1` is tomorrow,
+//! and `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today. `WEEKDAY+7` is the date
+//! in a week or, on a weekend, the next Monday, so that a window from Monday to Friday is open.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -64,8 +64,8 @@ pub fn draft_campaign(name: &str, list: Option<&DraftList>) -> Vec<DraftFile> {
 }
 
 /// A file that belongs to one campaign only.
-pub(super) fn own_file(path: String, text: String, what: &'static str) -> DraftFile {
-    DraftFile { path, text, description: what, shared: false }
+pub(super) fn own_file(path: String, text: String, description: &'static str) -> DraftFile {
+    DraftFile { path, text, description, shared: false }
 }
 
 /// The schema of campaign files, which all campaigns of a folder share.
@@ -158,7 +158,7 @@ fn append_comment(line: &str, text: &str) -> String {
 /// Columns for a greeting, the best first.
 const GREETING_COLUMNS: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
 
-/// A list, understood.
+/// A list whose columns and region have been recognized.
 #[derive(Debug)]
 pub struct DraftList {
     /// The path as typed.
@@ -180,11 +180,11 @@ pub struct DraftList {
 /// The rows of a list without a valid number.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InvalidRows {
-    /// How many.
+    /// The number of rows without a valid number.
     pub rows: u64,
-    /// Of how many rows.
+    /// The number of all rows.
     pub total: u64,
-    /// The first of them.
+    /// The first row without a valid number.
     pub first: Row,
 }
 
@@ -235,9 +235,9 @@ impl DraftList {
         // A header applies to its first column only.
         columns.retain(|(_, header)| headers.insert(header.clone()));
         let other_phones = suggestion.other_phones;
-        let (path_typed, format_told, region) = (typed.to_owned(), format.clone(), suggestion.region);
+        let (typed_path, list_format, region) = (typed.to_owned(), format.clone(), suggestion.region);
         let mut list =
-            Self { path: path_typed, format: format_told, phone, region, columns, other_phones, invalid: None };
+            Self { path: typed_path, format: list_format, phone, region, columns, other_phones, invalid: None };
         // Errors that a campaign with these columns would have are reported now.
         let settings = ListSettings { columns: list.renamed_columns(), region: list.region, may_be_empty: false };
         let reader =
@@ -267,14 +267,14 @@ impl DraftList {
 /// Counts the rows without a valid number. Rows that cannot be read are not counted here, because `check` reports them.
 fn count_invalid_rows(mut reader: RecipientReader<impl Read>, region: Option<Region>) -> Option<InvalidRows> {
     let phone = reader.header().phone();
-    let (mut chunk, mut invalid, mut of) = (Chunk::new(), None, 0);
+    let (mut chunk, mut invalid, mut total) = (Chunk::new(), None, 0);
     while reader.read_chunk(&mut chunk).unwrap_or(true) {
-        of += chunk.len() as u64;
+        total += chunk.len() as u64;
         for record in chunk.iter().filter(|record| parse_phone_number(record.fields.get(phone), region).is_err()) {
             invalid.get_or_insert(InvalidRows { rows: 0, total: 0, first: record.row }).rows += 1;
         }
     }
-    invalid.map(|invalid| InvalidRows { total: of, ..invalid })
+    invalid.map(|invalid| InvalidRows { total, ..invalid })
 }
 
 /// Adds advice to the first finding if the list is probably on another sheet or has its header in another row.
@@ -502,8 +502,8 @@ mod list_tests {
     }
 
     #[test]
-    fn spreadsheet_damage_is_reported_as_such() {
-        for (text, said) in [
+    fn damaged_list_gets_advice_that_fits_the_damage() {
+        for (text, advice) in [
             ("Телефон;name\n3,80501E+11;Olena\n", "last digits are lost"),
             ("name,Телефон\nOlena,3,80501E+11\n", "last digits are lost"),
             (
@@ -517,7 +517,7 @@ mod list_tests {
             ("Spring,\n,all\nphone,name\n+380501234567,A\n+380501234568,B\n", "add `--header-row 3`"),
         ] {
             let refused = expect_refused(text);
-            assert!(refused.help.as_ref().unwrap().contains(said), "{text}: {refused:?}");
+            assert!(refused.help.as_ref().unwrap().contains(advice), "{text}: {refused:?}");
         }
         for text in ["sep=;\r\nphone;name\r\n+380501234567;Olena\r\n", "phone|name\n+380501234567|Olena\n"] {
             assert_eq!(read(text).unwrap().phone, "phone", "{text}");
@@ -551,7 +551,7 @@ mod example_tests {
     use super::*;
 
     #[test]
-    fn every_file_in_the_folder_belongs_to_an_example() {
+    fn every_file_in_the_examples_folder_is_listed() {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/draft/examples");
         let mut found = BTreeSet::new();
         for example in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -31,7 +31,7 @@ pub enum DraftError {
     ListUnreadable {
         /// The list.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         error: io::Error,
     },
     /// No campaign can use the list.
@@ -45,10 +45,10 @@ pub enum DraftError {
     ProfilesUnreadable {
         /// Their file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         error: io::Error,
     },
-    /// A file is there already.
+    /// A file already exists.
     #[error("`{0}` already exists; nothing was written; move the file, or choose another name")]
     AlreadyExists(String),
     /// A file cannot be written.
@@ -56,7 +56,7 @@ pub enum DraftError {
     CannotWrite {
         /// The file.
         path: String,
-        /// Why not.
+        /// The I/O error.
         error: io::Error,
     },
 }
@@ -99,7 +99,7 @@ fn create_file(draft: &DraftFile) -> io::Result<()> {
     })
 }
 
-/// The most bytes of a file with profiles.
+/// The most bytes that are read from a profiles file or a campaign file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A profiles file with a new profile that is not written yet.
@@ -215,10 +215,11 @@ impl Drop for KeyFile {
     }
 }
 
-/// The key.
+/// The key of a campaign file that names the gateway profile.
 const GATEWAY_KEY: &str = "gateway";
 /// A key that only campaign files have.
 const CHANNELS_KEY: &str = "channels";
+
 /// A campaign file without a gateway, and its text with one.
 #[derive(Debug)]
 pub struct GatewayLine {
@@ -338,12 +339,12 @@ mod tests {
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         assert_eq!(fs::read_to_string(path.with_file_name(".gitignore")).unwrap(), "*\n");
         assert!(matches!(KeyFile::write(&path, &key), Err(DraftError::AlreadyExists(_))));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "s3cret\n", "the one that is there stays");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "s3cret\n", "the existing key file is unchanged");
     }
 }
 
 #[cfg(test)]
-mod live_gateway_tests {
+mod gateway_line_tests {
     use super::*;
 
     const CAMPAIGN: &str = "channels: [sms: { message: hi }]\n";

@@ -152,13 +152,13 @@ pub enum Error {
         /// The gateway.
         gateway: String,
     },
-    /// A lookup or a code call is never repeated.
+    /// The run contains single operations, which are never repeated.
     #[error("{}", describe_single_run(.run))]
     SingleRun {
         /// The run.
         run: String,
     },
-    /// Lookups and code calls are stopped by the process that waits for them.
+    /// Only the process that waits for lookups and verification calls can stop them.
     #[error(
         "{run} contains single messages, lookups or verification calls, which only the process that started them can \
          stop"
@@ -167,7 +167,7 @@ pub enum Error {
         /// Its run.
         run: String,
     },
-    /// The name of a lookup or a code call was given for a campaign.
+    /// The name of a lookup or a verification call was given for a campaign.
     #[error("a {} is not a campaign and is not repeated automatically", .0.name())]
     NoCampaign(SingleKind),
     /// A campaign of the same name was sent from another file.
@@ -181,7 +181,7 @@ pub enum Error {
         campaign: String,
         /// Its last run from there.
         run: String,
-        /// When that began.
+        /// When that run began.
         began_at: Timestamp,
         /// The other file.
         there: PathBuf,
@@ -345,7 +345,7 @@ pub enum Error {
     /// A file in the state folder cannot be read or written.
     #[error("{0}")]
     Storage(String),
-    /// A signal with this number came.
+    /// The process received this signal.
     #[error("{phase}")]
     Interrupted {
         /// Its number.

@@ -157,10 +157,10 @@ pub enum DecisionRefusal {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The problem.
         finding: Box<Finding>,
     },
-    /// A file has no columns that name messages.
+    /// A file has no columns that identify messages.
     #[error("`{path}` has neither an `id` column nor `row` and `to` columns; no decision was recorded")]
     NoIds {
         /// The file.
@@ -183,7 +183,7 @@ pub enum DecisionRefusal {
         /// The run.
         run: String,
     },
-    /// A line of a file names no message of the run.
+    /// A line of a file identifies no message of the run.
     #[error("`{path}`, row {row}: {named} in {run}; no decision was recorded")]
     ForeignId {
         /// The file.
@@ -223,7 +223,7 @@ pub enum RetryRefusal {
         /// The gateway.
         gateway: String,
     },
-    /// A run with changed inputs replaced it.
+    /// A new run with changed inputs replaced the run.
     #[error("{run} was ended because its inputs changed, so its rows cannot be retried")]
     Replaced {
         /// The run.
@@ -242,7 +242,7 @@ pub enum RetryRefusal {
         changes: InputChanges,
     },
     /// No row can be sent again.
-    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), .skipped))]
+    #[error("{}", describe_nothing_to_retry(.run, *.failed, .error.as_deref(), .skipped))]
     Nothing {
         /// The run.
         run: String,
@@ -258,7 +258,7 @@ pub enum RetryRefusal {
     Unconfirmed {
         /// The run.
         run: String,
-        /// Their number.
+        /// The number of these messages.
         rows: u64,
         /// The number of duplicates that were accepted.
         said: Option<u64>,
@@ -287,7 +287,7 @@ pub enum RetryRefusal {
     },
 }
 
-fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: &SkippedRetries) -> String {
+fn describe_nothing_to_retry(run: &str, failed: u64, error: Option<&str>, skipped: &SkippedRetries) -> String {
     let which = error.map(|error| format!(" whose error contains `{error}`")).unwrap_or_default();
     let SkippedRetries { delivered, under_way, unconfirmed: _, excluded: _ } = *skipped;
     let mut message = format!("{run} has no rows to retry{which}");
@@ -316,7 +316,7 @@ fn describe_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
 /// Why a schedule was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleRefusal {
-    /// A campaign has none.
+    /// The campaign has no schedule.
     #[error("`{file}` has no `schedule`")]
     None {
         /// The campaign file.
@@ -366,7 +366,7 @@ pub enum PlanRefusal {
         /// The digest as given.
         digest: String,
     },
-    /// Several plans have digests with this beginning.
+    /// The digests of several plans begin with these characters.
     #[error("several plans begin with `{digest}`; enter more characters of the digest")]
     Ambiguous {
         /// The digest as given.
@@ -406,7 +406,7 @@ pub enum PlanRefusal {
         gateway: String,
         /// How many were planned.
         planned: u64,
-        /// How many would get one.
+        /// How many would get a message now.
         now: u64,
     },
     /// The run has no recipients left and used no approval of the plan.
@@ -444,7 +444,7 @@ pub enum PlanRefusal {
         /// The digest.
         digest: String,
     },
-    /// The process that would do it has stopped or no longer waits.
+    /// The connector that would send the message has stopped or no longer waits.
     #[error(
         "{} is no longer waiting for approval: its connector has stopped, or an hour has passed; ask the assistant to \
          try again",
@@ -467,7 +467,7 @@ pub enum PlanRefusal {
         number: u64,
         /// The number of recipients of the edition with an unapproved message.
         sent: u64,
-        /// How many need none.
+        /// The largest number of recipients that needs no approval.
         above: u32,
     },
     /// The profile names approvers, and no key was given.

@@ -11,21 +11,21 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::{FetchError, ListSpool, PipedInput};
 use campaign_manifest::ListCommand;
 
-/// The most bytes of a program's error output that are shown: its end.
-const MAX_COMPLAINT: usize = 2_000;
-/// The size of a read.
+/// How many bytes at the end of a program's error output are shown.
+const MAX_ERROR_OUTPUT: usize = 2_000;
+/// The size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
 pub(super) async fn fetch_from_command(
-    wanted: &ListCommand,
+    source: &ListCommand,
     hidden: &[String],
     mut spool: ListSpool,
 ) -> Result<ListSpool, FetchError> {
-    let Some((program, arguments)) = wanted.words.split_first() else {
+    let Some((program, arguments)) = source.words.split_first() else {
         return Err(FetchError::new("no program is specified"));
     };
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(&wanted.folder).kill_on_drop(true);
+    command.args(arguments).current_dir(&source.folder).kill_on_drop(true);
     for name in hidden {
         command.env_remove(name);
     }
@@ -38,7 +38,7 @@ pub(super) async fn fetch_from_command(
     });
     let mut group = ProcessGroup::from_child(started?);
     let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
-    let (copied, complaint) = tokio::join!(copy_output(stdout, &mut spool), read_tail(stderr));
+    let (copied, error_output) = tokio::join!(copy_output(stdout, &mut spool), read_tail(stderr));
     copied?;
     let status = group
         .child
@@ -48,10 +48,10 @@ pub(super) async fn fetch_from_command(
     if status.success() {
         return Ok(spool);
     }
-    let complaint = complaint.trim();
-    Err(match complaint {
+    let error_output = error_output.trim();
+    Err(match error_output {
         "" => FetchError::new(format!("`{program}` failed without an error message ({status})")),
-        complaint => FetchError::new(format!("`{program}` failed ({status}): {complaint}")),
+        error_output => FetchError::new(format!("`{program}` failed ({status}): {error_output}")),
     })
 }
 
@@ -70,15 +70,15 @@ async fn copy_output(from: Option<impl AsyncRead + Unpin>, spool: &mut ListSpool
 /// Reads a stream and returns its end.
 async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut from) = from else { return String::new() };
-    let (mut kept, mut buffer) = (Vec::new(), vec![0; MAX_COMPLAINT]);
+    let (mut kept, mut buffer) = (Vec::new(), vec![0; MAX_ERROR_OUTPUT]);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         kept.extend_from_slice(&buffer[..count]);
-        kept.drain(..kept.len().saturating_sub(MAX_COMPLAINT));
+        kept.drain(..kept.len().saturating_sub(MAX_ERROR_OUTPUT));
     }
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-/// A program with its child processes. They are killed when this is dropped.
+/// A program with its child processes. Dropping the group kills them.
 struct ProcessGroup {
     child: Child,
     #[cfg(unix)]
@@ -109,7 +109,7 @@ impl Drop for ProcessGroup {
 /// The number of chunks in the queue.
 const READ_AHEAD: usize = 4;
 
-/// A chunk of the input. An empty one is the end.
+/// A chunk of the input. An empty chunk marks the end.
 type InputChunk = io::Result<Vec<u8>>;
 
 pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Result<ListSpool, FetchError> {
@@ -117,30 +117,30 @@ pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Res
         return Err(FetchError::new("standard input is not a pipe or a file")
             .with_help("pipe the list in, or give the path to a file"));
     };
-    let (parts, read) = channel(READ_AHEAD);
+    let (sender, receiver) = channel(READ_AHEAD);
     // A blocked read cannot be cancelled. On its own thread it does not delay the end of the process.
-    let reading =
-        std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_chunks(input, &parts));
-    reading.map_err(|error| FetchError::new(format!("cannot start a thread: {error}")))?;
-    spool_chunks(read, spool).await
+    let spawned =
+        std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_chunks(input, &sender));
+    spawned.map_err(|error| FetchError::new(format!("cannot start a thread: {error}")))?;
+    spool_chunks(receiver, spool).await
 }
 
-async fn spool_chunks(mut parts: Receiver<InputChunk>, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
-    while let Some(part) = parts.recv().await {
-        let part = part.map_err(|error| FetchError::new(error.to_string()))?;
-        if part.is_empty() {
+async fn spool_chunks(mut chunks: Receiver<InputChunk>, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
+    while let Some(chunk) = chunks.recv().await {
+        let chunk = chunk.map_err(|error| FetchError::new(error.to_string()))?;
+        if chunk.is_empty() {
             return Ok(spool);
         }
-        spool.write_all(&part)?;
+        spool.write_all(&chunk)?;
     }
     Err(FetchError::new("the input ended early"))
 }
 
 /// Reads the input until its end, or until the receiver is dropped.
-fn read_chunks(mut input: impl Read, parts: &Sender<InputChunk>) {
+fn read_chunks(mut input: impl Read, sender: &Sender<InputChunk>) {
     loop {
         let mut buffer = vec![0; BUFFER_BYTES];
-        let part = match input.read(&mut buffer) {
+        let chunk = match input.read(&mut buffer) {
             Ok(count) => {
                 buffer.truncate(count);
                 Ok(buffer)
@@ -148,8 +148,8 @@ fn read_chunks(mut input: impl Read, parts: &Sender<InputChunk>) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => Err(error),
         };
-        let is_last = part.as_ref().map_or(true, Vec::is_empty);
-        if parts.blocking_send(part).is_err() || is_last {
+        let is_last = chunk.as_ref().map_or(true, Vec::is_empty);
+        if sender.blocking_send(chunk).is_err() || is_last {
             return;
         }
     }

@@ -66,29 +66,29 @@ impl From<std::io::Error> for FetchError {
 ///
 /// # Errors
 /// If the list is incomplete.
-pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<Arc<Inputs>, Error> {
+pub async fn fetch_list(inputs: &Arc<Inputs>, context: FetchContext<'_>) -> Result<Arc<Inputs>, Error> {
     let recipients = &inputs.campaign.recipients;
     if recipients.list_file().is_some() {
         return Ok(Arc::clone(inputs));
     }
-    (with.observer)(RunEvent::Fetching { what: recipients.to_string() });
+    (context.observer)(RunEvent::Fetching { what: recipients.to_string() });
     let fetched = match recipients {
         RecipientSource::File(_) => return Ok(Arc::clone(inputs)),
         // This source returns ledger errors as they are.
-        RecipientSource::Run(past) => fetch_from_run(past, with, inputs).await?,
-        RecipientSource::Url(wanted) => {
-            fetch_within(url::fetch_from_url(wanted, create_spool(with)?), wanted.timeout).await
+        RecipientSource::Run(past) => fetch_from_run(past, context, inputs).await?,
+        RecipientSource::Url(source) => {
+            fetch_within(url::fetch_from_url(source, create_spool(context)?), source.timeout).await
         }
-        RecipientSource::Command(wanted) => {
-            let hidden = list_secret_variables(inputs, with.profiles);
-            fetch_within(command::fetch_from_command(wanted, &hidden, create_spool(with)?), wanted.timeout).await
+        RecipientSource::Command(source) => {
+            let hidden = list_secret_variables(inputs, context.profiles);
+            fetch_within(command::fetch_from_command(source, &hidden, create_spool(context)?), source.timeout).await
         }
-        RecipientSource::Sql(wanted) => {
+        RecipientSource::Sql(source) => {
             let today = inputs.campaign.today;
-            fetch_within(query::fetch_from_query(wanted, today, create_spool(with)?), wanted.timeout).await
+            fetch_within(query::fetch_from_query(source, today, create_spool(context)?), source.timeout).await
         }
         // The piping process decides how long this takes.
-        RecipientSource::StandardInput => command::fetch_from_input(with.input, create_spool(with)?).await,
+        RecipientSource::StandardInput => command::fetch_from_input(context.input, create_spool(context)?).await,
     };
     let spool = fetched.map_err(|failed| unfetched_list_error(inputs, failed))?;
     if spool.is_empty() {
@@ -101,23 +101,23 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<
 }
 
 /// Reads a secret that a source needs.
-fn read_secret(kept: &SecretSource, what: &str) -> Result<SecretString, FetchError> {
-    kept.read_secret(what, &|name| std::env::var(name).ok()).map_err(FetchError::new)
+fn read_secret(source: &SecretSource, what: &str) -> Result<SecretString, FetchError> {
+    source.read_secret(what, &|name| std::env::var(name).ok()).map_err(FetchError::new)
 }
 
-fn create_spool(with: FetchContext<'_>) -> Result<ListSpool, Error> {
-    ListSpool::new(with.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
+fn create_spool(context: FetchContext<'_>) -> Result<ListSpool, Error> {
+    ListSpool::new(context.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
 }
 
 async fn fetch_within(
     fetching: impl Future<Output = Result<ListSpool, FetchError>>,
-    longest: Duration,
+    limit: Duration,
 ) -> Result<ListSpool, FetchError> {
     let late = |_| {
-        let why = format!("the list did not arrive within {} s", longest.as_secs());
+        let why = format!("the list did not arrive within {} s", limit.as_secs());
         FetchError::new(why).with_help("increase `timeout`, or make the list smaller")
     };
-    tokio::time::timeout(longest, fetching).await.map_err(late).flatten()
+    tokio::time::timeout(limit, fetching).await.map_err(late).flatten()
 }
 
 /// The error for a list that could not be fetched. The finding points to the key of the list in the campaign file.
@@ -136,7 +136,7 @@ fn unfetched_list_error(inputs: &Inputs, failed: FetchError) -> Error {
 /// commands.
 fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
     let gateways = profiles.load(Some(&inputs.campaign.file)).unwrap_or_default();
-    let of_profiles = gateways.profiles().iter().flat_map(|profile| {
+    let profile_secrets = gateways.profiles().iter().flat_map(|profile| {
         let hooks = profile.hook.iter().flat_map(|hook| &hook.secrets);
         std::iter::once(&profile.api_key).chain(hooks).cloned().collect::<Vec<SecretSource>>()
     });
@@ -146,7 +146,7 @@ fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
         NotificationMethod::Post { url, .. } => Some(url.clone()),
         NotificationMethod::Command(_) => None,
     });
-    let named = of_profiles.chain(notifications).filter_map(|kept| match kept {
+    let named = profile_secrets.chain(notifications).filter_map(|source| match source {
         SecretSource::Env(name) => Some(name),
         SecretSource::File(_) => None,
     });
@@ -164,7 +164,7 @@ fn redact_secret(text: &str, secret: &SecretString) -> String {
 /// The most bytes of a list.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// A list in progress.
+/// A list that is being fetched.
 struct ListSpool {
     out: BufWriter<File>,
     path: PathBuf,
@@ -188,9 +188,9 @@ impl ListSpool {
     fn new(state: &Path) -> io::Result<Self> {
         let folder = state.join("lists");
         private::create_folder(&folder)?;
-        for left in fs::read_dir(&folder)?.flatten() {
-            if File::open(left.path()).is_ok_and(|file| file.try_lock().is_ok()) {
-                let _ = fs::remove_file(left.path());
+        for entry in fs::read_dir(&folder)?.flatten() {
+            if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(entry.path());
             }
         }
         let path = folder.join(format!("{:016x}", rand::random::<u64>()));
@@ -260,11 +260,11 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Fetches the recipients of an earlier run, which must have ended.
 async fn fetch_from_run(
     past: &PastRecipients,
-    with: FetchContext<'_>,
+    context: FetchContext<'_>,
     inputs: &Inputs,
 ) -> Result<Result<ListSpool, FetchError>, Error> {
     let none = || Error::NoSuchRun { name: past.run.clone(), near: None };
-    let ledger = with.ledger.ok_or_else(none)?;
+    let ledger = context.ledger.ok_or_else(none)?;
     let run = match find_run(ledger, &past.run).await {
         Ok(run) => run,
         Err(Error::NoSuchRun { near, .. }) => {
@@ -278,10 +278,13 @@ async fn fetch_from_run(
         let failed = FetchError::new(format!("{} {going}, so its recipients' statuses are not final", run.name()));
         return Ok(Err(failed.with_help("wait until the run ends, or cancel it with `stop --for-good`")));
     }
-    let mut spool = create_spool(with)?;
+    let mut spool = create_spool(context)?;
     let written = write_run_recipients(ledger, &run, &past.states, &mut spool).await?;
     if written.undecided > 0 && inputs.destination.is_live() {
-        (with.observer)(RunEvent::NotFinal { run: run.name(), messages: format_count(written.undecided, "message") });
+        (context.observer)(RunEvent::NotFinal {
+            run: run.name(),
+            messages: format_count(written.undecided, "message"),
+        });
     }
     Ok(Ok(spool))
 }
@@ -291,7 +294,6 @@ async fn fetch_from_run(
 pub(crate) async fn reconcile_past_runs(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
     let ledger = adapters.ledger.as_ref();
     let mut runs = Vec::new();
-    // A wrong name is reported by the code that selects the recipients.
     if let RecipientSource::Run(past) = &inputs.campaign.recipients {
         runs.extend(find_run(ledger, &past.run).await.ok());
     }
@@ -323,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_is_removed_after_use_and_orphans_by_the_next_spool() {
+    fn used_and_orphaned_lists_are_removed() {
         let state = tempfile::tempdir().unwrap();
         let count = || fs::read_dir(state.path().join("lists")).unwrap().count();
         let mut spool = ListSpool::new(state.path()).unwrap();
@@ -332,7 +334,7 @@ mod tests {
         assert_eq!(fs::read(list.path()).unwrap(), b"phone\n");
         fs::write(state.path().join("lists/left"), "phone\n").unwrap();
         drop(ListSpool::new(state.path()).unwrap());
-        assert_eq!(count(), 1, "what is used stays");
+        assert_eq!(count(), 1, "a list that is in use is kept");
         drop(list);
         assert_eq!(count(), 0);
     }

@@ -47,21 +47,21 @@ impl From<FetchError> for QueryError {
 }
 
 pub(super) async fn fetch_from_query(
-    wanted: &ListQuery,
+    source: &ListQuery,
     today: Date,
     spool: ListSpool,
 ) -> Result<ListSpool, FetchError> {
-    let address = read_secret(&wanted.from, "the database address (`from`)")?;
-    let mut answer = ListWriter { out: csv::Writer::from_writer(spool), columns: Vec::new() };
+    let address = read_secret(&source.from, "the database address (`from`)")?;
+    let mut writer = ListWriter { out: csv::Writer::from_writer(spool), columns: Vec::new() };
     let kind = address.expose_secret().split(':').next().unwrap_or_default();
-    let asked = match kind {
-        "postgres" | "postgresql" => query_postgres(&address, wanted, today, &mut answer).await,
-        "mysql" | "mariadb" => query_mysql(&address, wanted, today, &mut answer).await,
-        "sqlite" => query_sqlite(&address, wanted, today, &mut answer).await,
-        _ => Err(address_error(wanted).into()),
+    let result = match kind {
+        "postgres" | "postgresql" => query_postgres(&address, source, today, &mut writer).await,
+        "mysql" | "mariadb" => query_mysql(&address, source, today, &mut writer).await,
+        "sqlite" => query_sqlite(&address, source, today, &mut writer).await,
+        _ => Err(address_error(source).into()),
     };
-    match asked {
-        Ok(()) => answer.finish(),
+    match result {
+        Ok(()) => writer.finish(),
         Err(QueryError::Fetch(failed)) => Err(failed),
         Err(QueryError::Database(sqlx::Error::Database(error))) if error.message().contains(LONG_ROW) => {
             Err(long_row_error())
@@ -72,14 +72,14 @@ pub(super) async fn fetch_from_query(
 
 async fn query_postgres(
     address: &SecretString,
-    wanted: &ListQuery,
+    source: &ListQuery,
     today: Date,
-    answer: &mut ListWriter,
+    writer: &mut ListWriter,
 ) -> Result<(), QueryError> {
-    let options = PgConnectOptions::from_str(address.expose_secret()).map_err(|_| address_error(wanted))?;
+    let options = PgConnectOptions::from_str(address.expose_secret()).map_err(|_| address_error(source))?;
     let mut connection: PgConnection = options.connect().await?;
-    let (sql, dates) = bind_date(wanted, "$1")?;
-    let limit = format!("SET statement_timeout = {}", wanted.timeout.as_millis());
+    let (sql, dates) = bind_date(source, "$1")?;
+    let limit = format!("SET statement_timeout = {}", source.timeout.as_millis());
     connection.execute(AssertSqlSafe(limit)).await?;
     connection.execute("SET datestyle = ISO; SET intervalstyle = iso_8601").await?;
     connection.execute("BEGIN READ ONLY").await?;
@@ -92,15 +92,15 @@ async fn query_postgres(
         sqlx::query(prepare(&sql)).execute(&mut connection).await?;
     }
     let typed = sql.replace("$1", "$1::date");
-    let shape = connection.prepare(AssertSqlSafe(typed).into_sql_str()).await?;
-    let columns = shape.columns().iter().map(|column| (column.name().to_owned(), column.type_info().name().to_owned()));
+    let query = connection.prepare(AssertSqlSafe(typed).into_sql_str()).await?;
+    let columns = query.columns().iter().map(|column| (column.name().to_owned(), column.type_info().name().to_owned()));
     let columns: Vec<(String, String)> = columns.collect();
-    answer.write_header(&columns)?;
+    writer.write_header(&columns)?;
     let call = if dates > 0 { format!("EXECUTE {QUERY_NAME} ('{today}')") } else { format!("EXECUTE {QUERY_NAME}") };
     // Without bound values, the server sends text.
     let mut rows = raw_sql(AssertSqlSafe(call)).fetch(&mut connection);
     while let Some(row) = rows.try_next().await? {
-        answer.write_record(columns.iter().enumerate().map(|(at, (_, kind))| {
+        writer.write_record(columns.iter().enumerate().map(|(at, (_, kind))| {
             let text: Option<String> = row.try_get_unchecked(at)?;
             Ok(match (kind.as_str(), text.as_deref()) {
                 ("BOOL", Some("t")) => "true".to_owned(),
@@ -114,18 +114,18 @@ async fn query_postgres(
 
 async fn query_mysql(
     address: &SecretString,
-    wanted: &ListQuery,
+    source: &ListQuery,
     today: Date,
-    answer: &mut ListWriter,
+    writer: &mut ListWriter,
 ) -> Result<(), QueryError> {
     let address = address.expose_secret().replacen("mariadb:", "mysql:", 1);
-    let options = MySqlConnectOptions::from_str(&address).map_err(|_| address_error(wanted))?;
+    let options = MySqlConnectOptions::from_str(&address).map_err(|_| address_error(source))?;
     let mut connection: MySqlConnection = options.connect().await?;
-    let (sql, dates) = bind_date(wanted, "CAST(? AS DATE)")?;
-    let shape = connection.prepare(AssertSqlSafe(sql.clone()).into_sql_str()).await?;
-    let columns = shape.columns().iter().map(|column| (column.name().to_owned(), column.type_info().name().to_owned()));
+    let (sql, dates) = bind_date(source, "CAST(? AS DATE)")?;
+    let query = connection.prepare(AssertSqlSafe(sql.clone()).into_sql_str()).await?;
+    let columns = query.columns().iter().map(|column| (column.name().to_owned(), column.type_info().name().to_owned()));
     let columns: Vec<(String, String)> = columns.collect();
-    answer.write_header(&columns)?;
+    writer.write_header(&columns)?;
     sqlx::query("SET @campaign_sql = ?").bind(sql).execute(&mut connection).await?;
     sqlx::query("SET @campaign_today = ?").bind(today.to_string()).execute(&mut connection).await?;
     raw_sql("START TRANSACTION READ ONLY").execute(&mut connection).await?;
@@ -135,35 +135,35 @@ async fn query_mysql(
     // A prepared query that is executed by name returns text, as the server prints it.
     let mut rows = raw_sql(AssertSqlSafe(format!("EXECUTE {QUERY_NAME}{using}"))).fetch(&mut connection);
     while let Some(row) = rows.try_next().await? {
-        answer.write_record((0..columns.len()).map(|at| read_text(&row, at)))?;
+        writer.write_record((0..columns.len()).map(|at| read_text(&row, at)))?;
     }
     Ok(())
 }
 
 async fn query_sqlite(
     address: &SecretString,
-    wanted: &ListQuery,
+    source: &ListQuery,
     today: Date,
-    answer: &mut ListWriter,
+    writer: &mut ListWriter,
 ) -> Result<(), QueryError> {
-    let options = SqliteConnectOptions::from_str(address.expose_secret()).map_err(|_| address_error(wanted))?;
+    let options = SqliteConnectOptions::from_str(address.expose_secret()).map_err(|_| address_error(source))?;
     let mut connection: SqliteConnection = options.read_only(true).create_if_missing(false).connect().await?;
-    let (sql, dates) = bind_date(wanted, "?1")?;
+    let (sql, dates) = bind_date(source, "?1")?;
     raw_sql("PRAGMA query_only = ON; BEGIN").execute(&mut connection).await?;
-    let shape = connection.prepare(AssertSqlSafe(sql.clone()).into_sql_str()).await?;
-    let columns = shape.columns().iter().map(|column| (column.name().to_owned(), String::new()));
+    let statement = connection.prepare(AssertSqlSafe(sql.clone()).into_sql_str()).await?;
+    let columns = statement.columns().iter().map(|column| (column.name().to_owned(), String::new()));
     let columns: Vec<(String, String)> = columns.collect();
-    answer.write_header(&columns)?;
+    writer.write_header(&columns)?;
     let bounded = bound_sqlite_query(&sql, columns.len());
     // A query that cannot be nested is sent unchanged, so that SQLite's error is about the query as written.
-    let fits = connection.prepare(AssertSqlSafe(bounded.clone()).into_sql_str()).await.is_ok();
-    let mut query = sqlx::query(AssertSqlSafe(if fits { bounded } else { sql }));
+    let can_be_nested = connection.prepare(AssertSqlSafe(bounded.clone()).into_sql_str()).await.is_ok();
+    let mut query = sqlx::query(AssertSqlSafe(if can_be_nested { bounded } else { sql }));
     if dates > 0 {
         query = query.bind(today.to_string());
     }
     let mut rows = query.fetch(&mut connection);
     while let Some(row) = rows.try_next().await? {
-        answer.write_record((0..columns.len()).map(|at| read_value(&row, at, &columns)))?;
+        writer.write_record((0..columns.len()).map(|at| read_value(&row, at, &columns)))?;
     }
     Ok(())
 }
@@ -237,10 +237,10 @@ impl ListWriter {
 }
 
 /// Returns the query with each `:today` replaced by the database's parameter syntax, and how many were replaced.
-fn bind_date(wanted: &ListQuery, parameter: &str) -> Result<(String, usize), FetchError> {
+fn bind_date(source: &ListQuery, parameter: &str) -> Result<(String, usize), FetchError> {
     let several =
         || FetchError::new("`sql` contains more than one statement").with_help("write a single `select` statement");
-    replace_date(&wanted.sql, parameter).ok_or_else(several)
+    replace_date(&source.sql, parameter).ok_or_else(several)
 }
 
 fn binary_column_error(column: &str) -> FetchError {
@@ -264,14 +264,14 @@ fn csv_write_error(error: csv::Error) -> FetchError {
     }
 }
 
-fn address_error(wanted: &ListQuery) -> FetchError {
+fn address_error(source: &ListQuery) -> FetchError {
     let help = "use an address such as `postgres://user@host/database`, `mysql://…` or `sqlite:///path/to/file`";
-    FetchError::new(format!("{} does not contain a database address", wanted.from)).with_help(help)
+    FetchError::new(format!("{} does not contain a database address", source.from)).with_help(help)
 }
 
 /// Describes a database error without the address and the password.
 fn describe_error(error: &sqlx::Error, address: &SecretString) -> String {
-    let said = match error {
+    let message = match error {
         sqlx::Error::Database(error) => format!("the database rejected the query: {}", error.message()),
         sqlx::Error::Io(error) => format!("cannot connect to the database: {error}"),
         sqlx::Error::Tls(error) => format!("cannot connect securely to the database: {error}"),
@@ -280,9 +280,9 @@ fn describe_error(error: &sqlx::Error, address: &SecretString) -> String {
     let password = address.expose_secret().split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
     let password = password.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
     let decoded = password.map(|password| form_urlencoded::parse(password.as_bytes()).map(|(key, _)| key).collect());
-    let said = redact_secret(&said, address);
-    let said = redact_secret(&said, &SecretString::from(password.unwrap_or_default()));
-    redact_secret(&said, &SecretString::from(decoded.unwrap_or(String::new())))
+    let message = redact_secret(&message, address);
+    let message = redact_secret(&message, &SecretString::from(password.unwrap_or_default()));
+    redact_secret(&message, &SecretString::from(decoded.unwrap_or(String::new())))
 }
 
 /// The date parameter of a query.
@@ -302,8 +302,8 @@ pub(super) fn replace_date(sql: &str, place: &str) -> Option<(String, usize)> {
                 text += piece;
             }
         } else if next == ';' {
-            let behind = &rest[1..];
-            return is_blank(behind).then_some((text, dates));
+            let after = &rest[1..];
+            return is_blank(after).then_some((text, dates));
         } else {
             text.push(next);
         }
@@ -404,7 +404,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_without_the_date_is_unchanged(sql in "[-a:'\"$;/*щ\n ]{0,40}") {
+        fn query_without_the_date_is_unchanged(sql in "[-a:'\"$;/*щ\n ]{0,40}") {
             if let Some((text, dates)) = replace_date(&sql, "?") {
                 prop_assert!(dates > 0 || sql.starts_with(&text));
             }

@@ -20,38 +20,38 @@ use campaign_net::is_public;
 
 /// The user agent.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
-/// The most redirects.
+/// The most redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
-pub(super) async fn fetch_from_url(wanted: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
-    let mut answer = follow_redirects(wanted).await?;
-    check_status(answer.status())?;
-    check_headers(answer.version(), answer.headers())?;
+pub(super) async fn fetch_from_url(source: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
+    let mut response = follow_redirects(source).await?;
+    check_status(response.status())?;
+    check_headers(response.version(), response.headers())?;
     let mut head = Vec::with_capacity(SNIFFED_BYTES);
-    while let Some(chunk) = answer.chunk().await.map_err(|error| describe_error(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| describe_error(&error))? {
         head.extend(chunk.iter().take(SNIFFED_BYTES - head.len()));
         spool.write_all(&chunk)?;
     }
-    refuse_web_page(answer.headers(), &head)?;
+    refuse_web_page(response.headers(), &head)?;
     Ok(spool)
 }
 
 /// Requests the list, follows redirects, and returns the final response.
-async fn follow_redirects(wanted: &ListUrl) -> Result<Response, FetchError> {
-    let headers = build_headers(wanted)?;
-    let mut url = wanted.url.clone();
-    let mut answer = send_request(url.clone(), &headers, wanted.timeout, false).await?;
-    let is_of_internet = |answer: &Response| answer.remote_addr().is_none_or(|from| is_public(from.ip()));
+async fn follow_redirects(source: &ListUrl) -> Result<Response, FetchError> {
+    let headers = build_headers(source)?;
+    let mut url = source.url.clone();
+    let mut response = send_request(url.clone(), &headers, source.timeout, false).await?;
+    let is_from_internet = |response: &Response| response.remote_addr().is_none_or(|from| is_public(from.ip()));
     let mut stays_public = false;
     for _ in 0..MAX_REDIRECTS {
-        let Some(to) = redirect_target(&url, &answer) else { return Ok(answer) };
+        let Some(to) = redirect_target(&url, &response) else { return Ok(response) };
         // A server on the internet must not make this machine send requests into its own network.
-        stays_public |= is_of_internet(&answer);
+        stays_public |= is_from_internet(&response);
         url = check_redirect(&url, to, !headers.is_empty(), stays_public)?;
-        answer = send_request(url.clone(), &headers, wanted.timeout, stays_public).await?;
+        response = send_request(url.clone(), &headers, source.timeout, stays_public).await?;
     }
-    match redirect_target(&url, &answer) {
-        None => Ok(answer),
+    match redirect_target(&url, &response) {
+        None => Ok(response),
         Some(_) => Err(FetchError::new(format!("the server redirected more than {MAX_REDIRECTS} times"))
             .with_help("check the address")),
     }
@@ -60,10 +60,10 @@ async fn follow_redirects(wanted: &ListUrl) -> Result<Response, FetchError> {
 async fn send_request(
     url: Url,
     headers: &HeaderMap,
-    patience: Duration,
+    timeout: Duration,
     stays_public: bool,
 ) -> Result<Response, FetchError> {
-    let mut client = http_client::builder().user_agent(USER_AGENT).connect_timeout(patience / 2).timeout(patience);
+    let mut client = http_client::builder().user_agent(USER_AGENT).connect_timeout(timeout / 2).timeout(timeout);
     if stays_public {
         client = client.dns_resolver(Arc::new(PublicResolver));
     }
@@ -71,22 +71,22 @@ async fn send_request(
     client.get(url).headers(headers.clone()).send().await.map_err(|error| describe_error(&error))
 }
 
-/// The target of a redirect. `None` if the answer is not a redirect.
-fn redirect_target(from: &Url, answer: &Response) -> Option<Url> {
-    if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+/// The target of a redirect. `None` if the response is not a redirect.
+fn redirect_target(from: &Url, response: &Response) -> Option<Url> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    from.join(answer.headers().get(LOCATION)?.to_str().ok()?).ok()
+    from.join(response.headers().get(LOCATION)?.to_str().ok()?).ok()
 }
 
 /// Returns the target of a redirect if it is allowed: on the same host, or over HTTPS if no headers are sent.
 ///
 /// `stays_public` means that an earlier host was on the internet, so the target must be on the internet too.
 fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
-    let asks = "ask the provider of the list for an https link";
+    let help = "ask the provider of the list for an https link";
     if !to.username().is_empty() || to.password().is_some() {
         return Err(
-            FetchError::new("the server redirects to an address with a user name or a password").with_help(asks)
+            FetchError::new("the server redirects to an address with a user name or a password").with_help(help)
         );
     }
     let is_within = url_origin(from) == url_origin(&to);
@@ -97,7 +97,7 @@ fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) ->
         );
     }
     if to.scheme() != "https" && !is_within {
-        return Err(FetchError::new("the server redirects to a URL without https").with_help(asks));
+        return Err(FetchError::new("the server redirects to a URL without https").with_help(help));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
     // Host names are checked when they are resolved.
@@ -116,22 +116,22 @@ fn url_origin(url: &Url) -> (String, Option<String>, Option<u16>) {
     (url.scheme().to_owned(), url.host_str().map(ToOwned::to_owned), url.port_or_known_default())
 }
 
-fn build_headers(wanted: &ListUrl) -> Result<HeaderMap, FetchError> {
+fn build_headers(source: &ListUrl) -> Result<HeaderMap, FetchError> {
     let mut headers = HeaderMap::new();
-    for (name, text) in &wanted.headers {
-        let unfit = || FetchError::new(format!("the value of the header `{name}` is not valid"));
+    for (name, text) in &source.headers {
+        let invalid = || FetchError::new(format!("the value of the header `{name}` is not valid"));
         let value = match text {
             HeaderText::Plain(text) => HeaderValue::from_str(text),
-            HeaderText::Secret(kept) => {
-                let kept = read_secret(kept, &format!("the header `{name}`"))?;
-                HeaderValue::from_str(kept.expose_secret()).map(|mut value| {
+            HeaderText::Secret(secret) => {
+                let secret = read_secret(secret, &format!("the header `{name}`"))?;
+                HeaderValue::from_str(secret.expose_secret()).map(|mut value| {
                     value.set_sensitive(true);
                     value
                 })
             }
         };
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
-        headers.insert(name, value.map_err(|_| unfit())?);
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        headers.insert(name, value.map_err(|_| invalid())?);
     }
     Ok(headers)
 }
@@ -195,8 +195,8 @@ pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(),
         return Err(FetchError::new(why).with_help("add `Accept-Encoding: identity` under `headers`"));
     }
     // Without either header, the list ends with the connection, even if the connection breaks.
-    let names_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
-    if version <= Version::HTTP_11 && !names_its_end {
+    let marks_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if version <= Version::HTTP_11 && !marks_its_end {
         let why = "the response has no `Content-Length`, so a truncated list would look complete";
         return Err(
             FetchError::new(why).with_help("configure the server to send `Content-Length` or to use chunked encoding")
@@ -243,7 +243,7 @@ mod tests {
             assert_eq!(redirect_result(from, to, has_headers, true).as_deref(), Ok(expected.as_str()));
         }
         let loopback = "http://127.0.0.1:8025/people.csv";
-        assert!(redirect_result(loopback, "/new.csv", true, false).is_ok(), "within the host nothing new is learned");
+        assert!(redirect_result(loopback, "/new.csv", true, false).is_ok(), "a redirect within the host is allowed");
         for (from, to, has_headers, why) in [
             (from, "https://files.example/new.csv", true, "another host"),
             (from, "https://crm.example:8443/new.csv", true, "another host"),
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn public_url_cannot_redirect_to_a_private_address() {
-        for near in [
+        for address in [
             "https://127.0.0.1/a",
             "https://0x7f.1/a",
             "https://2130706433/a",
@@ -272,8 +272,8 @@ mod tests {
             "https://[::ffff:192.168.0.1]:8443/a",
         ] {
             let from = "https://crm.example/people.csv";
-            assert!(redirect_result(from, near, false, true).unwrap_err().contains("its network"), "{near}");
-            assert!(redirect_result(from, near, false, false).is_ok(), "{near}");
+            assert!(redirect_result(from, address, false, true).unwrap_err().contains("its network"), "{address}");
+            assert!(redirect_result(from, address, false, false).is_ok(), "{address}");
         }
     }
 

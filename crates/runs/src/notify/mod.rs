@@ -37,8 +37,8 @@ pub fn create_notification(notify: &NotifySettings, notice: &Notice) -> Option<N
         return None;
     }
     // Both types have string keys, so serializing them cannot fail.
-    let (way, text) = (serde_json::to_string(&notify.method).ok()?, serde_json::to_string(notice).ok()?);
-    Some(NewNotification { occasion: notice.occasion, target: way, notice: text })
+    let (target, text) = (serde_json::to_string(&notify.method).ok()?, serde_json::to_string(notice).ok()?);
+    Some(NewNotification { occasion: notice.occasion, target, notice: text })
 }
 
 /// The notice about the end of a run with these counts. `in_part` counts messages that were delivered only in part;
@@ -100,15 +100,15 @@ fn truncate_text(text: String) -> String {
     }
 }
 
-/// The time after a notification in which further ones to the same target wait and are merged.
+/// The time after a notification during which further ones to the same target wait and are merged.
 const MERGE_INTERVAL: Duration = Duration::from_secs(60);
-/// How long a notification is tried.
+/// How long the delivery of a notification is retried.
 const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(1);
 /// How long a claim of notifications lasts. It is longer than a delivery takes.
 const CLAIM_TIME: Duration = Duration::from_secs(60);
-/// The timeout of a receiver if no command waits.
+/// The timeout of a receiver if no command waits for the delivery.
 const RECEIVER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same at the end of a run.
+/// The timeout of a receiver at the end of a run, when a command waits.
 const RUN_END_TIMEOUT: Duration = Duration::from_secs(4);
 /// How often the ledger is checked for due notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -116,7 +116,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// How many receivers are notified at a time.
 const MAX_CONCURRENT: usize = 8;
-/// The hold of the one process that notifies for all. No campaign can have this name.
+/// The lock of the one process that delivers the notifications of all processes. No campaign can have this name.
 const NOTIFIER_LOCK: (&str, &str) = ("serve.notifications", "all");
 
 /// The programs that a process may start to notify someone.
@@ -130,9 +130,9 @@ pub enum AllowedPrograms {
 
 impl AllowedPrograms {
     /// Whether a notification may use this target. Only programs are restricted.
-    fn allows(&self, way: &str) -> bool {
-        match (self, serde_json::from_str::<NotificationMethod>(way)) {
-            (Self::OfProfile(own), Ok(way @ NotificationMethod::Command(_))) => own.as_ref() == Some(&way),
+    fn allows(&self, target: &str) -> bool {
+        match (self, serde_json::from_str::<NotificationMethod>(target)) {
+            (Self::OfProfile(own), Ok(method @ NotificationMethod::Command(_))) => own.as_ref() == Some(&method),
             _ => true,
         }
     }
@@ -153,12 +153,12 @@ pub async fn notify_at_run_end(
     clock: fn() -> Timestamp,
     programs: &AllowedPrograms,
 ) -> Result<(), LedgerError> {
-    let apart = if ledger.find_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?.is_some() {
+    let merge_interval = if ledger.find_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?.is_some() {
         MERGE_INTERVAL
     } else {
         Duration::ZERO
     };
-    notify_once(ledger, clock, apart, RUN_END_TIMEOUT, programs, &(Arc::new(|_| {}) as OnNotified)).await
+    notify_once(ledger, clock, merge_interval, RUN_END_TIMEOUT, programs, &(Arc::new(|_| {}) as OnNotified)).await
 }
 
 /// Delivers due notifications until shutdown. If several processes use the same ledger, only one process delivers.
@@ -172,12 +172,12 @@ pub async fn notify_until_shutdown(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), LedgerError> {
     let mut shutdown = std::pin::pin!(shutdown);
-    let mut turn: Option<CampaignLock> = None;
+    let mut lock: Option<CampaignLock> = None;
     loop {
-        if turn.is_none() {
-            turn = ledger.acquire_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?;
+        if lock.is_none() {
+            lock = ledger.acquire_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?;
         }
-        if turn.is_some() {
+        if lock.is_some() {
             match notify_once(
                 ledger.as_ref(),
                 clock,
@@ -204,24 +204,24 @@ pub async fn notify_until_shutdown(
 async fn notify_once(
     ledger: &dyn Ledger,
     clock: fn() -> Timestamp,
-    apart: Duration,
-    patience: Duration,
+    merge_interval: Duration,
+    timeout: Duration,
     programs: &AllowedPrograms,
     on_notified: &OnNotified,
 ) -> Result<(), LedgerError> {
-    let taken = ledger.take_notifications(apart, CLAIM_TIME).await?;
-    let (taken, others): (Vec<_>, Vec<_>) = taken.into_iter().partition(|one| programs.allows(&one.content.target));
+    let due = ledger.take_notifications(merge_interval, CLAIM_TIME).await?;
+    let (allowed, others): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| programs.allows(&one.content.target));
     if !others.is_empty() {
         let keys = others.iter().map(|one| one.key).collect();
         let outcome = NotificationOutcome::RetryAfter(RETRY_DELAYS.0);
         ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await?;
     }
-    let brought = stream::iter(group_notifications(taken)).map(|group| async move {
-        let brought = deliver_group(&group, patience).await;
-        (group, brought)
+    let deliveries = stream::iter(group_notifications(allowed)).map(|group| async move {
+        let result = deliver_group(&group, timeout).await;
+        (group, result)
     });
-    let mut brought = brought.buffer_unordered(MAX_CONCURRENT);
-    while let Some((group, result)) = brought.next().await {
+    let mut deliveries = deliveries.buffer_unordered(MAX_CONCURRENT);
+    while let Some((group, result)) = deliveries.next().await {
         on_notified(result.is_ok());
         let reason = result.err();
         for (keys, outcome) in decide_outcomes(&group, clock(), reason.is_none()) {
@@ -242,9 +242,9 @@ async fn notify_once(
 }
 
 /// Groups notifications by target and occasion, in the order of their creation.
-fn group_notifications(taken: Vec<Notification>) -> Vec<Vec<Notification>> {
+fn group_notifications(due: Vec<Notification>) -> Vec<Vec<Notification>> {
     let mut groups: Vec<Vec<Notification>> = Vec::new();
-    for one in taken {
+    for one in due {
         let same = |group: &&mut Vec<Notification>| {
             group.first().is_some_and(|first| {
                 first.content.target == one.content.target && first.content.occasion == one.content.occasion
@@ -259,7 +259,7 @@ fn group_notifications(taken: Vec<Notification>) -> Vec<Vec<Notification>> {
 }
 
 /// Delivers a group as one notification.
-async fn deliver_group(group: &[Notification], patience: Duration) -> Result<(), String> {
+async fn deliver_group(group: &[Notification], timeout: Duration) -> Result<(), String> {
     let unreadable = |error: serde_json::Error| format!("cannot read the stored notification: {error}");
     let notices: Vec<Notice> = group
         .iter()
@@ -269,28 +269,30 @@ async fn deliver_group(group: &[Notification], patience: Duration) -> Result<(),
     let first = group.first().ok_or("there is no notification to send")?;
     let notice = merge_notices(&notices).ok_or("there is no notification to send")?;
     match serde_json::from_str(&first.content.target).map_err(unreadable)? {
-        NotificationMethod::Command(words) => targets::run_program(&words, &notice, &notices, patience).await,
+        NotificationMethod::Command(words) => targets::run_program(&words, &notice, &notices, timeout).await,
         NotificationMethod::Post { url, form, local } => {
             use secrecy::ExposeSecret as _;
 
             let secret = url.read_secret("the notification URL", &|name| std::env::var(name).ok())?;
             let url = targets::parse_address(secret.expose_secret(), local)?;
-            targets::send_post(targets::build_post(&form, url, &notice, &notices)?, local, patience).await
+            targets::send_post(targets::build_post(&form, url, &notice, &notices)?, local, timeout).await
         }
     }
 }
 
 /// Decides which outcome to record for each notification. Undelivered notifications are given up once they are too old.
-fn decide_outcomes(group: &[Notification], now: Timestamp, taken: bool) -> Vec<(Vec<i64>, NotificationOutcome)> {
-    if taken {
+fn decide_outcomes(group: &[Notification], now: Timestamp, is_delivered: bool) -> Vec<(Vec<i64>, NotificationOutcome)> {
+    if is_delivered {
         return vec![(group.iter().map(|one| one.key).collect(), NotificationOutcome::Sent)];
     }
     let tries = group.iter().map(|one| one.attempts).max().unwrap_or(1);
-    let (old, young): (Vec<_>, Vec<_>) = group.iter().partition(|one| now.duration_since(one.at) >= GIVE_UP_AFTER);
+    let (expired, recent): (Vec<_>, Vec<_>) = group.iter().partition(|one| now.duration_since(one.at) >= GIVE_UP_AFTER);
     let keys = |part: Vec<&Notification>| part.iter().map(|one| one.key).collect::<Vec<_>>();
-    let verdicts =
-        [(keys(old), NotificationOutcome::GivenUp), (keys(young), NotificationOutcome::RetryAfter(retry_delay(tries)))];
-    verdicts.into_iter().filter(|(keys, _)| !keys.is_empty()).collect()
+    let outcomes = [
+        (keys(expired), NotificationOutcome::GivenUp),
+        (keys(recent), NotificationOutcome::RetryAfter(retry_delay(tries))),
+    ];
+    outcomes.into_iter().filter(|(keys, _)| !keys.is_empty()).collect()
 }
 
 /// The delay before the next try after this many tries.
@@ -334,60 +336,62 @@ mod tests {
 
     #[test]
     fn notifications_are_sent_only_for_selected_events() {
-        let way = NotificationMethod::Command(vec!["true".to_owned()]);
-        let wants = |when: Vec<NotificationEvent>| {
-            create_notification(&NotifySettings { when, method: way.clone() }, &Notice::sample())
+        let method = NotificationMethod::Command(vec!["true".to_owned()]);
+        let create = |when: Vec<NotificationEvent>| {
+            create_notification(&NotifySettings { when, method: method.clone() }, &Notice::sample())
         };
-        assert!(wants(vec![NotificationEvent::Stopped, NotificationEvent::Doubt]).is_none());
-        let kept = wants(vec![NotificationEvent::Finished]).unwrap();
-        assert_eq!(serde_json::from_str::<NotificationMethod>(&kept.target).unwrap(), way);
-        assert_eq!(serde_json::from_str::<Notice>(&kept.notice).unwrap(), Notice::sample());
+        assert!(create(vec![NotificationEvent::Stopped, NotificationEvent::Doubt]).is_none());
+        let created = create(vec![NotificationEvent::Finished]).unwrap();
+        assert_eq!(serde_json::from_str::<NotificationMethod>(&created.target).unwrap(), method);
+        assert_eq!(serde_json::from_str::<Notice>(&created.notice).unwrap(), Notice::sample());
     }
 }
 
 #[cfg(test)]
-mod round_tests {
+mod delivery_tests {
     use super::*;
     use campaign_core::domain::NotificationEvent;
     use campaign_ledger::NewNotification;
 
     fn stored_notification(
         key: i64,
-        way: &str,
+        target: &str,
         occasion: NotificationEvent,
         (minutes, tries): (i64, u32),
     ) -> Notification {
         let at = Timestamp::from_second(1_800_000_000 - minutes * 60).unwrap();
-        let what = NewNotification { occasion, target: way.to_owned(), notice: String::new() };
-        Notification { key, at, attempts: tries, content: what }
+        let content = NewNotification { occasion, target: target.to_owned(), notice: String::new() };
+        Notification { key, at, attempts: tries, content }
     }
 
     #[test]
     fn restricted_process_runs_only_the_command_of_its_profile() {
-        let way = |word: &str| NotificationMethod::Command(vec![word.to_owned()]);
-        let json = |way: &NotificationMethod| serde_json::to_string(way).unwrap();
+        let command = |word: &str| NotificationMethod::Command(vec![word.to_owned()]);
+        let json = |method: &NotificationMethod| serde_json::to_string(method).unwrap();
         let post = r#"{"post":{"url":{"env":"URL"},"form":"json","local":false}}"#;
-        let (own, none) = (AllowedPrograms::OfProfile(Some(way("own"))), AllowedPrograms::OfProfile(None));
+        let (own, none) = (AllowedPrograms::OfProfile(Some(command("own"))), AllowedPrograms::OfProfile(None));
         for (programs, word, allowed) in
             [(&AllowedPrograms::All, "other", true), (&own, "own", true), (&own, "other", false), (&none, "own", false)]
         {
-            assert_eq!(programs.allows(&json(&way(word))), allowed, "{programs:?} {word}");
+            assert_eq!(programs.allows(&json(&command(word))), allowed, "{programs:?} {word}");
             assert!(programs.allows(post), "{programs:?}");
         }
     }
 
     #[test]
     fn notifications_are_grouped_by_receiver_and_event() {
-        let taken = [
+        let due = [
             ("a", NotificationEvent::Finished),
             ("b", NotificationEvent::Finished),
             ("a", NotificationEvent::Stopped),
             ("a", NotificationEvent::Finished),
         ];
-        let taken =
-            (0..).zip(taken).map(|(key, (way, occasion))| stored_notification(key, way, occasion, (0, 1))).collect();
+        let due = (0..)
+            .zip(due)
+            .map(|(key, (target, occasion))| stored_notification(key, target, occasion, (0, 1)))
+            .collect();
         let keys: Vec<Vec<i64>> =
-            group_notifications(taken).iter().map(|group| group.iter().map(|one| one.key).collect()).collect();
+            group_notifications(due).iter().map(|group| group.iter().map(|one| one.key).collect()).collect();
         assert_eq!(keys, [vec![0, 3], vec![1], vec![2]]);
     }
 

@@ -44,8 +44,8 @@ pub(super) fn parse_address(secret: &str, local: bool) -> Result<Url, String> {
 }
 
 /// Posts the body and waits for the response until the timeout.
-pub(super) async fn send_post(post: NotificationPost, local: bool, patience: Duration) -> Result<(), String> {
-    let mut builder = http_client::builder().user_agent(USER_AGENT).connect_timeout(patience / 2).timeout(patience);
+pub(super) async fn send_post(post: NotificationPost, local: bool, timeout: Duration) -> Result<(), String> {
+    let mut builder = http_client::builder().user_agent(USER_AGENT).connect_timeout(timeout / 2).timeout(timeout);
     if !local {
         builder = builder.dns_resolver(Arc::new(PublicResolver));
     }
@@ -68,9 +68,9 @@ fn describe_error(error: &reqwest::Error) -> String {
     description.to_owned()
 }
 
-/// Why a request to an address of the user failed. The error itself names the URL, which might be a secret.
+/// Why a request to a URL of the user failed. The original error contains the URL, which might be a secret.
 pub(crate) enum RequestFailure {
-    /// The host has private addresses only.
+    /// The host has a private address.
     PrivateAddress,
     /// The target did not respond in time.
     Timeout,
@@ -95,7 +95,7 @@ impl RequestFailure {
 /// A resolver that accepts public addresses only.
 pub(crate) struct PublicResolver;
 
-/// The host name resolves to private addresses only.
+/// The host name resolves to a private address.
 #[derive(Debug, thiserror::Error)]
 #[error("the host name has no public address")]
 struct PrivateAddressError;
@@ -197,7 +197,7 @@ pub(super) async fn run_program(
     words: &[String],
     notice: &Notice,
     all: &[Notice],
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), String> {
     let words = words.iter().map(|word| render_notice(word, notice, all.len())).collect::<Result<Vec<_>, _>>()?;
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
@@ -214,11 +214,11 @@ pub(super) async fn run_program(
         }
         child.wait().await
     };
-    match tokio::time::timeout(patience, ended).await {
+    match tokio::time::timeout(timeout, ended).await {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(format!("`{program}` failed: {status}")),
         Ok(Err(error)) => Err(format!("cannot wait for `{program}`: {error}")),
-        Err(_) => Err(format!("`{program}` did not finish within {} s, so it was stopped", patience.as_secs())),
+        Err(_) => Err(format!("`{program}` did not finish within {} s, so it was stopped", timeout.as_secs())),
     }
 }
 
@@ -228,16 +228,16 @@ mod tests {
 
     #[test]
     fn private_address_is_refused_unless_it_is_allowed() {
-        for near in [
+        for address in [
             "https://127.0.0.1/s3cret",
             "https://[::1]/s3cret",
             "https://10.0.0.7/s3cret",
             "https://169.254.169.254/s3cret",
             "https://[::ffff:192.168.0.1]:8443/s3cret",
         ] {
-            let refused = parse_address(near, false).unwrap_err();
+            let refused = parse_address(address, false).unwrap_err();
             assert!(refused.contains("local: true") && !refused.contains("s3cret"), "{refused}");
-            assert!(parse_address(near, true).is_ok());
+            assert!(parse_address(address, true).is_ok());
         }
         assert!(parse_address("https://8.8.8.8/s3cret", false).is_ok());
         for (text, local) in [("http://a.example/s3cret", false), ("ftp://a.example/s3cret", true), ("s3cret", true)] {
@@ -259,7 +259,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod form_tests {
+mod payload_tests {
     use super::*;
 
     fn post_form(form: &NotificationFormat, url: &str, text: &str) -> Result<(String, Value), String> {
@@ -317,10 +317,10 @@ mod form_tests {
 mod program_tests {
     use super::*;
 
-    async fn run_words(words: &[&str], patience: Duration) -> Result<(), String> {
+    async fn run_command(words: &[&str], timeout: Duration) -> Result<(), String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let notice = Notice { text: "a; touch /nowhere $(x) `y`".to_owned(), ..Notice::sample() };
-        run_program(&words, &notice, std::slice::from_ref(&notice), patience).await
+        run_program(&words, &notice, std::slice::from_ref(&notice), timeout).await
     }
 
     #[tokio::test]
@@ -329,7 +329,7 @@ mod program_tests {
         let (out, input) = (folder.path().join("out"), folder.path().join("in"));
         let script =
             format!("printf %s \"$1\" > {}; cat > {}; env >> {}.env", out.display(), input.display(), out.display());
-        run_words(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
+        run_command(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "a; touch /nowhere $(x) `y`");
         let notices: Vec<Notice> = serde_json::from_str(&std::fs::read_to_string(&input).unwrap()).unwrap();
         assert_eq!(notices.len(), 1);
@@ -339,8 +339,8 @@ mod program_tests {
 
     #[tokio::test]
     async fn program_that_fails_or_hangs_or_is_missing_is_reported() {
-        assert!(run_words(&["false"], Duration::from_secs(30)).await.is_err());
-        assert!(run_words(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
-        assert!(run_words(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));
+        assert!(run_command(&["false"], Duration::from_secs(30)).await.is_err());
+        assert!(run_command(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
+        assert!(run_command(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));
     }
 }

@@ -22,9 +22,9 @@ pub struct WeakerRule {
     pub known: String,
     /// The current rule of the profile, in words.
     pub now: String,
-    /// The author of the kept rule.
+    /// The person who recorded the rule.
     pub by: String,
-    /// When it was recorded.
+    /// When the rule was recorded.
     pub at: Timestamp,
 }
 
@@ -121,10 +121,10 @@ async fn load_governing_rules(
 }
 
 fn select_governing<'r>(records: &'r [StoredApprovalRule], profile: &Profile) -> Vec<&'r StoredApprovalRule> {
-    let of_account = records.iter().rfind(|record| record.account == profile.account);
-    let of_name = records.iter().rfind(|record| record.gateway == profile.name);
-    let own = of_account.into_iter().chain(of_name);
-    if of_account.is_some() {
+    let account_rule = records.iter().rfind(|record| record.account == profile.account);
+    let profile_rule = records.iter().rfind(|record| record.gateway == profile.name);
+    let own = account_rule.into_iter().chain(profile_rule);
+    if account_rule.is_some() {
         return own.collect();
     }
     let hosts = list_hosts(profile);

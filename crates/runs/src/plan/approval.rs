@@ -57,7 +57,7 @@ pub async fn review_plan(adapters: &Adapters, prefix: &str) -> Result<PlanReview
 /// An approval in advance for the occurrences of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct StandingApproval {
-    /// Until when.
+    /// When the approval expires.
     pub until: Timestamp,
     /// The most recipients of each occurrence.
     pub up_to: u64,
@@ -72,22 +72,22 @@ pub struct StandingApproval {
 /// If the plan was not approved.
 pub async fn approve_plan(
     adapters: &Adapters,
-    approving: &PlanReview,
+    review: &PlanReview,
     key: Option<&PrivateKey>,
     standing: Option<StandingApproval>,
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
-    let profile = approving.profile()?;
-    let by = find_signer(approving, profile, key)?;
+    let profile = review.profile()?;
+    let by = find_signer(review, profile, key)?;
     let digest = match standing {
-        Some(_) => approving.find_standing_digest(adapters).await?,
-        None => approving.digest.clone(),
+        Some(_) => review.find_standing_digest(adapters).await?,
+        None => review.digest.clone(),
     };
     let samples = match consent.shows_proposals() {
-        true => approving.survey.pick_samples(&approving.inputs, &approving.rows)?,
+        true => review.survey.pick_samples(&review.inputs, &review.rows)?,
         false => Vec::new(),
     };
-    confirm(consent, Proposal::Approve { approving, profile, standing, samples: &samples }).await?;
+    confirm(consent, Proposal::Approve { approving: review, profile, standing, samples: &samples }).await?;
     // Rounded as in the ledger, so that the signed time equals the stored one.
     let now = (adapters.clock)().as_microsecond();
     let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;
@@ -96,7 +96,7 @@ pub async fn approve_plan(
         token: new_token(),
         digest,
         by,
-        up_to: standing.map_or(approving.planned.messages, |standing| standing.up_to),
+        up_to: standing.map_or(review.planned.messages, |standing| standing.up_to),
         at,
         until: standing.map_or(at.checked_add(kept).unwrap_or(at), |standing| standing.until),
         standing: standing.is_some(),
@@ -110,13 +110,13 @@ pub async fn approve_plan(
 }
 
 /// Finds the approver: the owner of the key if the profile names approvers, or else the person at the terminal.
-fn find_signer(approving: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
+fn find_signer(review: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
     let gateway = || profile.name.clone();
     match (&profile.approval, key) {
         (None, None) => Ok(current_person()),
         (None, Some(_)) => Err(Error::Plan(PlanRefusal::NobodyCanSign)),
         (Some(_), None) => {
-            Err(Error::Plan(PlanRefusal::NeedsKey { digest: approving.digest.clone(), gateway: gateway() }))
+            Err(Error::Plan(PlanRefusal::NeedsKey { digest: review.digest.clone(), gateway: gateway() }))
         }
         (Some(rule), Some(key)) => {
             let own = key.public_key();
@@ -151,9 +151,9 @@ impl PlanReview {
         let inputs = fetch_list(&inputs, adapters.fetch_context()).await?;
         let survey = survey_for_plan(adapters, &inputs, planned.options.again).await?;
         let rows = planned_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
-        let approving = Self { digest, planned, inputs, survey, rows };
-        approving.refuse_changed()?;
-        Ok(approving)
+        let review = Self { digest, planned, inputs, survey, rows };
+        review.refuse_changed()?;
+        Ok(review)
     }
 
     /// The profile of the planned campaign, or an error for a rehearsal.
@@ -223,7 +223,7 @@ pub async fn count_approvals(
 /// If the ledger cannot be read.
 pub async fn find_occurrence_plan(ledger: &dyn Ledger, key: &OccurrenceKey) -> Result<Option<String>, LedgerError> {
     let wanted = Some((key.nominal.clone(), key.zone.clone()));
-    let is_of = |of: &PlanContent| match of {
+    let is_wanted = |content: &PlanContent| match content {
         PlanContent::Campaign(planned) => {
             planned.inputs.brief.name == key.schedule && planned.options.occurrence == wanted
         }
@@ -234,7 +234,7 @@ pub async fn find_occurrence_plan(ledger: &dyn Ledger, key: &OccurrenceKey) -> R
     Ok(plans
         .into_iter()
         .flatten()
-        .find(|plan| PlanContent::from_plan(plan).is_ok_and(|of| is_of(&of)))
+        .find(|plan| PlanContent::from_plan(plan).is_ok_and(|content| is_wanted(&content)))
         .map(|plan| plan.digest))
 }
 
@@ -276,7 +276,8 @@ pub(crate) async fn find_test_approval(
     Ok(find_usable_approval(&given, (adapters.clock)(), messages).cloned().ok_or(digest))
 }
 
-/// The address at which a pending operation can be reviewed: it is only in the memory of the process that will do it.
+/// The address at which a pending operation can be reviewed. The operation exists only in the memory of the process
+/// that will send it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingRequest {
     /// The gateway's profile.
@@ -372,10 +373,10 @@ pub async fn approve_pending(
     Ok(approval)
 }
 
-/// The domain of approval signatures, so that no other signature is valid as one.
+/// The domain of approval signatures, so that no other signature is valid as an approval.
 const SIGNATURE_DOMAIN: &[u8] = b"campaign approval 1\0";
 
-/// The domain of signatures of evidence.
+/// The domain of evidence signatures.
 const EVIDENCE_DOMAIN: &[u8] = b"campaign evidence 1\0";
 
 /// The prefix of a private key file.
@@ -446,9 +447,9 @@ impl PrivateKey {
             standing: *standing,
         };
         // Serializing strings, numbers and booleans cannot fail.
-        let said = serde_json::to_vec(&statement).unwrap_or_default();
-        let signature = self.0.sign(&[SIGNATURE_DOMAIN, &said].concat());
-        let token = format!("{}.{}", URL_SAFE_NO_PAD.encode(&said), URL_SAFE_NO_PAD.encode(signature));
+        let payload = serde_json::to_vec(&statement).unwrap_or_default();
+        let signature = self.0.sign(&[SIGNATURE_DOMAIN, &payload].concat());
+        let token = format!("{}.{}", URL_SAFE_NO_PAD.encode(&payload), URL_SAFE_NO_PAD.encode(signature));
         Approval { token, ..approval }
     }
 }
@@ -456,11 +457,11 @@ impl PrivateKey {
 /// Returns the approval in a token if the approval is signed with the key that belongs to the approver's name in
 /// `keys`.
 pub(super) fn verify_token(token: &str, keys: &[(String, ApproverKey)]) -> Option<Approval> {
-    let (said, signature) = token.trim().split_once('.')?;
-    let (said, signature) = (URL_SAFE_NO_PAD.decode(said).ok()?, URL_SAFE_NO_PAD.decode(signature).ok()?);
-    let ApprovalStatement { digest, by, up_to, at, until, standing } = serde_json::from_slice(&said).ok()?;
+    let (payload, signature) = token.trim().split_once('.')?;
+    let (payload, signature) = (URL_SAFE_NO_PAD.decode(payload).ok()?, URL_SAFE_NO_PAD.decode(signature).ok()?);
+    let ApprovalStatement { digest, by, up_to, at, until, standing } = serde_json::from_slice(&payload).ok()?;
     let (_, key) = keys.iter().find(|(name, _)| *name == by)?;
-    UnparsedPublicKey::new(&ED25519, key.as_bytes()).verify(&[SIGNATURE_DOMAIN, &said].concat(), &signature).ok()?;
+    UnparsedPublicKey::new(&ED25519, key.as_bytes()).verify(&[SIGNATURE_DOMAIN, &payload].concat(), &signature).ok()?;
     let (at, until) = (Timestamp::from_microsecond(at).ok()?, Timestamp::from_microsecond(until).ok()?);
     Some(Approval { token: token.trim().to_owned(), digest, by, up_to, at, until, standing })
 }
@@ -492,10 +493,10 @@ mod tests {
         assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 2)), None, "another key");
         assert_eq!(verify_token(&signed.token, &approver_keys("Taras", 1)), None, "another name");
         assert_eq!(verify_token(&signed.token, &[]), None);
-        let said = signed.token.split_once('.').unwrap().0;
-        let bare = private_key(1).0.sign(&URL_SAFE_NO_PAD.decode(said).unwrap());
-        let bare = format!("{said}.{}", URL_SAFE_NO_PAD.encode(bare));
-        assert_eq!(verify_token(&bare, &approver_keys("Olha", 1)), None, "a signature for something else");
+        let payload = signed.token.split_once('.').unwrap().0;
+        let bare = private_key(1).0.sign(&URL_SAFE_NO_PAD.decode(payload).unwrap());
+        let bare = format!("{payload}.{}", URL_SAFE_NO_PAD.encode(bare));
+        assert_eq!(verify_token(&bare, &approver_keys("Olha", 1)), None, "a signature without the approval domain");
     }
 
     #[test]

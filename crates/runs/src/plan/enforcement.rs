@@ -1,6 +1,6 @@
 //! Enforcement of plans and approvals before a call sends anything.
 //!
-//! Unapproved messages are counted across all runs of an edition, so that it cannot be split into several small runs.
+//! Unapproved messages are counted across all runs of an edition, so that several small runs cannot avoid an approval.
 
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
@@ -25,7 +25,7 @@ pub(crate) struct RequiredPlan {
     pub(super) digest: String,
     /// The planned campaign, if this ledger has it.
     pub(super) planned: Option<Box<PlannedCampaign>>,
-    /// The approvals.
+    /// The valid approvals of the plan.
     pub(super) approvals: Vec<StoredApproval>,
 }
 
@@ -89,8 +89,8 @@ impl RequiredPlan {
 
 /// Finds a usable approval in `approvals` for at least this many messages.
 pub(super) fn find_usable_approval(approvals: &[StoredApproval], now: Timestamp, messages: u64) -> Option<&Approval> {
-    let good = |kept: &&StoredApproval| kept.is_valid(now) && messages <= kept.approval.up_to;
-    approvals.iter().find(good).map(|kept| &kept.approval)
+    let is_usable = |kept: &&StoredApproval| kept.is_valid(now) && messages <= kept.approval.up_to;
+    approvals.iter().find(is_usable).map(|kept| &kept.approval)
 }
 
 /// Stores an approval from another machine and returns its digest.
@@ -119,7 +119,7 @@ const UNTOUCHED: [RowState; 4] = [RowState::Planned, RowState::NotSent, RowState
 pub(crate) struct UsableApproval {
     /// The approval.
     pub(crate) approval: Approval,
-    /// Whether the resumed run has it already.
+    /// Whether the resumed run has already used it.
     pub(crate) is_used: bool,
     /// The number of remaining messages.
     pub(crate) left: u64,
@@ -130,15 +130,15 @@ pub(crate) struct UsableApproval {
 struct UnapprovedMessages {
     /// The number of messages now.
     number: u64,
-    /// The number of recipients of the edition with one already.
+    /// The number of recipients of the edition who already have an unapproved message.
     sent: u64,
 }
 
 impl Session {
     /// Refuses programs, URLs and sources that differ from the plan, before the list is fetched.
     pub(crate) fn refuse_other_resources(&self) -> Result<(), Error> {
-        let planned = self.required_plan.as_ref().and_then(|pin| Some((pin.planned.as_ref()?, pin)));
-        planned.map_or(Ok(()), |(planned, pin)| planned.refuse_other_resources(&pin.digest, self.inputs()))
+        let planned = self.required_plan.as_ref().and_then(|plan| Some((plan.planned.as_ref()?, plan)));
+        planned.map_or(Ok(()), |(planned, plan)| planned.refuse_other_resources(&plan.digest, self.inputs()))
     }
 
     /// Refuses a new run that differs from the plan.
@@ -166,9 +166,9 @@ impl Session {
         let (number, now) = (rows.len(), (self.adapters.clock)());
         let total = UnapprovedMessages { number, sent: self.count_unapproved(in_edition).await? };
         let approval = match &self.required_plan {
-            Some(pin) => {
+            Some(plan) => {
                 self.refuse_more_messages(number)?;
-                pin.find_usable(now, number).filter(|_| number > 0).cloned()
+                plan.find_usable(now, number).filter(|_| number > 0).cloned()
             }
             None => self.find_occurrence_approval(&freeze_inputs(self.inputs(), survey), total).await?,
         };
@@ -197,13 +197,13 @@ impl Session {
     /// Refuses to end a run with nothing left to send if the request permits only approved messages and the run used no
     /// approval.
     pub(crate) async fn refuse_unapproved_end(&self, run: &Run, number: u64) -> Result<(), Error> {
-        let Some(pin) = self.required_plan.as_ref().filter(|_| self.launch.request.approved_only && number == 0) else {
+        let Some(plan) = self.required_plan.as_ref().filter(|_| self.launch.request.approved_only && number == 0) else {
             return Ok(());
         };
-        match self.find_used_approval(run, std::slice::from_ref(&pin.digest)).await? {
+        match self.find_used_approval(run, std::slice::from_ref(&plan.digest)).await? {
             Some(_) => Ok(()),
             None => Err(Error::Plan(PlanRefusal::NobodyLeft {
-                digest: pin.digest.clone(),
+                digest: plan.digest.clone(),
                 file: self.inputs().campaign.file.clone(),
                 gateway: self.inputs().campaign.brief.gateway.clone(),
                 run: run.name(),
@@ -249,9 +249,9 @@ impl Session {
         }
         let now = (self.adapters.clock)();
         let found = match &self.required_plan {
-            Some(pin) => {
+            Some(plan) => {
                 self.refuse_more_messages(number)?;
-                pin.find_usable(now, number).filter(|_| number > 0).cloned()
+                plan.find_usable(now, number).filter(|_| number > 0).cloned()
             }
             None => self.find_occurrence_approval(frozen, total).await?,
         };
@@ -383,18 +383,18 @@ impl Session {
     }
 
     fn refuse_other_plan(&self, now: &FrozenInputs, options: &[PlanOptions]) -> Result<(), Error> {
-        let Some(pin) = &self.required_plan else { return Ok(()) };
+        let Some(plan) = &self.required_plan else { return Ok(()) };
         let destination = &self.inputs().destination;
         for options in options {
-            if list_valid_digests(now, destination, options)?.contains(&pin.digest) {
+            if list_valid_digests(now, destination, options)?.contains(&plan.digest) {
                 return Ok(());
             }
         }
-        let planned = pin.planned.as_ref().zip(options.first());
+        let planned = plan.planned.as_ref().zip(options.first());
         let what = planned.map(|(planned, options)| planned.describe_differences(now, destination, options));
         let campaign = &self.inputs().campaign;
         Err(Error::Plan(PlanRefusal::Changed {
-            digest: pin.digest.clone(),
+            digest: plan.digest.clone(),
             file: campaign.file.clone(),
             gateway: campaign.brief.gateway.clone(),
             what: what.unwrap_or_default(),
@@ -402,13 +402,13 @@ impl Session {
     }
 
     fn refuse_more_messages(&self, number: u64) -> Result<(), Error> {
-        match self.required_plan.as_ref().filter(|pin| number > pin.count_messages()) {
+        match self.required_plan.as_ref().filter(|plan| number > plan.count_messages()) {
             None => Ok(()),
-            Some(pin) => Err(Error::Plan(PlanRefusal::More {
-                digest: pin.digest.clone(),
+            Some(plan) => Err(Error::Plan(PlanRefusal::More {
+                digest: plan.digest.clone(),
                 file: self.inputs().campaign.file.clone(),
                 gateway: self.inputs().campaign.brief.gateway.clone(),
-                planned: pin.count_messages(),
+                planned: plan.count_messages(),
                 now: number,
             })),
         }

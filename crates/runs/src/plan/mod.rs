@@ -44,7 +44,7 @@ use campaign_engine::report::Forecast;
 use campaign_ledger::{Plan, PlanRecord, StateCounts};
 use campaign_manifest::{Destination, InDoubtPolicy, Resource, ResourceKind};
 
-/// The domain of campaign digests, so that no other digest equals one.
+/// The domain of campaign digests, so that digests of other data never equal a campaign digest.
 const DIGEST_DOMAIN: &str = "campaign plan 1";
 
 /// The length of a short digest. Any unique beginning of a digest identifies its plan.
@@ -72,9 +72,9 @@ pub struct PlannedCampaign {
     pub inputs: FrozenInputs,
     /// The addresses of the gateway.
     pub addresses: String,
-    /// The account behind it.
+    /// The account of the gateway.
     pub account: String,
-    /// The options the plan was made with.
+    /// The options with which the plan was created.
     pub options: PlanOptions,
     /// The number of rows in the list.
     pub rows: u64,
@@ -86,7 +86,7 @@ pub struct PlannedCampaign {
     pub parts: u64,
     /// The highest cost, if the profile has all prices.
     pub cost: Option<Amount>,
-    /// The currency of that.
+    /// The currency of the cost.
     pub currency: Option<String>,
 }
 
@@ -97,7 +97,7 @@ pub struct PlanOptions {
     pub rows: Option<String>,
     /// The most rows.
     pub limit: Option<u64>,
-    /// All recipients again.
+    /// Whether all recipients get the message again.
     pub again: bool,
     /// The occurrence of the schedule: local time and time zone.
     pub occurrence: Option<(String, String)>,
@@ -161,12 +161,12 @@ fn compute_digest(inputs: &FrozenInputs, destination: &Destination, options: &Pl
     let json = |what: serde_json::Result<Vec<u8>>| {
         what.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
     };
-    let said = Digest::new().with(DIGEST_DOMAIN).with(json(serde_json::to_vec(&inputs.brief))?);
+    let digest = Digest::new().with(DIGEST_DOMAIN).with(json(serde_json::to_vec(&inputs.brief))?);
     // Plans of earlier versions kept spaces around cells.
-    let said = if inputs.trims_cells { said.with("trims_cells") } else { said };
+    let digest = if inputs.trims_cells { digest.with("trims_cells") } else { digest };
     let texts = json(serde_json::to_vec(&inputs.includes))?;
-    let there = said.with(texts).with(&inputs.recipients_sha256).with(format_addresses(destination));
-    Ok(there.with(destination.account_name()).with(json(serde_json::to_vec(options))?).finish())
+    let digest = digest.with(texts).with(&inputs.recipients_sha256).with(format_addresses(destination));
+    Ok(digest.with(destination.account_name()).with(json(serde_json::to_vec(options))?).finish())
 }
 
 /// Stores a plan and returns its digest.
@@ -222,19 +222,19 @@ impl PlannedCampaign {
     }
 }
 
-/// The words for a difference that can be a text.
+/// The description of a difference that might be in a text.
 const TEXTS_DIFFER: &str = "the channels or their messages";
 
 /// Lists the texts that differ. The list is empty if the message form or the names of the texts differ too.
 fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
     let texts = |inputs: &FrozenInputs| {
         let mut texts = Vec::new();
-        let kept = inputs.brief.content.try_map_texts(|text: &NamedTemplate| {
+        let form = inputs.brief.content.try_map_texts(|text: &NamedTemplate| {
             texts.push((text.name.clone(), text.source.clone()));
             Ok::<_, ()>(())
         });
         texts.extend(inputs.includes.iter().cloned());
-        (kept, texts)
+        (form, texts)
     };
     let ((form, before), (other_form, after)): ((Result<MessageContent<()>, ()>, _), _) = (texts(then), texts(now));
     let names = |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
@@ -298,7 +298,7 @@ impl PlanOptions {
     }
 
     /// Whether an earlier version recorded these options. Newer plans always contain at least the source of their list.
-    fn is_of_earlier_version(&self) -> bool {
+    fn is_from_earlier_version(&self) -> bool {
         self.resources.is_empty()
     }
 
@@ -316,10 +316,10 @@ impl PlanOptions {
 
 /// Whether the digest of an earlier version covers the resource, or the operator wrote the resource in the profile.
 fn is_covered(key: &str) -> bool {
-    CONTENT_IN_DIGEST.contains(&key) || key.starts_with("data.") || is_of_profile(key)
+    CONTENT_IN_DIGEST.contains(&key) || key.starts_with("data.") || is_profile_key(key)
 }
 
-fn is_of_profile(key: &str) -> bool {
+fn is_profile_key(key: &str) -> bool {
     key.starts_with("profile.")
 }
 
@@ -354,7 +354,7 @@ impl PlannedCampaign {
     fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
         let (then, now_used) = (&self.options.resources, &now.resources);
         let words = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());
-        if self.options.is_of_earlier_version() {
+        if self.options.is_from_earlier_version() {
             let unknown = |key: &&String| now.to_earlier_version().is_none() && !is_covered(key);
             let not_recorded =
                 |key| format!("{} (which an earlier version of campaign did not record in the plan)", words(key));
@@ -363,7 +363,7 @@ impl PlannedCampaign {
         let mut keys: Vec<&String> = then.keys().chain(now_used.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let differs = |key: &&String| then.get(*key) != now_used.get(*key) && (is_same_gateway || !is_of_profile(key));
+        let differs = |key: &&String| then.get(*key) != now_used.get(*key) && (is_same_gateway || !is_profile_key(key));
         keys.into_iter().filter(differs).map(words).collect()
     }
 }
@@ -402,7 +402,7 @@ pub struct PlanFigures {
     pub parts: u64,
     /// The highest cost, if it is known.
     pub cost: Option<Amount>,
-    /// The currency of that.
+    /// The currency of the cost.
     pub currency: Option<String>,
     /// The policy for rows in doubt.
     pub on_in_doubt: &'static str,

@@ -64,9 +64,9 @@ impl ApprovalWorld {
         fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let key = PrivateKey::read(&file).unwrap();
         let rule = format!("  approval: {{ above: {above}, by: {{ Olha: \"{public}\" }} }}\n");
-        let office = Self { world, key, rule, _sandbox: sandbox };
-        office.write_profile(&office.rule);
-        office
+        let fixture = Self { world, key, rule, _sandbox: sandbox };
+        fixture.write_profile(&fixture.rule);
+        fixture
     }
 
     fn write_profile(&self, rule: &str) {
@@ -89,7 +89,7 @@ impl ApprovalWorld {
         self.world.launch(Some("production"), request, FixedConsent::yes(), Interrupt::None).await
     }
 
-    /// The campaign now, or as its occurrence.
+    /// Loads the campaign as of now, or for an occurrence.
     fn inputs(&self, occurrence: Option<&Occurrence>) -> Arc<Inputs> {
         let Adapters { profiles, clock, .. } = &self.world.adapters;
         let (file, gateway) = (self.world.folder.path().join("sale.yaml"), Some("production"));
@@ -107,8 +107,8 @@ impl ApprovalWorld {
         launch.run(self.world.adapters.clone(), FixedConsent::yes(), interrupt).await
     }
 
-    /// Stores a plan like an earlier version, without programs, URLs and sources, and returns its digest.
-    async fn keep_earlier_plan(&self, inputs: Arc<Inputs>, request: &RunRequest) -> String {
+    /// Stores a plan as an earlier version did, without programs, URLs and sources, and returns its digest.
+    async fn store_earlier_plan(&self, inputs: Arc<Inputs>, request: &RunRequest) -> String {
         let made = create_plan(&self.world.adapters, &inputs, request).await.unwrap();
         let options = PlanOptions { resources: BTreeMap::new(), on_in_doubt: None, ..made.planned.options.clone() };
         let earlier = PlannedCampaign { options, ..made.planned };
@@ -135,7 +135,7 @@ impl ApprovalWorld {
         launch.retry(self.world.adapters.clone(), FixedConsent::yes(), interrupt, scope).await
     }
 
-    /// Plans what is left, signs it as Olha, and returns the digest.
+    /// Plans the remaining messages, has Olha sign the plan, and returns the digest.
     async fn sign_plan(&self, request: &RunRequest) -> String {
         let adapters = &self.world.adapters;
         let file = self.world.folder.path().join("sale.yaml");
@@ -148,7 +148,7 @@ impl ApprovalWorld {
     }
 }
 
-/// The number of refused messages, and of earlier unapproved ones.
+/// The number of messages that need an approval, and the number of earlier unapproved messages.
 fn unapproved_counts(outcome: Result<RunOutcome, Error>) -> (u64, u64) {
     match outcome {
         Err(Error::Plan(PlanRefusal::Unapproved { number, sent, .. })) => (number, sent),
@@ -158,48 +158,48 @@ fn unapproved_counts(outcome: Result<RunOutcome, Error>) -> (u64, u64) {
 
 #[tokio::test]
 async fn approval_limit_counts_all_runs_of_an_edition() {
-    let office = ApprovalWorld::new(3).await;
-    expect_ended(office.send(RunRequest::default()).await);
-    office.write_list(4);
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 3), "the list grew");
+    let fixture = ApprovalWorld::new(3).await;
+    expect_ended(fixture.send(RunRequest::default()).await);
+    fixture.write_list(4);
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (1, 3), "the list grew");
     let again = RunRequest { round: Round::Again(4), ..RunRequest::default() };
-    assert_eq!(unapproved_counts(office.send(again).await), (4, 3), "the same people once more");
-    office.write("sale.yaml", &campaign_text("edition: second\n"));
-    let other = expect_ended(office.send(RunRequest { limit: Some(3), ..RunRequest::default() }).await);
+    assert_eq!(unapproved_counts(fixture.send(again).await), (4, 3), "the same recipients again");
+    fixture.write("sale.yaml", &campaign_text("edition: second\n"));
+    let other = expect_ended(fixture.send(RunRequest { limit: Some(3), ..RunRequest::default() }).await);
     assert_eq!(other.run.edition, "second", "another edition counts by itself");
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 3));
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (1, 3));
 }
 
 #[tokio::test]
 async fn approval_limit_counts_a_replaced_run() {
-    let office = ApprovalWorld::new(3).await;
-    expect_ended(office.send(RunRequest { limit: Some(2), ..RunRequest::default() }).await);
-    office.write_list(5);
+    let fixture = ApprovalWorld::new(3).await;
+    expect_ended(fixture.send(RunRequest { limit: Some(2), ..RunRequest::default() }).await);
+    fixture.write_list(5);
     let changed = RunRequest { accept_changes: true, ..RunRequest::default() };
-    assert_eq!(unapproved_counts(office.send(changed).await), (3, 2));
+    assert_eq!(unapproved_counts(fixture.send(changed).await), (3, 2));
 }
 
 #[tokio::test]
 async fn approval_covers_only_later_messages() {
-    let office = ApprovalWorld::new(2).await;
-    expect_ended(office.send(RunRequest { limit: Some(2), ..RunRequest::default() }).await);
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 2));
-    let digest = office.sign_plan(&RunRequest::default()).await;
-    let through = expect_ended(office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
-    assert_eq!(through.run.name(), "sale@1", "the same run goes on");
-    office.write_list(4);
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 2), "the first two count still");
+    let fixture = ApprovalWorld::new(2).await;
+    expect_ended(fixture.send(RunRequest { limit: Some(2), ..RunRequest::default() }).await);
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (1, 2));
+    let digest = fixture.sign_plan(&RunRequest::default()).await;
+    let resumed = expect_ended(fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
+    assert_eq!(resumed.run.name(), "sale@1", "the same run is resumed");
+    fixture.write_list(4);
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (1, 2), "the first two still count");
 }
 
 #[tokio::test]
 async fn approved_messages_do_not_count_toward_the_limit() {
-    let office = ApprovalWorld::new(2).await;
-    let digest = office.sign_plan(&RunRequest::default()).await;
-    expect_ended(office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
-    office.write_list(5);
-    expect_ended(office.send(RunRequest::default()).await);
-    office.write_list(6);
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 2));
+    let fixture = ApprovalWorld::new(2).await;
+    let digest = fixture.sign_plan(&RunRequest::default()).await;
+    expect_ended(fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
+    fixture.write_list(5);
+    expect_ended(fixture.send(RunRequest::default()).await);
+    fixture.write_list(6);
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (1, 2));
 }
 
 #[tokio::test]
@@ -207,47 +207,47 @@ async fn approval_limit_counts_retries_of_rejected_messages() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.yaml");
     fs::write(&file, "faults:\n  - { when: { suffix: \"1\" }, item_error: No route }\n").unwrap();
-    let office = ApprovalWorld::with_scenario(1, load_scenario(&file).value.unwrap()).await;
-    office.write_list(1);
-    let rejected = expect_ended(office.send(RunRequest::default()).await);
+    let fixture = ApprovalWorld::with_scenario(1, load_scenario(&file).value.unwrap()).await;
+    fixture.write_list(1);
+    let rejected = expect_ended(fixture.send(RunRequest::default()).await);
     assert_eq!(rejected.counts.get(RowState::Rejected), 1);
-    office.write("sale.csv", "phone\n+380500000002\n");
-    expect_ended(office.send(RunRequest::default()).await);
-    office.write_list(1);
-    assert_eq!(unapproved_counts(office.retry(rejected.run.key).await), (1, 1));
+    fixture.write("sale.csv", "phone\n+380500000002\n");
+    expect_ended(fixture.send(RunRequest::default()).await);
+    fixture.write_list(1);
+    assert_eq!(unapproved_counts(fixture.retry(rejected.run.key).await), (1, 1));
 }
 
 #[tokio::test]
 async fn account_keeps_its_approval_rule_until_a_person_weakens_it() {
-    let office = ApprovalWorld::new(2).await;
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
-    let weaker = office.rule.replace("above: 2", "above: 50");
+    let fixture = ApprovalWorld::new(2).await;
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0));
+    let weaker = fixture.rule.replace("above: 2", "above: 50");
     for rule in ["", weaker.as_str()] {
-        office.write_profile(rule);
-        let refused = office.send(RunRequest::default()).await;
+        fixture.write_profile(rule);
+        let refused = fixture.send(RunRequest::default()).await;
         assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{rule}: {refused:?}");
     }
-    let stricter = office.rule.replace("above: 2", "above: 1");
-    office.write_profile(&stricter);
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
-    office.write_profile(&office.rule);
-    let looser = office.send(RunRequest::default()).await;
+    let stricter = fixture.rule.replace("above: 2", "above: 1");
+    fixture.write_profile(&stricter);
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0));
+    fixture.write_profile(&fixture.rule);
+    let looser = fixture.send(RunRequest::default()).await;
     assert!(matches!(looser, Err(Error::WeakerApproval(_))), "the stricter rule is kept: {looser:?}");
 }
 
 #[tokio::test]
 async fn another_profile_cannot_replace_an_accounts_approval_rule() {
-    let office = ApprovalWorld::new(2).await;
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
+    let fixture = ApprovalWorld::new(2).await;
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0));
     let (_, eve) = PrivateKey::generate_pair().unwrap();
     let own = format!("  approval: {{ above: 1000, by: {{ Eve: \"{eve}\" }} }}\n");
     let profile = |name: &str, host: &str, keys: &str| {
         format!("{name}:\n  base_url: https://{host}\n  api_key: {{ file: key }}\n  rate: 10/s\n{keys}")
     };
-    let adapters = &office.world.adapters;
+    let adapters = &fixture.world.adapters;
     let plan_through = async |name: &str, gateways: String| {
-        office.write("gateways.yaml", &gateways);
-        let file = office.world.folder.path().join("sale.yaml");
+        fixture.write("gateways.yaml", &gateways);
+        let file = fixture.world.folder.path().join("sale.yaml");
         let day = CampaignDay::Of((adapters.clock)());
         let inputs = Inputs::load(&file, Some(name), &adapters.profiles, day).unwrap();
         create_plan(adapters, &Arc::new(inputs), &RunRequest::default()).await
@@ -263,11 +263,11 @@ async fn another_profile_cannot_replace_an_accounts_approval_rule() {
         assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{name}: {refused:?}");
     }
     plan_through("launder", profile("launder", "second.example", &fresh)).await.unwrap();
-    office.world.adapters.ledger.remember_host("launder", "gateway.example", HostChange::Replace).await.unwrap();
+    fixture.world.adapters.ledger.remember_host("launder", "gateway.example", HostChange::Replace).await.unwrap();
     let laundered = plan_through("launder", profile("launder", "gateway.example", &own)).await;
     assert!(matches!(laundered, Err(Error::WeakerApproval(_))), "{laundered:?}");
-    office.write_profile(&office.rule);
-    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0), "the first profile is as before");
+    fixture.write_profile(&fixture.rule);
+    assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0), "the first profile is unchanged");
 }
 
 /// A notification of the campaign.
@@ -287,52 +287,52 @@ fn scheduled_occurrence() -> (Occurrence, RunRequest) {
 
 #[tokio::test]
 async fn plan_from_an_earlier_version_still_sends_a_plain_campaign() {
-    let office = ApprovalWorld::new(2).await;
-    let digest = office.keep_earlier_plan(office.inputs(None), &RunRequest::default()).await;
-    office.approve(&digest).await.unwrap();
-    let run = expect_ended(office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
+    let fixture = ApprovalWorld::new(2).await;
+    let digest = fixture.store_earlier_plan(fixture.inputs(None), &RunRequest::default()).await;
+    fixture.approve(&digest).await.unwrap();
+    let run = expect_ended(fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
     assert_eq!(run.sent, 3);
 }
 
 #[tokio::test]
 async fn earlier_plan_that_omits_the_notify_program_is_refused() {
-    let office = ApprovalWorld::new(2).await;
-    office.write("sale.yaml", &campaign_text(NOTIFY));
-    let digest = office.keep_earlier_plan(office.inputs(None), &RunRequest::default()).await;
+    let fixture = ApprovalWorld::new(2).await;
+    fixture.write("sale.yaml", &campaign_text(NOTIFY));
+    let digest = fixture.store_earlier_plan(fixture.inputs(None), &RunRequest::default()).await;
     let refused = |error| match error {
         Error::Plan(PlanRefusal::Changed { what, .. }) => what,
         other => panic!("{other:?}"),
     };
     let named = ["the program `notify.command` (which an earlier version of campaign did not record in the plan)"];
-    assert_eq!(refused(office.approve(&digest).await.unwrap_err()), named);
-    let sent = office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await;
+    assert_eq!(refused(fixture.approve(&digest).await.unwrap_err()), named);
+    let sent = fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await;
     assert_eq!(refused(sent.unwrap_err()), named);
 }
 
 #[tokio::test]
 async fn occurrence_approved_before_an_upgrade_still_runs() {
-    let office = ApprovalWorld::new(2).await;
-    office.write("sale.yaml", &campaign_text(NOTIFY));
+    let fixture = ApprovalWorld::new(2).await;
+    fixture.write("sale.yaml", &campaign_text(NOTIFY));
     let (occurrence, request) = scheduled_occurrence();
-    let digest = office.keep_earlier_plan(office.inputs(Some(&occurrence)), &request).await;
-    office.approve(&digest).await.unwrap();
-    let run = expect_ended(office.launch(office.inputs(Some(&occurrence)), request).await);
+    let digest = fixture.store_earlier_plan(fixture.inputs(Some(&occurrence)), &request).await;
+    fixture.approve(&digest).await.unwrap();
+    let run = expect_ended(fixture.launch(fixture.inputs(Some(&occurrence)), request).await);
     assert_eq!(run.sent, 3);
-    assert_eq!(office.world.adapters.ledger.list_approvals(ApprovalFilter::Run(run.run.key)).await.unwrap().len(), 1);
+    assert_eq!(fixture.world.adapters.ledger.list_approvals(ApprovalFilter::Run(run.run.key)).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn run_approved_before_an_upgrade_resumes_after_it() {
-    let office = ApprovalWorld::new(0).await;
+    let fixture = ApprovalWorld::new(0).await;
     let (occurrence, request) = scheduled_occurrence();
-    let inputs = || office.inputs(Some(&occurrence));
-    let digest = office.keep_earlier_plan(inputs(), &request).await;
-    office.approve(&digest).await.unwrap();
+    let inputs = || fixture.inputs(Some(&occurrence));
+    let digest = fixture.store_earlier_plan(inputs(), &request).await;
+    fixture.approve(&digest).await.unwrap();
     let some = RunRequest { limit: Some(1), ..request.clone() };
-    let earlier = office.keep_earlier_plan(inputs(), &some).await;
-    office.approve(&earlier).await.unwrap();
-    assert_eq!(expect_ended(office.launch(inputs(), some).await).sent, 1);
-    assert_eq!(expect_ended(office.launch(inputs(), request).await).sent, 2);
+    let earlier = fixture.store_earlier_plan(inputs(), &some).await;
+    fixture.approve(&earlier).await.unwrap();
+    assert_eq!(expect_ended(fixture.launch(inputs(), some).await).sent, 1);
+    assert_eq!(expect_ended(fixture.launch(inputs(), request).await).sent, 2);
 }
 
 fn options(keys: &[&str]) -> PlanOptions {
@@ -345,7 +345,7 @@ fn options_without_resources_serialize_as_in_earlier_versions() {
     let first = r#"{"rows":null,"limit":null,"again":false,"occurrence":null}"#;
     assert_eq!(serde_json::to_string(&PlanOptions::default()).unwrap(), first);
     let read: PlanOptions = serde_json::from_str(first).unwrap();
-    assert!(read.is_of_earlier_version());
+    assert!(read.is_from_earlier_version());
     assert_eq!(options(&["recipients.file"]).to_earlier_version(), Some(read));
 }
 

@@ -308,8 +308,8 @@ fn typing_error_hides_findings_that_follow_from_it() {
     for (yaml, rule, line, column) in cases {
         assert_eq!(list_findings(&fixture.load_text(&yaml)), [(rule, line, column)], "{yaml}");
     }
-    let sound = format!("recipients: {{ file: x }}\n{}", rest.replace("Hi", "\"file:x, – and so on\""));
-    assert_eq!(list_findings(&fixture.load_text(&sound)), []);
+    let valid = format!("recipients: {{ file: x }}\n{}", rest.replace("Hi", "\"file:x, – and so on\""));
+    assert_eq!(list_findings(&fixture.load_text(&valid)), []);
 }
 
 #[test]
@@ -330,15 +330,15 @@ fn misplaced_channel_key_suggests_its_place() {
     assert_eq!(help, "move `message` under a channel, for example `- sms: { message: … }`");
 }
 
-/// The rules of the findings, each with its message and help.
-fn count_words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
+/// The rule of each finding, with its message and help.
+fn describe_findings(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
     let words = |finding: &Finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default());
     loaded.findings.iter().map(|finding| (finding.rule.id, words(finding))).collect()
 }
 
 #[track_caller]
 fn assert_findings(yaml: &str, expected: &[(&str, &str)]) {
-    let findings = count_words(&CampaignFixture::new().load_text(yaml));
+    let findings = describe_findings(&CampaignFixture::new().load_text(yaml));
     assert_eq!(findings.len(), expected.len(), "{yaml}{findings:#?}");
     for ((rule, words), (expected_rule, expected_words)) in findings.iter().zip(expected) {
         assert_eq!(rule, expected_rule, "{yaml}");
@@ -356,7 +356,7 @@ fn texts_without_by_give_one_finding_with_the_correct_form() {
 }
 
 #[test]
-fn other_maps_of_a_message_keep_their_findings() {
+fn map_that_is_not_a_text_choice_keeps_its_finding() {
     let message = |map: &str| list_findings(&CampaignFixture::new().load_text(with_message(map)));
     assert_eq!(message("{ fil: a.txt }"), [("unknown-key", 5, 16)]);
     assert_eq!(message("{ first_name }"), [("wrong-type", 5, 16)]);
@@ -389,7 +389,7 @@ fn unsupported_channel_order_gives_one_finding_with_the_fix() {
     let plain = "- viber: { signature: A, message: B }\n";
     assert_findings(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
     let voice = "- voice: { message: B }\n";
-    let findings = count_words(&CampaignFixture::new().load_text(with_channels(&format!("{voice}{viber}"))));
+    let findings = describe_findings(&CampaignFixture::new().load_text(with_channels(&format!("{voice}{viber}"))));
     assert!(findings.len() > 1 && findings.iter().all(|(_, words)| !words.contains("first, then")), "{findings:#?}");
 }
 
@@ -409,7 +409,7 @@ fn swapped_columns_give_one_finding_with_the_fix() {
         "\"Код\": code",
         "\"Код\": Code, \"Ім'я\": Name",
     ] {
-        let findings = count_words(&CampaignFixture::new().load_text(campaign(columns)));
+        let findings = describe_findings(&CampaignFixture::new().load_text(campaign(columns)));
         assert!(
             findings.iter().all(|(rule, words)| *rule == "variable-name" && words.contains("use a-z")),
             "{findings:#?}"
@@ -421,8 +421,8 @@ fn swapped_columns_give_one_finding_with_the_fix() {
 fn message_and_flag_findings_name_what_the_file_contains() {
     let viber = |keys: &str| with_channels(&format!("- viber: {{ signature: Co{keys} }}\n"));
     let (alone, also) = ("a Viber message needs `message`", "a Viber message with `button` also needs `message`");
-    assert!(count_words(&CampaignFixture::new().load_text(viber("")))[0].1.starts_with(alone));
-    let findings = count_words(&CampaignFixture::new().load_text(viber(", button: Buy")));
+    assert!(describe_findings(&CampaignFixture::new().load_text(viber("")))[0].1.starts_with(alone));
+    let findings = describe_findings(&CampaignFixture::new().load_text(viber(", button: Buy")));
     assert!(findings.iter().any(|(_, words)| words.starts_with(also)), "{findings:#?}");
     let flag = |value: &str| with_message(&format!("Hi\n    short_link: {value}"));
     let quoted = "`short_link` is the text `\"true\"` in quotes, but must be `true` or `false`";

@@ -53,14 +53,14 @@ fn purpose_defaults_to_marketing_for_messages_only() {
     let fixture = CampaignFixture::new();
     let campaign = |channels: &str| format!("recipients: {{ file: a.csv }}\nchannels: [{channels}]\n");
     let sms = "sms: { signature: OlenaCo, message: Hello }";
-    for (channels, said, purpose) in [
+    for (channels, key, purpose) in [
         (sms, "", Purpose::Marketing),
         ("hlr", "", Purpose::Service),
         ("call/otp", "", Purpose::Service),
         (sms, "purpose: service\n", Purpose::Service),
         ("hlr", "purpose: marketing\n", Purpose::Marketing),
     ] {
-        assert_eq!(fixture.load_valid(&(campaign(channels) + said)).brief.purpose, purpose, "{channels} {said}");
+        assert_eq!(fixture.load_valid(&(campaign(channels) + key)).brief.purpose, purpose, "{channels} {key}");
     }
 }
 

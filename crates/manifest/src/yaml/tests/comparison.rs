@@ -40,7 +40,7 @@ const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
 
 /// Our result for a text: its JSON, or the rules that it breaks.
 fn parse_ours(text: &str) -> String {
-    let (node, findings) = parses(text);
+    let (node, findings) = parse_text(text);
     node.map_or_else(
         || findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>().join(" "),
         |node| node_to_json(&node).to_string(),
@@ -101,7 +101,7 @@ fn is_same_value(ours: &Node, theirs: &Value) -> bool {
 
 /// Whether both readers accept a text, after comparing their values.
 fn check_agreement(text: &str, context: &str) -> bool {
-    let ((ours, findings), theirs) = (parses(text), serde_yaml::from_str::<Value>(text));
+    let ((ours, findings), theirs) = (parse_text(text), serde_yaml::from_str::<Value>(text));
     match (ours, theirs) {
         (Some(ours), Ok(theirs)) => {
             assert!(

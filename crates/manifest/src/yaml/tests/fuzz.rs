@@ -8,7 +8,7 @@ use super::random::SeededRandom;
 use super::*;
 use campaign_core::finding::render_findings;
 
-/// Longer than any reading can take.
+/// More time than reading any file takes.
 const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// Characters with a meaning in YAML, and characters that break it.
@@ -77,20 +77,20 @@ fn mangle_text(text: &str, others: &[String], chance: &mut SeededRandom) -> Stri
     text.into_iter().collect()
 }
 
-/// Reads mangled files from a seed on, until the time is over.
+/// Reads mangled files while `may_continue` returns true for the next seed. Returns how many files were read.
 fn run_fuzz(mut may_continue: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
     let (sender, receiver) = mpsc::channel();
-    let now = Arc::new(Mutex::new(String::new()));
-    let reads = Arc::clone(&now);
+    let current = Arc::new(Mutex::new(String::new()));
+    let text_read = Arc::clone(&current);
     let worker = thread::spawn(move || {
         let files: Vec<String> = list_yaml_files().into_iter().map(|(_, text)| text).collect();
         let mut seed = 0;
         while may_continue(seed) {
             let mut chance = SeededRandom::new(seed);
             let text = mangle_text(&files[chance.number_below(files.len())], &files, &mut chance);
-            reads.lock().unwrap().clone_from(&text);
-            let (node, findings) = parses(&text);
-            assert!(node.is_some() || !findings.is_empty(), "refused without a word: {text:?}");
+            text_read.lock().unwrap().clone_from(&text);
+            let (node, findings) = parse_text(&text);
+            assert!(node.is_some() || !findings.is_empty(), "rejected without a finding: {text:?}");
             assert!(findings.is_empty() || !render_findings(&findings, false).is_empty());
             node.as_ref().map(node_to_json);
             seed += 1;
@@ -101,11 +101,11 @@ fn run_fuzz(mut may_continue: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
     loop {
         match receiver.recv_timeout(MAX_TIME) {
             Ok(seed) => last = seed,
-            Err(mpsc::RecvTimeoutError::Timeout) => panic!("it does not end: {:?}", now.lock().unwrap()),
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("reading does not end: {:?}", current.lock().unwrap()),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
         }
     }
-    assert!(worker.join().is_ok(), "it panicked at {:?}", now.lock());
+    assert!(worker.join().is_ok(), "reading panicked at {:?}", current.lock());
     last
 }
 

@@ -12,7 +12,7 @@ use crate::document::FindingCollector;
 use campaign_core::finding::{Finding, SourceText};
 
 /// The tree and the findings of a text.
-fn parses(text: &str) -> (Option<Node>, Vec<Finding>) {
+fn parse_text(text: &str) -> (Option<Node>, Vec<Finding>) {
     let mut report = FindingCollector::new(&SourceText::new("a.yaml", text));
     let node = read_tree(&mut report);
     let findings = report.into_findings();
@@ -46,8 +46,8 @@ fn aliases_that_repeat_a_long_value_are_refused() {
         let repeated: String = (0..aliases).map(|number| format!("b{number}: *a\n")).collect();
         format!("a: &a {}\n{repeated}", "x".repeat(300_000))
     };
-    assert!(parses(&file(3)).0.is_some());
-    let (_, findings) = parses(&file(4));
+    assert!(parse_text(&file(3)).0.is_some());
+    let (_, findings) = parse_text(&file(4));
     assert_eq!(findings.len(), 1);
     assert!(findings[0].message.contains("aliases in the file expand to more than 1 MiB"), "{}", findings[0].message);
 }

@@ -85,7 +85,7 @@ const WORDS: [&str; 48] = [
 const PIECES: [&str; 16] =
     ["a", "ї", "😀", " ", "word", ": ", " #", "'", "{{ name }}", "%", "- ", "[x]", "&a", "*b", "!c", "0"];
 
-/// A file.
+/// A writer of random YAML files.
 pub(super) struct YamlDraft {
     chance: SeededRandom,
     text: String,
@@ -93,23 +93,23 @@ pub(super) struct YamlDraft {
 }
 
 impl YamlDraft {
-    /// The file of a seed.
+    /// Writes the file for a seed.
     pub(super) fn random(seed: u64) -> String {
         let mut draft = Self { chance: SeededRandom::new(seed), text: String::new(), anchors: 0 };
         if draft.chance.once_in(10) {
             draft.text += draft.chance.pick(&["---\n", "# a file\n---\n", "\n\n", "%YAML 1.1\n---\n"]);
         }
-        draft.map(0, 0);
+        draft.write_map(0, 0);
         if draft.chance.once_in(20) {
             draft.text += "...\n";
         }
         draft.text
     }
 
-    /// A map on separate lines.
-    fn map(&mut self, indent: usize, depth: usize) {
+    /// Writes a map on separate lines.
+    fn write_map(&mut self, indent: usize, depth: usize) {
         for number in 0..=self.chance.number_below(4) {
-            self.between(indent);
+            self.write_gap(indent);
             let key = match self.chance.number_below(6) {
                 0 => format!("\"ключ {number}\""),
                 1 => format!("'it''s {number}'"),
@@ -117,20 +117,20 @@ impl YamlDraft {
                 _ => format!("{}_{number}", self.chance.pick(&["name", "ім'я", "a-b", "c d", "true"])),
             };
             let _ = write!(self.text, "{:indent$}{key}{}:", "", self.chance.pick(&["", "", " "]));
-            self.value(indent, depth);
+            self.write_value(indent, depth);
         }
     }
 
-    fn list(&mut self, indent: usize, depth: usize) {
+    fn write_list(&mut self, indent: usize, depth: usize) {
         for _ in 0..=self.chance.number_below(3) {
-            self.between(indent);
+            self.write_gap(indent);
             let _ = write!(self.text, "{:indent$}-", "");
-            self.value(indent, depth);
+            self.write_value(indent, depth);
         }
     }
 
-    /// Empty lines and comments between two entries.
-    fn between(&mut self, indent: usize) {
+    /// Writes empty lines and comments between two entries.
+    fn write_gap(&mut self, indent: usize) {
         match self.chance.number_below(12) {
             0 => self.text.push('\n'),
             1 => {
@@ -141,36 +141,36 @@ impl YamlDraft {
         }
     }
 
-    /// The value of a key or a dash, to the end of its lines.
-    fn value(&mut self, indent: usize, depth: usize) {
+    /// Writes the value of a key or a dash, to the end of its lines.
+    fn write_value(&mut self, indent: usize, depth: usize) {
         let inner = indent + 1 + self.chance.number_below(4);
         let nested = depth < 4;
         match self.chance.number_below(12) {
             0 | 1 if nested => {
-                self.end();
-                self.map(inner, depth + 1);
+                self.end_line();
+                self.write_map(inner, depth + 1);
             }
             2 if nested => {
-                self.end();
-                self.list(inner, depth + 1);
+                self.end_line();
+                self.write_list(inner, depth + 1);
             }
             3 => {
                 self.text.push(' ');
-                self.flow(depth);
-                self.end();
+                self.write_flow(depth);
+                self.end_line();
             }
-            4 => self.block(inner),
-            5 => self.end(),
+            4 => self.write_block(inner),
+            5 => self.end_line(),
             6 => {
                 self.anchors += 1;
                 let _ = write!(self.text, " [ &n{0} ", self.anchors);
-                self.inline();
+                self.write_inline();
                 let _ = write!(self.text, ", *n{0} ]", self.anchors);
-                self.end();
+                self.end_line();
             }
             7 => {
                 let _ = write!(self.text, " first line\n{:inner$}and a second", "");
-                self.end();
+                self.end_line();
             }
             8 => {
                 let _ = write!(
@@ -180,35 +180,35 @@ impl YamlDraft {
                     self.chance.pick(&PIECES[..4]),
                     ""
                 );
-                self.end();
+                self.end_line();
             }
             9 => {
                 self.text.push(' ');
                 self.text += self.chance.pick(&WORDS);
-                self.end();
+                self.end_line();
             }
             _ => {
                 self.text.push(' ');
-                self.inline();
-                self.end();
+                self.write_inline();
+                self.end_line();
             }
         }
     }
 
-    /// The end of a line, sometimes with a comment.
-    fn end(&mut self) {
+    /// Ends a line, sometimes with a comment.
+    fn end_line(&mut self) {
         self.text += self.chance.pick(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
     }
 
-    /// A scalar that can be in brackets.
-    fn inline(&mut self) {
+    /// Writes a scalar that can be in brackets.
+    fn write_inline(&mut self) {
         match self.chance.number_below(3) {
             0 => {
-                let text = self.pieces().replace('\'', "''");
+                let text = self.random_pieces().replace('\'', "''");
                 let _ = write!(self.text, "'{text}'");
             }
             1 => {
-                let text = self.pieces().replace('"', "\\\"");
+                let text = self.random_pieces().replace('"', "\\\"");
                 let escape = self.chance.pick(&[
                     "",
                     "\\n",
@@ -227,11 +227,11 @@ impl YamlDraft {
         }
     }
 
-    fn pieces(&mut self) -> String {
+    fn random_pieces(&mut self) -> String {
         (0..self.chance.number_below(6)).map(|_| self.chance.pick(&PIECES)).collect()
     }
 
-    fn flow(&mut self, depth: usize) {
+    fn write_flow(&mut self, depth: usize) {
         let list = self.chance.once_in(2);
         self.text += if list { "[" } else { "{" };
         for number in 0..self.chance.number_below(4) {
@@ -241,13 +241,13 @@ impl YamlDraft {
             if !list {
                 let _ = write!(self.text, "k{number}: ");
             }
-            if depth < 4 && self.chance.once_in(4) { self.flow(depth + 1) } else { self.inline() }
+            if depth < 4 && self.chance.once_in(4) { self.write_flow(depth + 1) } else { self.write_inline() }
         }
         self.text += if list { "]" } else { "}" };
     }
 
-    /// A text on separate lines, literal or folded, with any kind of ending.
-    fn block(&mut self, inner: usize) {
+    /// Writes a text on separate lines, literal or folded, with any kind of ending.
+    fn write_block(&mut self, inner: usize) {
         let kind = self.chance.pick(&["|", ">", "|-", ">-", "|+", ">+"]);
         let _ = writeln!(self.text, " {kind}{}", self.chance.pick(&["", " # why"]));
         for line in 0..=self.chance.number_below(4) {
@@ -255,7 +255,7 @@ impl YamlDraft {
                 self.text.push('\n');
             }
             let deeper = if line > 0 && self.chance.once_in(4) { 2 } else { 0 };
-            let (pieces, indent) = (self.pieces(), inner + deeper);
+            let (pieces, indent) = (self.random_pieces(), inner + deeper);
             let _ = writeln!(self.text, "{:indent$}x{pieces}", "");
         }
         if self.chance.once_in(4) {
