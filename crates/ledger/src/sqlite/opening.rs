@@ -74,7 +74,8 @@ pub(super) async fn has_older_tables(path: &Path) -> Result<bool, LedgerError> {
 
 /// Refuses the upgrade while a process uses the ledger with the older schema.
 async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
-    let is_locked = locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;
+    let is_locked =
+        locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;
     // A process creates the tables of a new ledger before it takes a lock.
     if is_locked && matches!(read_schema_age(path).await, Ok(SchemaAge::Older)) {
         let who = "an earlier version of campaign is still sending with this ledger";

@@ -197,7 +197,8 @@ impl Session {
     /// Refuses to end a run with nothing left to send if the request permits only approved messages and the run used no
     /// approval.
     pub(crate) async fn refuse_unapproved_end(&self, run: &Run, number: u64) -> Result<(), Error> {
-        let Some(plan) = self.required_plan.as_ref().filter(|_| self.launch.request.approved_only && number == 0) else {
+        let Some(plan) = self.required_plan.as_ref().filter(|_| self.launch.request.approved_only && number == 0)
+        else {
             return Ok(());
         };
         match self.find_used_approval(run, std::slice::from_ref(&plan.digest)).await? {

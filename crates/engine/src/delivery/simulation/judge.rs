@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::plan::{StatusOracle, WorldFault, WorldPlan};
-use super::platform::{ArrivedOperation, AcceptedMessage};
+use super::platform::{AcceptedMessage, ArrivedOperation};
 use super::process::{ProcessLife, SimulatedDisk, elapsed};
 use super::world::SimulatedWorld;
 use crate::delivery::Snapshot;

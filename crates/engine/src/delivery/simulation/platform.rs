@@ -155,7 +155,8 @@ impl SimulatedPlatform {
         }
         let now = elapsed();
         let known = |id: u64| {
-            let accepted = state.accepted.iter().rev().find(|accepted| accepted.id == id && accepted.known_at <= now)?;
+            let accepted =
+                state.accepted.iter().rev().find(|accepted| accepted.id == id && accepted.known_at <= now)?;
             let rejected = ChannelReport { channel: None, status: "REJECTED" };
             let since = now.saturating_sub(accepted.executed_at);
             let report = if accepted.rejected { rejected } else { accepted.fallback.report_at(since) };

@@ -219,12 +219,7 @@ fn workers_of_one_run_share_and_use_its_full_rate() {
     assert_rate_holds(RateFaults { processes: 3, together: true, ..RateFaults::default() }, true);
     assert_rate_holds(RateFaults { processes: 3, together: true, restarts: true, ..RateFaults::default() }, true);
     assert_rate_holds(
-        RateFaults {
-            processes: 3,
-            together: true,
-            suspension: Some(Duration::from_secs(20)),
-            ..RateFaults::default()
-        },
+        RateFaults { processes: 3, together: true, suspension: Some(Duration::from_secs(20)), ..RateFaults::default() },
         false,
     );
 }
