@@ -19,7 +19,10 @@ use campaign_core::domain::{Amount, Channel, Spending};
 use campaign_ledger::{BilledParts, REPLACED, RowState, StateCounts};
 
 /// The version of the format. Other versions are not read.
-const FORMAT_VERSION: u8 = 4;
+const FORMAT_VERSION: u8 = 5;
+/// The version that did not count messages without prices. The figures of a run in which only some messages have prices
+/// are calculated again, unless the run was purged.
+const VERSION_WITHOUT_UNPRICED: u8 = 4;
 /// The earlier versions, which are still read: 2 judged each channel alone, 3 kept no readings by channel and accepted every
 /// reported time. Figures with receipts are calculated again, unless the run was purged.
 const EARLIER_VERSIONS: [u8; 2] = [2, 3];
@@ -32,9 +35,12 @@ pub(super) struct StoredFigures {
     rows: Option<StoredRows>,
     /// As JSON.
     terms: Option<String>,
-    /// By channel, in the order of the channels in `rows`. It comes last, and earlier versions do not have it.
+    /// By channel, in the order of the channels in `rows`. Versions 2 and 3 do not have it.
     #[serde(skip)]
     deliveries: Vec<StoredDeliveries>,
+    /// The messages whose price is unknown. It comes last, and earlier versions do not have it.
+    #[serde(skip)]
+    unpriced: u64,
 }
 
 /// The stored data about a channel's deliveries other than counts and times.
@@ -78,7 +84,8 @@ struct StoredRequests {
     parts: (u64, u64),
     used: (u64, String),
     given_back: String,
-    priced: bool,
+    /// Whether any message has a known price; in earlier versions, whether all messages had one.
+    has_prices: bool,
     /// Pairs of a time in milliseconds, accurate to a thousandth, and its number of requests.
     answers: Vec<(u64, u64)>,
 }
@@ -86,8 +93,8 @@ struct StoredRequests {
 impl StoredFigures {
     pub(super) fn from_figures(figures: &RunFigures, receipts: u64) -> Self {
         let deliveries = figures.channels.iter().map(|(_, figure)| StoredDeliveries::from_figure(figure)).collect();
-        Self { receipts, rows: Some(StoredRows::from_figures(figures)), deliveries, ..Self::default() }
-            .with_optional_terms(figures.terms.as_ref())
+        let (rows, unpriced) = (Some(StoredRows::from_figures(figures)), figures.requests.unpriced);
+        Self { receipts, rows, deliveries, unpriced, terms: None }.with_optional_terms(figures.terms.as_ref())
     }
 
     /// Sets the terms that are stored with the figures.
@@ -122,15 +129,24 @@ impl StoredFigures {
     /// values.
     pub(super) fn into_figures(self) -> Option<RunFigures> {
         let terms = self.parse_terms();
-        Some(RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? })
+        let mut figures = RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? };
+        figures.requests.unpriced = self.unpriced;
+        Some(figures)
     }
 
     pub(super) fn decode(kept: &[u8]) -> Option<Self> {
         let (form, rest) = kept.split_first()?;
         let (kept, rest) = postcard::take_from_bytes::<Self>(rest).ok()?;
+        if *form == FORMAT_VERSION {
+            let (deliveries, unpriced) = postcard::from_bytes(rest).ok()?;
+            return Some(Self { deliveries, unpriced, ..kept });
+        }
+        // Earlier versions did not state a cost if any price was unknown.
+        let unpriced =
+            kept.rows.as_ref().map_or(0, |rows| if rows.requests.has_prices { 0 } else { rows.requests.used.0 });
         match *form {
-            FORMAT_VERSION => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..kept }),
-            form if EARLIER_VERSIONS.contains(&form) => Some(kept),
+            VERSION_WITHOUT_UNPRICED => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, unpriced, ..kept }),
+            form if EARLIER_VERSIONS.contains(&form) => Some(Self { unpriced, ..kept }),
             _ => None,
         }
     }
@@ -138,14 +154,20 @@ impl StoredFigures {
     /// Decodes the figures of a run whose records are available. Figures that an earlier version calculated by other
     /// rules are dropped, so that they are calculated again.
     pub(super) fn decode_current(kept: &[u8]) -> Option<Self> {
-        let is_earlier = kept.first().is_some_and(|form| EARLIER_VERSIONS.contains(form));
+        let form = *kept.first()?;
         let kept = Self::decode(kept)?;
-        Some(Self { rows: kept.rows.filter(|_| !is_earlier || kept.receipts == 0), ..kept })
+        let is_current = |rows: &StoredRows| {
+            let has_true_receipts = !EARLIER_VERSIONS.contains(&form) || kept.receipts == 0;
+            let requests = &rows.requests;
+            let has_true_cost = form == FORMAT_VERSION || requests.has_prices || requests.is_free();
+            has_true_receipts && has_true_cost
+        };
+        Some(Self { rows: kept.rows.filter(is_current), ..kept })
     }
 
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         let written = postcard::to_extend(self, vec![FORMAT_VERSION]).ok()?;
-        postcard::to_extend(&self.deliveries, written).ok()
+        postcard::to_extend(&(&self.deliveries, self.unpriced), written).ok()
     }
 }
 
@@ -219,8 +241,18 @@ impl StoredRows {
 
 impl StoredRequests {
     fn from_figures(figures: &RequestFigures) -> Self {
-        let RequestFigures { requests, unanswered, messages, sent, parts, used, given_back, priced, answers } =
-            figures.clone();
+        let RequestFigures {
+            requests,
+            unanswered,
+            messages,
+            sent,
+            parts,
+            used,
+            given_back,
+            has_prices,
+            answers,
+            unpriced: _,
+        } = figures.clone();
         Self {
             requests,
             unanswered,
@@ -229,9 +261,14 @@ impl StoredRequests {
             parts: (parts.billed, parts.messages),
             used: (used.recipients, used.cost.to_json_digits()),
             given_back: given_back.to_json_digits(),
-            priced,
+            has_prices,
             answers: answers.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect(),
         }
+    }
+
+    /// Whether no cost is known.
+    fn is_free(&self) -> bool {
+        self.used.1.parse() == Ok(Amount::default())
     }
 
     fn into_figures(self) -> Option<RequestFigures> {
@@ -244,7 +281,7 @@ impl StoredRequests {
             parts: BilledParts { billed: self.parts.0, messages: self.parts.1 },
             used: Spending { recipients: self.used.0, cost: amount(&self.used.1)? },
             given_back: amount(&self.given_back)?,
-            priced: self.priced,
+            has_prices: self.has_prices && self.requests > 0,
             ..RequestFigures::default()
         };
         let answers: &mut Histogram<u64> = &mut figures.answers;
