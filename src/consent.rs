@@ -428,7 +428,7 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
     }
 }
 
-/// Adds how many recipients are outside the home countries of the profile, unless the countries are limited.
+/// Adds how many recipients are outside the home countries of the profile, unless the campaign limits the countries.
 fn add_recipients_abroad(
     prompt: &mut ConfirmationPrompt,
     campaign: &Campaign,

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use crate::examples::{campaign, empty, files, fine, object, repository, with_examples};
 use crate::house::without_tests;
-use crate::support::{Folder, Reachable as _, SandboxProcess};
+use crate::looks::screen::screen;
+use crate::support::{Folder, Reachable as _, SandboxProcess, Terminal};
 
 /// The reference of commands, which is generated.
 const COMMANDS: &str = "docs/commands.md";
@@ -22,7 +23,7 @@ struct Page {
 struct Block<'p> {
     /// The first word of its info string.
     language: &'p str,
-    /// The rest of its info string: the file that it shows.
+    /// The rest of its info string: the file that it shows, or `terminal` for an output on a terminal.
     file: &'p str,
     text: String,
     line: usize,
@@ -124,6 +125,13 @@ fn without_times(output: &str) -> String {
     let lasts = |at: usize| words.get(at + 1).is_some_and(|next| *next == "s" || next.starts_with("s\n"));
     let timeless: Vec<&str> = words.iter().enumerate().map(|(at, word)| if lasts(at) { "N" } else { *word }).collect();
     timeless.join(" ")
+}
+
+/// What a command prints on a terminal.
+fn output_on_a_terminal(folder: &Folder, command: &str) -> String {
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let (_, output) = Terminal::start(folder.command(&words)).finish_shown();
+    screen(&output, 100, false)
 }
 
 /// The commands of a block that a test can run: servers run until they are stopped, and a live gateway is not for tests.
@@ -229,7 +237,7 @@ fn documented_commands_succeed_and_print_the_shown_output() {
         }
         let (folder, sandbox) = (with_list(), SandboxProcess::start());
         folder.replace("gateways.yaml", "http://127.0.0.1:8025", &sandbox.base_url());
-        let mut printed = String::new();
+        let (mut printed, mut last) = (String::new(), String::new());
         let go = |command: &str, line: usize, faults: &mut String| {
             let words: Vec<&str> = command.split_whitespace().skip(1).collect();
             let finished = campaign(&folder, &words);
@@ -244,11 +252,15 @@ fn documented_commands_succeed_and_print_the_shown_output() {
                 Step::Block(block) if block.language == "sh" => {
                     for command in commands(&block.text) {
                         printed = go(command, block.line, &mut faults);
+                        command.clone_into(&mut last);
                         run += 1;
                     }
                 }
                 Step::Block(block) if block.language == "text" => {
                     compared += 1;
+                    if block.file == "terminal" {
+                        printed = output_on_a_terminal(&folder, &last);
+                    }
                     let (shown, printed) = (without_times(&block.text), without_times(&printed));
                     if shown != printed {
                         let _ = writeln!(faults, "{}:{}: the command prints\n{printed}", page.path, block.line);

@@ -39,6 +39,18 @@ fn recipients_abroad_are_counted_by_country() {
 }
 
 #[test]
+fn policy_of_the_profile_hides_no_recipients_abroad() {
+    let sale = campaign_at_home(&Gateway::accepting()).profile("policy: { countries: [UA, PL] }").write();
+    let (skipped, abroad) = ("−1  skipped: country", "1 outside UA: 1 in PL");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says(skipped).says(abroad);
+    sale.campaign(&["plan", "sale.yaml"]).exits(0).says(skipped).says(abroad);
+    let json = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    assert_eq!(json["campaigns"][0]["abroad"], json!([{ "country": "PL", "recipients": 1 }]));
+    let new = "1 recipient in a country that no earlier run on this account has reached: 1 in PL";
+    assert!(findings(&sale).contains(&("new-country".to_owned(), new.to_owned())));
+}
+
+#[test]
 fn prompt_shows_recipients_abroad_and_new_countries() {
     let sale = live();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("profiles");

@@ -3,7 +3,7 @@
 //! After a change of texts, review the difference and accept it: `INSTA_UPDATE=always cargo test --test stories looks`.
 
 mod help;
-mod screen;
+pub(crate) mod screen;
 mod sending;
 mod tending;
 mod winter;

@@ -9,7 +9,7 @@ use vt100::{Cell, Color, Parser};
 const LINES: u16 = 400;
 
 /// The lines of a terminal of this width after these bytes. If `named`, each change of style is marked with its name.
-pub(super) fn screen(bytes: &str, columns: u16, named: bool) -> String {
+pub(crate) fn screen(bytes: &str, columns: u16, named: bool) -> String {
     let size = |number| NonZeroU16::new(number).expect("a size");
     let mut parser = Parser::new(size(LINES), size(columns), 0);
     parser.process(bytes.as_bytes());

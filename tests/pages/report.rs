@@ -9,6 +9,7 @@ use crate::receipts::{Hooked, operations};
 use crate::support::Clock;
 use crate::support::{
     Answer, Browser, Folder, Gateway, Html, Process, Results, Server, campaign, change_ledger, in_files, rejected,
+    until,
 };
 
 const VIBER_THEN_SMS: &str = "  - viber: { signature: OlenaCo, message: \"Hi {{ name }}\" }\n  - sms: { signature: OlenaCo, message: \"Hi {{ name }}, {{ phone }}\" }";
@@ -295,6 +296,43 @@ fn unreported_parts_make_the_total_a_minimum() {
     all.run(&[]).exits(0);
     let in_report = words(&write_report(&all, &[]).html, "run-numbers");
     assert!(in_report.contains("Billed parts 6"), "{in_report}");
+}
+
+#[test]
+fn billed_parts_include_every_attempt() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead, Answer::Accept]);
+    let hooked = Hooked::write(campaign().to(2).batches_of(1).one_at_a_time().through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(4);
+    let sent = hooked.results().column("submitted_at")[0].to_owned();
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &receipt("sms", "UNDELIVERABLE", &sent, 0)), 200);
+    hooked.sale.campaign(&["retry", "sale", "--state", "failed"]).exits(4).says("at least 2 parts");
+    assert_eq!(hooked.results().column("parts"), ["2", ""]);
+    let report = write_report(&hooked.sale, &["--lang", "en"]);
+    let status = hooked.sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!((&report.data["parts"], &status["parts"]), (&json!(2), &json!(2)));
+    let page = report.html.one("main").words();
+    assert!(page.contains("Billed parts, at least 2"), "{page}");
+    drop(server);
+}
+
+#[test]
+fn cost_names_messages_without_a_price() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).profile("currency: UAH").write();
+    sale.run(&["--limit", "1"]);
+    sale.replace("gateways.yaml", "currency: UAH", "prices: { sms: 0.80 }\n  currency: UAH");
+    sale.run(&[]).exits(0);
+    let report = write_report(&sale, &["--lang", "en"]);
+    let money = &report.data["figures"]["money"];
+    assert_eq!((&money["used_at_most"], &money["unpriced"]), (&json!(1.6), &json!(1)));
+    let note = "1.60 UAH without 1 message whose price is unknown";
+    let page = report.html.one("main").words();
+    assert_eq!(page.matches(note).count(), 2, "{page}");
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    until("the overview names the message", || browser.page("/").one("main").words().contains(note));
+    assert!(browser.page("/runs").one("main").words().contains(note));
 }
 
 #[test]

@@ -49,6 +49,19 @@ fn backup_during_a_run_is_complete_and_disturbs_nothing() {
 }
 
 #[test]
+fn rows_of_a_backup_include_lookups() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    for _ in 0..2 {
+        sale.campaign(&["gateway", "lookup", "+380501234567", "--gateway", "local", "--yes"]).exits(0);
+    }
+    sale.campaign(&BACKUP).exits(0).says("2 runs with 7 rows");
+    check(&sale, "saved").exits(0).says("2 runs with 7 rows");
+    run_to_end(other_state_command(&sale, &RESTORE)).exits(0).says("2 runs with 7 rows");
+}
+
+#[test]
 fn backup_itself_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();

@@ -41,6 +41,7 @@ fn moved_ledger_works_and_its_old_file_sends_nothing() {
     let before = commands.map(|command| outcome(&run_with_file_ledger(&sale, command)));
     let copied = run_with_file_ledger(&sale, &["ledger", "copy", "--to", &ledger, "--json"]).exits(0).json();
     assert_eq!((&copied["runs"], &copied["without_copies"]), (&json!(2), &json!(0)), "{copied}");
+    assert_eq!(copied["rows"], json!(21), "a lookup is a row");
     let shared = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.env("CAMPAIGN_LEDGER", &ledger);

@@ -154,10 +154,10 @@ impl EnvelopeRecord {
     /// The spending of the envelope without the messages that only receipts prove. A message whose outcome is unknown
     /// counts as sent. `events` are the events of the run.
     pub fn spending(&self, events: &RowEvents) -> Spending {
-        let counted = self.rows.iter().enumerate().filter(|(index, sent)| {
-            let outcome = self.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(*index));
-            events.counts_as_sent(sent.row, self.envelope, self.chain(sent), outcome)
-        });
+        let counted = self
+            .iter_rows()
+            .enumerate()
+            .filter(|(_, (sent, outcome))| events.counts_as_sent(sent.row, self.envelope, self.chain(sent), *outcome));
         counted.map(|(index, _)| row_spending(&self.costs, index)).fold(Spending::default(), Spending::add_spending)
     }
 }
@@ -222,9 +222,8 @@ impl CountedMessages {
     /// Adds an envelope, and returns its messages that count by outcomes and events.
     pub(crate) fn add_envelope(&mut self, envelope: &EnvelopeRecord) -> Vec<CountedMessage> {
         let mut counted = Vec::with_capacity(envelope.rows.len());
-        for (index, sent) in envelope.rows.iter().enumerate() {
+        for (index, (sent, outcome)) in envelope.iter_rows().enumerate() {
             let (row, chain, number) = (sent.row, envelope.chain(sent), envelope.envelope);
-            let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
             let cost = row_spending(&envelope.costs, index).cost;
             let message = CountedMessage { envelope: number, begun_at: envelope.begun_at, row, to: sent.to, cost };
             let counts = self.events.counts_as_sent(row, number, chain, outcome);

@@ -156,6 +156,12 @@ impl EnvelopeRecord {
         }
     }
 
+    /// The rows with their outcomes. An open intent has no outcomes.
+    pub fn iter_rows(&self) -> impl Iterator<Item = (&SentRow, Option<&OperationOutcome>)> {
+        let outcomes = self.settled.as_ref().map_or(&[][..], |(_, outcomes)| outcomes);
+        self.rows.iter().enumerate().map(|(index, sent)| (sent, outcomes.get(index)))
+    }
+
     /// The reason for doubt if the stored outcomes are corrupt.
     pub(super) const DAMAGED: &'static str = "the record of its outcome is corrupt";
 

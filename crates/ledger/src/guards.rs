@@ -160,8 +160,7 @@ impl Guard {
 
     /// Adds an envelope.
     pub(crate) fn add_envelope(&mut self, envelope: &EnvelopeRecord) {
-        for (index, sent) in envelope.rows.iter().enumerate() {
-            let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+        for (sent, outcome) in envelope.iter_rows() {
             // Regardless of which process owns the run, an open intent may have been sent.
             let attempt = RunActivity::Idle.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
             if !self.events.has_events(sent.row) && self.events.has_message(sent.row, &[attempt], &[]) {

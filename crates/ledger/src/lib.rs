@@ -93,7 +93,7 @@ pub use schedules::{
 };
 pub use shared_runs::{
     BlockIds, BlockRequest, DrawOutcome, DrawRefusal, OwnedBlock, RowBlock, RowSpan, ShardDraw, ShardHolder,
-    ShardStore, ShardWorker, Sharding, SharedRun,
+    ShardStore, ShardWorker, Sharding, SharedRun, count_run_rows,
 };
 pub use sqlite::SqliteLedger;
 pub use stop_kind::StopKind;

@@ -77,7 +77,7 @@ pub struct Backup {
 pub struct CopiedLedger {
     /// The number of runs.
     pub runs: u64,
-    /// The number of their rows.
+    /// The number of their rows, as far as they can be read.
     pub rows: u64,
     /// The number of runs whose copies were missing.
     pub without_copies: u64,

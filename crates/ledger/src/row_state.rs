@@ -272,8 +272,7 @@ impl RowStates {
 
     /// Adds an envelope. Envelopes must be added in order, because the last attempt counts.
     pub fn add_envelope(&mut self, envelope: &EnvelopeRecord) {
-        for (index, sent) in envelope.rows.iter().enumerate() {
-            let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+        for (sent, outcome) in envelope.iter_rows() {
             if let Some(OperationOutcome::Accepted { parts, .. }) = outcome {
                 self.parts.add(*parts);
             }
@@ -409,14 +408,6 @@ impl BilledParts {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { billed: self.billed + other.billed, messages: self.messages + other.messages }
-    }
-
-    /// Whether more parts may be billed than were reported, because some messages were or may have been sent and have
-    /// unknown parts.
-    pub fn is_lower_bound(self, counts: &StateCounts) -> bool {
-        let sent_count: u64 =
-            RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum();
-        self.messages < sent_count
     }
 }
 

@@ -7,7 +7,10 @@ use std::fmt;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::{Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Run, RunProgress, SuppressionPolicy};
+use super::{
+    EnvelopeReader, Epoch, ExcludedRows, Lease, Ledger, LedgerError, LedgerFuture, NewRun, Run, RunProgress,
+    SuppressionPolicy,
+};
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Row};
 
 /// The common properties of single messages. Messages with equal properties go into one run until it is full.
@@ -199,6 +202,25 @@ impl fmt::Debug for RowBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RowBlock").field("run", &self.run.key).field("lease", &self.lease).finish_non_exhaustive()
     }
+}
+
+/// How many rows a run has. A shared run has no list, so these are its sent and skipped rows.
+///
+/// # Errors
+/// If the records of a shared run cannot be read.
+pub async fn count_run_rows(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
+    if !run.shared {
+        return Ok(run.recipients);
+    }
+    if let Some((counts, _)) = run.counts.as_ref().filter(|_| run.purged_at.is_some()) {
+        return Ok(counts.total());
+    }
+    let mut rows = ledger.load_excluded_rows(run.key).await?.rows();
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    while let Some(envelope) = envelopes.next_envelope().await? {
+        rows.extend(envelope.rows.iter().map(|sent| sent.row.get()));
+    }
+    Ok(rows.len())
 }
 
 /// The next rows of a run after `last`, the last row ever drawn. `None` if no rows are left.

@@ -271,10 +271,10 @@ impl CampaignBrief {
         intersect_countries([self.countries.as_ref(), policy])
     }
 
-    /// The home countries of a profile, if neither the campaign nor the profile's policy limits the countries.
+    /// The home countries of a profile, unless the campaign itself names the countries that it is for. A policy limits
+    /// all campaigns, so it does not say which countries this campaign is for.
     pub fn watched_home<'p>(&self, profile: Option<&'p Profile>) -> Option<&'p CountrySet> {
-        let profile = profile.filter(|profile| self.countries.is_none() && profile.countries.is_none())?;
-        profile.home.as_ref()
+        profile.filter(|_| self.countries.is_none())?.home.as_ref()
     }
 
     /// The time zone of the campaign.

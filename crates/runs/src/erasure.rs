@@ -74,11 +74,11 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     }
     let (mut order, mut cancelled_in) = (Vec::new(), Vec::new());
     for RecipientInRun { run, rows, .. } in person.runs {
-        let (doubtful, forgotten, is_cancelled) = split_rows(ledger, &run, rows).await?;
+        let PersonRows { doubtful, forgotten, has_cancelled } = split_rows(ledger, &run, rows).await?;
         if !doubtful.is_empty() {
             result.doubtful.push((run.name(), doubtful));
         }
-        cancelled_in.extend(is_cancelled.then_some(run.key));
+        cancelled_in.extend(has_cancelled.then_some(run.key));
         if !forgotten.rows.is_empty() {
             order.push((run.key, forgotten.rows.clone()));
             result.runs.push(forgotten);
@@ -102,13 +102,18 @@ fn forgotten_opt_out(phone: Phone, at: Timestamp) -> OptOut {
     OptOut { who: phone.into(), scope: OptOutScope::Marketing, reach: OptOutReach::AllGateways, reason, source, at }
 }
 
-/// Splits a person's rows into those in doubt and those that can be forgotten. Also returns whether
-/// `stop --for-good` cancelled one of the latter.
-async fn split_rows(
-    ledger: &dyn Ledger,
-    run: &Run,
-    rows: RoaringBitmap,
-) -> Result<(RoaringBitmap, ForgottenRows, bool), LedgerError> {
+/// A person's rows in a run.
+struct PersonRows {
+    /// The rows in doubt, which cannot be forgotten yet.
+    doubtful: RoaringBitmap,
+    /// The other rows.
+    forgotten: ForgottenRows,
+    /// Whether `stop --for-good` cancelled any of the other rows.
+    has_cancelled: bool,
+}
+
+/// Splits a person's rows into those in doubt and those that can be forgotten.
+async fn split_rows(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<PersonRows, LedgerError> {
     // The run is held, so its last process is gone. Rows of a shared run can still be in flight.
     let snapshot = Snapshot::load(ledger, &reload_or_keep(ledger, run).await?, false).await?;
     let rows_in = |states: &[RowState]| -> RoaringBitmap {
@@ -117,9 +122,9 @@ async fn split_rows(
     let doubtful = rows_in(&IN_DOUBT_STATES) | rows_in(&[RowState::Sending]);
     let skipped = rows_in(&[RowState::Planned]);
     let rows = rows - &doubtful;
-    let is_cancelled =
+    let has_cancelled =
         run.progress == RunProgress::Cancelled && rows.iter().any(|row| snapshot.is_cancelled(Row::new(row)));
-    Ok((doubtful, ForgottenRows { run: run.name(), rows, skipped }, is_cancelled))
+    Ok(PersonRows { doubtful, forgotten: ForgottenRows { run: run.name(), rows, skipped }, has_cancelled })
 }
 
 async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerError> {

@@ -27,8 +27,7 @@ use campaign_engine::delivery::{DeviationCounts, ErrorCounts, FrozenRun, Interru
 use campaign_engine::report::{ResultsBackup, ResultsTarget, RunInDoubt, check_target};
 use campaign_gateway::WebhookUrls;
 use campaign_ledger::{
-    BilledParts, CampaignLock, ExcludedRows, Ledger, LedgerError, RowState, Run, RunId, StateCounts, StopKind,
-    StrayCopies,
+    CampaignLock, ExcludedRows, Ledger, LedgerError, RowState, Run, RunId, StateCounts, StopKind, StrayCopies,
 };
 use campaign_manifest::{Destination, Profile};
 use campaign_sandbox::{Counts, Scenario};
@@ -494,7 +493,9 @@ pub struct EndedRun {
     /// Recipients who opted out during the run. A live run skipped them; in a rehearsal, they opted out by reply.
     pub opted_out: u64,
     /// The billed parts, as far as the gateway reported them.
-    pub parts: BilledParts,
+    pub parts: u64,
+    /// Whether more parts might be billed, or are not known to be all.
+    pub has_unreported_parts: bool,
     /// The duration of this call.
     pub time: Duration,
     /// Skipped and invalid rows by reason. If the run sent messages, only those beyond a cap or outside the allowed

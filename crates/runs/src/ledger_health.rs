@@ -30,7 +30,7 @@ use campaign_ledger::{
     Backup, DamagedRecord, DamagedRun, EnvelopeReader, IntegrityReport, Intent, Lease, Ledger, LedgerError,
     NumberFilter, OptOutFilter, Permit, ReceiptReader, RecordKind, RowUpdate, Run, RunEnd, RunFilter, RunProgress,
     RunUpdate, ScheduleOrder, ScheduleUpdate, SentRow, ShardWorker, StopKind, StopRequest, StrayCopies,
-    SuppressionPolicy,
+    SuppressionPolicy, count_run_rows,
 };
 
 /// The result of checking a whole ledger.
@@ -347,7 +347,7 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
     }
     for run in ledger.list_runs(RunFilter::all()).await? {
         restored.runs += 1;
-        restored.rows += run.recipients;
+        restored.rows += count_run_rows(ledger, &run).await.unwrap_or(run.recipients);
         if !run.live || run.shared || run.progress != RunProgress::Open {
             continue;
         }

@@ -248,6 +248,7 @@ impl Session {
                 Err(error) => (Some(Err(error)), None, None),
             },
         };
+        let has_unreported_parts = figures.as_ref().is_none_or(|figures| figures.requests.has_unreported_parts());
         let in_part = figures.as_ref().map_or(0, |figures| figures.channels.count_partial());
         let unwritten = results.as_ref().is_some_and(Result::is_err);
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
@@ -301,7 +302,8 @@ impl Session {
             sent,
             notes,
             opted_out,
-            parts,
+            parts: parts.billed,
+            has_unreported_parts,
             time,
             excluded,
             not_resent,

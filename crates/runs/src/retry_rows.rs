@@ -414,10 +414,9 @@ impl Session {
         let mut found = BTreeMap::new();
         let mut envelopes = EnvelopeReader::new(ledger, run.key);
         while let Some(envelope) = envelopes.next_envelope().await? {
-            for (index, sent) in envelope.rows.iter().enumerate() {
+            for (sent, outcome) in envelope.iter_rows() {
                 let state = snapshot.states.recorded_state(sent.row);
                 let Some(state @ (RowState::Rejected | RowState::NotSent | RowState::Failed)) = state else { continue };
-                let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
                 let (status, error) = match outcome {
                     Some(OperationOutcome::Rejected { error }) => (String::new(), error.clone()),
                     _ => {

@@ -314,15 +314,24 @@ def workbooks():
     sound("shown-texts.ods", ods(hidden + f"<table:table table:name='Sheet1' table:style-name='ta1'>{rows}</table:table>"), "cells as they are shown, a hidden sheet before", ["phone", "share", "note"], [(4, ["380501234567", "15%", "a  & b\nc"]), (5, ["380671234567", "", "#N/A"])], "sheet `Sheet1`, one of 2", warnings=["1 row is hidden in the sheet `Sheet1` but still included as a recipient: 5", "1 cell in the sheet `Sheet1` has an error such as `#N/A` instead of a value: row 5"])
     repeated = "<table:table-row><table:table-cell><text:p>phone</text:p></table:table-cell><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>380501234567</text:p></table:table-cell><table:table-cell table:number-columns-repeated='2'><text:p>x</text:p></table:table-cell></table:table-row>"
     sound("repeated-cells.ods", ods(f"<table:table table:name='Sheet1'>{repeated}</table:table>"), "equal cells are written once", ["phone", "a", "b"], [(2, ["380501234567", "x", "x"])], one)
+    def day(style, value, shown):
+        return f"<table:table-cell{style} office:value-type='date' office:date-value='{value}' calcext:value-type='date'><text:p>{shown}</text:p></table:table-cell>"
+    own = " table:style-name='ce2'"
+    columns = "<table:table-column/><table:table-column table:number-columns-repeated='2' table:default-cell-style-name='ce1'/><table:table-column table:number-columns-repeated='2'/>"
+    names = "".join(f"<table:table-cell><text:p>{name}</text:p></table:table-cell>" for name in ["phone", "local", "both", "own", "cell"])
+    days = day("", "2024-02-01", "01/02/24") + day("", "2024-02-01T09:05:00", "01/02/24 09:05") + day(own, "2024-02-01", "1 Feb 24") + day(" table:style-name='ce1'", "2024-02-01", "01/02/24")
+    dates = f"{columns}<table:table-row>{names}</table:table-row><table:table-row><table:table-cell><text:p>380501234567</text:p></table:table-cell>{days}</table:table-row>"
+    styles = "<number:date-style xmlns:number='urn:number' style:name='N37' number:automatic-order='true'/><style:style style:name='ce1' style:family='table-cell' style:data-style-name='N37'/><style:style style:name='ce2' style:family='table-cell' style:data-style-name='N80'/>"
+    sound("dates.ods", ods(f"<table:table table:name='Sheet1'>{dates}</table:table>", styles), "dates in the system's short format", ["phone", "local", "both", "own", "cell"], [(2, ["380501234567", "01.02.2024", "01.02.2024 9:05", "1 Feb 24", "01.02.2024"])], one)
 
 
-def ods(tables):
+def ods(tables, own_styles=""):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         def add(name, text):
             archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), text, zipfile.ZIP_DEFLATED)
         add("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        styles = "<office:automatic-styles><style:style style:name='ta1' style:family='table'><style:table-properties table:display='true'/></style:style><style:style style:name='ta2' style:family='table'><style:table-properties table:display='false'/></style:style></office:automatic-styles>"
+        styles = "<office:automatic-styles><style:style style:name='ta1' style:family='table'><style:table-properties table:display='true'/></style:style><style:style style:name='ta2' style:family='table'><style:table-properties table:display='false'/></style:style>" + own_styles + "</office:automatic-styles>"
         names = " ".join(f"xmlns:{prefix}='urn:{prefix}'" for prefix in ["office", "style", "table", "text", "calcext"])
         add("content.xml", f"<?xml version='1.0' encoding='UTF-8'?><office:document-content {names}>{styles}<office:body><office:spreadsheet>{tables}</office:spreadsheet></office:body></office:document-content>")
     return out.getvalue()

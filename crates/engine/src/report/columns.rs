@@ -87,7 +87,7 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
     },
     // The gateway's identifier of a queued request.
     ResultColumn { name: "request_id", value: |cells| ColumnValue::Text(cells.request_id) },
-    // Billed parts, as the gateway reported them.
+    // The billed parts of all messages of the row, as the gateway reported them.
     ResultColumn { name: "parts", value: |cells| ColumnValue::Number(cells.parts.map(u64::from)) },
     // The status in the gateway's words, if it reported one.
     ResultColumn { name: "gateway_status", value: |cells| ColumnValue::Text(cells.gateway_status) },
@@ -354,10 +354,9 @@ impl RowFormatter {
         let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);
         let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
         let decided = amendment.filter(|_| state != RowState::Skipped && !lacks_fallback);
-        let (parts, gateway_status) = match (outcome, last_event) {
-            (_, Some((_, RowChange::Found { status, .. }))) => (None, status.as_str()),
-            (Some(OperationOutcome::Accepted { parts, .. }), _) => (*parts, ""),
-            _ => (None, ""),
+        let gateway_status = match last_event {
+            Some((_, RowChange::Found { status, .. })) => status.as_str(),
+            _ => "",
         };
         let summary = sent.and_then(|record| record.receipt_summary.as_ref());
         let receipt = summary.map(|summary| &summary.last.receipt);
@@ -388,7 +387,7 @@ impl RowFormatter {
             kind: sent.map_or_else(planned, |record| record.kind),
             msg_id: sent.and_then(RowRecord::msg_id).or_else(|| earlier.and_then(|earlier| earlier.msg_id.as_ref())),
             request_id: earlier.and_then(|earlier| earlier.request_id.as_deref()).unwrap_or(request_id),
-            parts,
+            parts: sent.and_then(|record| record.parts),
             gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
             reason: decided
                 .map_or(Cow::Borrowed(reason), |amendment| describe_amendment(amendment, reason, state).into()),

@@ -24,7 +24,7 @@ pub struct Forecast {
     pub rows: u64,
     /// Rows that get no message, by reason, most rows first.
     pub left_out: Vec<LeftOutRows>,
-    /// Messages outside the profile's `home`, by country, most first; empty if the countries are limited.
+    /// Messages outside the profile's `home`, by country, most first; empty if the campaign limits the countries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub abroad: Vec<CountryCount>,
     /// Planned rows that this run does not select.

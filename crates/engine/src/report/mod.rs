@@ -57,7 +57,8 @@ pub use row_pages::{RowFilter, RowIndex, RowSummary, load_row_summaries};
 pub use results_selection::RunResults;
 pub use run_figures::{
     ACCEPTED_STATES, ArrivalKind, ChannelFigure, ChannelFigures, DeliveryTimes, FallbackChain, FallbackChainFigure,
-    ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures, RunTerms, Timeline, TimelinePoint,
+    ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunCost, RunFigures, RunTerms, Timeline,
+    TimelinePoint,
 };
 pub use run_view::{
     FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunReport, RunStatus, RunView, add_approvals,

@@ -13,7 +13,7 @@ use super::message::{GatewayClock, MessageDelivery};
 use super::run_figures::{Fold, RequestFigures, RunFigures};
 use campaign_core::domain::{
     Amount, Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource,
-    Row, Spending, Status,
+    Row, Status,
 };
 use campaign_ledger::{
     Attempt, EnvelopeFilter, EnvelopeRecord, Judgement, Ledger, LedgerError, RowActivities, RowChange, RowEvents,
@@ -41,6 +41,8 @@ pub struct RowRecord {
     pub submitted_at: Arc<str>,
     /// The outcome of that attempt and its time. `None` if only the intent is recorded.
     pub settled: Option<(Arc<str>, OperationOutcome)>,
+    /// The billed parts of all messages of the row, as far as the gateway reported them.
+    pub parts: Option<u32>,
     /// The state of the row.
     pub state: RowState,
     /// Later facts and decisions about the row.
@@ -128,7 +130,8 @@ struct SentAttempt {
     begun_at: Timestamp,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, OperationOutcome)>,
-    cost: Amount,
+    /// Its price, if it is known.
+    cost: Option<Amount>,
 }
 
 /// The attempts of a row.
@@ -147,6 +150,14 @@ impl SentAttempt {
         activities.build_row_attempt(row, self.envelope, self.chain, self.outcome())
     }
 
+    /// The billed parts of its message, if the gateway reported them.
+    fn parts(&self) -> Option<u32> {
+        match self.outcome() {
+            Some(OperationOutcome::Accepted { parts, .. }) => *parts,
+            _ => None,
+        }
+    }
+
     /// Whether the gateway accepted or queued the message of this attempt.
     fn is_accepted(&self) -> bool {
         matches!(self.outcome(), Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }))
@@ -159,6 +170,11 @@ impl RowAttempts {
             std::mem::swap(&mut attempt, &mut self.last);
         }
         self.earlier.push(attempt);
+    }
+
+    /// The billed parts of all attempts, as far as the gateway reported them.
+    fn sum_parts(&self) -> Option<u32> {
+        self.earlier.iter().chain([&self.last]).filter_map(SentAttempt::parts).reduce(u32::saturating_add)
     }
 
     fn to_attempts(&self, row: Row, activities: &RowActivities) -> Vec<Attempt> {
@@ -339,8 +355,9 @@ impl<'a> RowRecords<'a> {
     pub(super) fn take_loaded(&mut self, row: Row) -> Option<RowRecord> {
         let mut attempts = self.attempts.remove(&row)?;
         attempts.earlier.sort_by_key(|attempt| attempt.envelope);
-        let proven = self.sum_proven_attempts(row, &attempts);
-        self.requests.add_proof(proven);
+        for cost in self.find_proven_costs(row, &attempts) {
+            self.requests.add_proven_message(cost);
+        }
         let record = self.build_record(row, attempts);
         if let Some(fold) = &mut self.fold {
             fold.add_row(row, &record);
@@ -348,9 +365,9 @@ impl<'a> RowRecords<'a> {
         Some(record)
     }
 
-    /// The spending of the attempts that count only because of receipts.
-    fn sum_proven_attempts(&self, row: Row, attempts: &RowAttempts) -> Spending {
-        let Some(receipts) = self.receipts.get(&row) else { return Spending::default() };
+    /// The price of each attempt that counts only because of receipts.
+    fn find_proven_costs(&self, row: Row, attempts: &RowAttempts) -> Vec<Option<Amount>> {
+        let Some(receipts) = self.receipts.get(&row) else { return Vec::new() };
         let all: Vec<&SentAttempt> = attempts.earlier.iter().chain([&attempts.last]).collect();
         let counted = |attempt: &&SentAttempt| {
             let counts = self.events.counts_as_sent(row, attempt.envelope, attempt.chain, attempt.outcome());
@@ -358,8 +375,7 @@ impl<'a> RowRecords<'a> {
         };
         let counted: Vec<(Attempt, bool)> = all.iter().map(counted).collect();
         let proven = self.events.find_proven_attempts(row, &counted, receipts).into_iter();
-        let spending = proven.map(|index| Spending { recipients: 1, cost: all[index].cost });
-        spending.fold(Spending::default(), Spending::add_spending)
+        proven.map(|index| all[index].cost).collect()
     }
 
     /// Builds the record of a row. The earlier attempts must be in order.
@@ -373,6 +389,7 @@ impl<'a> RowRecords<'a> {
         let has_two_messages = repeated
             && !receipts.is_empty()
             && self.events.has_two_messages(row, &attempts.to_attempts(row, &self.activities), receipts);
+        let parts = attempts.sum_parts();
         // The decisive message can be an earlier one.
         let has_order = |envelope| self.events.find_order(row, envelope) == judged.order;
         let sent = if repeated { attempts.select_attempt(has_order) } else { attempts.last };
@@ -383,7 +400,8 @@ impl<'a> RowRecords<'a> {
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
         // Boxed, because few rows have either, and records are moved often.
         let (amendment, summary) = (amendment.map(Box::new), summary.map(Box::new));
-        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, receipt_summary: summary }
+        let receipt_summary = summary;
+        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, parts, state, amendment, receipt_summary }
     }
 
     fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [StoredReceipt]) -> Judgement<'r> {
@@ -435,7 +453,7 @@ impl<'a> RowRecords<'a> {
         let settled_at = envelope.settled.as_ref().map(|(at, _)| format_instant(*at));
         let chains: Vec<Chain> = envelope.rows.iter().map(|sent| envelope.chain(sent)).collect();
         let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
-        let costs = envelope.costs.into_iter().chain(std::iter::repeat(Amount::default()));
+        let costs = envelope.costs.into_iter().map(Some).chain(std::iter::repeat(None));
         for ((sent, chain), cost) in envelope.rows.into_iter().zip(chains).zip(costs) {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);

@@ -129,7 +129,14 @@ impl RunView {
     pub async fn load(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
         let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.current_counts() };
         if let Some((counts, parts)) = counted.filter(|_| !owned).cloned() {
-            return Ok(Self { status: RunStatus::from_run(&run, owned), run, counts, parts });
+            // A purged shared run has no list either.
+            let recipients = if run.shared { counts.total() } else { run.recipients };
+            return Ok(Self {
+                status: RunStatus::from_run(&run, owned),
+                run: Run { recipients, ..run },
+                counts,
+                parts,
+            });
         }
         let Snapshot { counts, parts, .. } = Snapshot::load(ledger, &run, owned).await?;
         Ok(Self::from_counts(run, owned, counts, parts.billed))
@@ -388,7 +395,7 @@ impl RunReport {
     /// Whether more parts might be billed than the gateway reported; `false` if the figures are unknown.
     pub fn has_unreported_parts(&self) -> bool {
         let figures = self.figures.as_ref().filter(|_| self.view.parts > 0);
-        figures.is_some_and(|figures| figures.requests.parts.is_lower_bound(&self.view.counts))
+        figures.is_some_and(|figures| figures.requests.has_unreported_parts())
     }
 
     /// The run as JSON, without phone numbers.

@@ -21,7 +21,7 @@ use super::sql::statement::{query, scalar};
 use super::{opening, transaction};
 use crate::high_water_mark::{HighWaterMark, MarkFile};
 use crate::sqlite::{Handover, NewBackup, ReadyBackup, create_ledger};
-use crate::{CopiedLedger, Copies, Ledger, LedgerError, Run, RunFilter, SqliteLedger};
+use crate::{CopiedLedger, Copies, Ledger, LedgerError, Run, RunFilter, SqliteLedger, count_run_rows};
 use campaign_core::failpoint;
 
 /// Tables that only a database has.
@@ -59,6 +59,7 @@ impl PostgresLedger {
     /// If another process uses the file, the file is damaged or outdated, or the database contains another ledger.
     pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<CopiedLedger, LedgerError> {
         let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
+        let content = summarize_runs(from, &runs).await;
         let before = from.load_mark().await?;
         if let Some(existing) = find_existing_mark(address).await? {
             if existing.id != before.after_move().id {
@@ -68,14 +69,14 @@ impl PostgresLedger {
             if from.ensure_newest().is_ok() {
                 from.begin_handover().await?.end().await?;
             }
-            return Ok(summarize_copy(&runs, 0));
+            return Ok(content);
         }
         let mut handover = from.begin_handover().await?;
         let takeover = LedgerTakeover { address, place: from.display_path(), replaces: false };
         match takeover.copy_ledger(&mut handover, &runs, async |run| from.load_copies(run).await).await {
             Ok(without_copies) => {
                 failpoint::pass("ledger.copied");
-                handover.end().await.map(|()| summarize_copy(&runs, without_copies))
+                handover.end().await.map(|()| CopiedLedger { without_copies, ..content })
             }
             Err(error) => {
                 handover.cancel().await;
@@ -85,8 +86,14 @@ impl PostgresLedger {
     }
 }
 
-fn summarize_copy(runs: &[Run], without_copies: u64) -> CopiedLedger {
-    CopiedLedger { runs: runs.len() as u64, rows: runs.iter().map(|run| run.recipients).sum(), without_copies }
+/// Counts these runs of a ledger and their rows.
+async fn summarize_runs(ledger: &dyn Ledger, runs: &[Run]) -> CopiedLedger {
+    let mut content = CopiedLedger { runs: runs.len() as u64, ..CopiedLedger::default() };
+    for run in runs {
+        // Damaged records are copied too, but their rows cannot be counted.
+        content.rows += count_run_rows(ledger, run).await.unwrap_or(run.recipients);
+    }
+    content
 }
 
 /// The mark of the ledger in the database, if there is one.

@@ -14,7 +14,7 @@ use super::ledger::{SqliteLedger, TimeSource};
 use super::write_connection::{Patience, WriteConnection};
 use super::{copies, locks, opening};
 use crate::high_water_mark::{self, HighWaterMark, MarkFile};
-use crate::{CopiedLedger, Copies, Ledger, LedgerError, LedgerMaintenance as _, Run, RunFilter};
+use crate::{CopiedLedger, Copies, Ledger, LedgerError, LedgerMaintenance as _, Run, RunFilter, count_run_rows};
 use campaign_core::failpoint;
 use campaign_core::private::{self, ExistingFile};
 
@@ -98,7 +98,8 @@ impl NewBackup {
         let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
         for run in runs.iter().filter(|run| known.contains(&run.name())) {
             summary.runs += 1;
-            summary.rows += run.recipients;
+            // Damaged records are copied too, but their rows cannot be counted.
+            summary.rows += count_run_rows(from, run).await.unwrap_or(run.recipients);
             // Purged runs and runs of single messages have no copies.
             match from.load_copies(run).await {
                 Ok(copies) => {

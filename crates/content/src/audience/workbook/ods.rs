@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::{Read, Seek};
 
+use jiff::civil::{Date, DateTime, Time};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use zip::read::ZipFile;
@@ -21,10 +22,16 @@ pub(super) fn read_ods<S: Read + Seek>(
     wanted: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let file = archive.file;
-    let sheets = list_sheets(archive)?;
+    let WorkbookOutline { sheets, date_styles } = read_outline(archive)?;
     let chosen = choose_sheet(file, &sheets, wanted)?;
-    let mut reader =
-        SheetReader { xml: open_content(archive)?, rows: SheetRows::new(file)?, row: 0, hidden: Vec::new() };
+    let mut reader = SheetReader {
+        xml: open_content(archive)?,
+        rows: SheetRows::new(file)?,
+        row: 0,
+        hidden: Vec::new(),
+        date_styles,
+        columns: Vec::new(),
+    };
     reader.seek_sheet(chosen)?;
     reader.read_rows()?;
     reader.rows.finish_sheet(&sheets, chosen, &reader.hidden)
@@ -42,17 +49,38 @@ fn damaged_error(error: impl std::fmt::Display) -> WorkbookError {
     WorkbookError::Damaged(error.to_string())
 }
 
-/// The names of all sheets, and whether each sheet is visible.
-fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<Vec<(String, bool)>, WorkbookError> {
+/// The sheets and styles of a workbook.
+#[derive(Default)]
+struct WorkbookOutline {
+    /// The names of all sheets, and whether each sheet is visible.
+    sheets: Vec<(String, bool)>,
+    /// The styles of cells whose dates have the system's short format.
+    date_styles: HashSet<String>,
+}
+
+fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<WorkbookOutline, WorkbookError> {
     /// The memory of a name's entry in a list with spare capacity, without the name's bytes.
     const EACH: usize = 64;
     let mut budget = MemoryBudget::new(archive.file);
     let mut xml = open_content(archive)?;
     let (mut sheets, mut style, mut hidden) = (Vec::new(), String::new(), HashSet::new());
+    let (mut local_formats, mut formats) = (HashSet::new(), Vec::new());
     loop {
         match xml.next_event()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
-                "style" => style = attribute_value(&element, "style:name").unwrap_or_default(),
+                // The order of day and month depends on the system only in its own formats.
+                "date-style" if attribute_value(&element, "number:automatic-order").as_deref() == Some("true") => {
+                    let name = attribute_value(&element, "style:name").unwrap_or_default();
+                    budget.reserve(EACH + name.len(), "its styles")?;
+                    local_formats.insert(name);
+                }
+                "style" => {
+                    style = attribute_value(&element, "style:name").unwrap_or_default();
+                    if let Some(format) = attribute_value(&element, "style:data-style-name") {
+                        budget.reserve(EACH + style.len() + format.len(), "its styles")?;
+                        formats.push((style.clone(), format));
+                    }
+                }
                 "table-properties" if attribute_value(&element, "table:display").as_deref() == Some("false") => {
                     budget.reserve(EACH + style.len(), "its styles")?;
                     hidden.insert(style.clone());
@@ -67,7 +95,11 @@ fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<V
                 }
                 _ => {}
             },
-            Event::Eof => return Ok(sheets),
+            Event::Eof => {
+                formats.retain(|(_, format)| local_formats.contains(format));
+                let date_styles = formats.into_iter().map(|(style, _)| style).collect();
+                return Ok(WorkbookOutline { sheets, date_styles });
+            }
             _ => {}
         }
     }
@@ -80,6 +112,11 @@ struct SheetReader<'a, 'f, S: Read + Seek> {
     /// The row that comes next, from 0.
     row: u32,
     hidden: Vec<u32>,
+    /// The styles of cells whose dates have the system's short format.
+    date_styles: HashSet<String>,
+    /// The default styles of the first columns: the column after the last with this style, and whether its dates have
+    /// the system's short format.
+    columns: Vec<(u32, bool)>,
 }
 
 /// A cell as displayed.
@@ -111,6 +148,10 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
     fn read_rows(&mut self) -> Result<(), WorkbookError> {
         loop {
             match self.xml.next_event()? {
+                Event::Start(element) | Event::Empty(element) if element.local_name().as_ref() == "table-column" => {
+                    let element = element.to_owned();
+                    self.add_columns(&element);
+                }
                 Event::Start(element) if element.local_name().as_ref() == "table-row" => {
                     let (repeated, hidden) = repeated_rows(&element);
                     self.read_row(repeated, hidden)?;
@@ -125,9 +166,26 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
         }
     }
 
+    fn add_columns(&mut self, element: &BytesStart<'_>) {
+        if self.columns.len() < MAX_CELLS {
+            let last = self.columns.last().map_or(0, |(end, _)| *end);
+            let style = attribute_value(element, "table:default-cell-style-name");
+            let is_local = style.is_some_and(|style| self.date_styles.contains(&style));
+            self.columns.push((last.saturating_add(repeated_columns(element)), is_local));
+        }
+    }
+
+    /// Whether the date of a cell in this column has the system's short format.
+    fn has_local_date(&self, element: &BytesStart<'_>, column: u32) -> bool {
+        match attribute_value(element, "table:style-name") {
+            Some(style) => self.date_styles.contains(&style),
+            None => self.columns.iter().find(|(end, _)| column < *end).is_some_and(|(_, is_local)| *is_local),
+        }
+    }
+
     fn read_row(&mut self, repeated: u32, hidden: bool) -> Result<(), WorkbookError> {
         let mut cells = Vec::new();
-        let mut held = 0;
+        let (mut held, mut column) = (0, 0_u32);
         loop {
             match self.xml.next_event()? {
                 Event::Start(element) if is_cell(&element) => {
@@ -136,12 +194,15 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                         ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() },
                     );
                     self.read_text(&mut shown)?;
-                    shown.restore_stored_number(&owned);
+                    shown.restore_stored_value(&owned, self.has_local_date(&owned, column));
+                    column = column.saturating_add(shown.repeated);
                     held += shown.text.len();
                     cells.push(shown);
                 }
                 Event::Empty(element) if is_cell(&element) => {
-                    cells.push(ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() });
+                    let repeated = repeated_columns(&element);
+                    column = column.saturating_add(repeated);
+                    cells.push(ShownCell { repeated, ..ShownCell::default() });
                 }
                 Event::End(element) if element.local_name().as_ref() == "table-row" => break,
                 Event::Eof => return Err(damaged_error("it is incomplete")),
@@ -231,8 +292,9 @@ impl ShownCell {
         self.text.extend(std::iter::repeat_n(' ', count.min(1024)));
     }
 
-    /// Replaces a displayed number that is shortened or `###` with the stored value, and flags error cells.
-    fn restore_stored_number(&mut self, element: &BytesStart<'_>) {
+    /// Replaces a displayed number that is shortened or `###` with the stored value, and a date in the system's short
+    /// format with the form that other workbooks have. Flags error cells.
+    fn restore_stored_value(&mut self, element: &BytesStart<'_>, has_local_date: bool) {
         let kind = attribute_value(element, "calcext:value-type")
             .or_else(|| attribute_value(element, "office:value-type"))
             .unwrap_or_default();
@@ -243,7 +305,19 @@ impl ShownCell {
         {
             self.text = super::cell_format::NumberFormat::general().format_number(number);
         }
+        if kind == "date"
+            && has_local_date
+            && let Some(time) = attribute_value(element, "office:date-value").and_then(|time| parse_date_value(&time))
+        {
+            let format = if self.text.contains(':') { "%d.%m.%Y %-H:%M" } else { "%d.%m.%Y" };
+            self.text = time.strftime(format).to_string();
+        }
     }
+}
+
+/// Parses a date with or without a time.
+fn parse_date_value(value: &str) -> Option<DateTime> {
+    value.parse().ok().or_else(|| Some(value.parse::<Date>().ok()?.to_datetime(Time::midnight())))
 }
 
 fn is_cell(element: &BytesStart<'_>) -> bool {

@@ -102,6 +102,15 @@ impl FallbackChainFigure {
     }
 }
 
+/// The maximum cost of the messages of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunCost {
+    /// The cost of the messages with known prices.
+    pub used: Amount,
+    /// The number of further messages, which were sent before the profile had prices.
+    pub unpriced: u64,
+}
+
 /// The longest measured time, in milliseconds: a day.
 const MAX_ANSWER_MS: u64 = 86_400_000;
 
@@ -122,8 +131,10 @@ pub struct RequestFigures {
     pub used: Spending,
     /// The part of a budget that unsent messages do not use.
     pub given_back: Amount,
-    /// Whether the cost of every message is known.
-    pub priced: bool,
+    /// Whether any message has a known price.
+    pub(super) has_prices: bool,
+    /// The messages in `used` whose price is unknown.
+    pub(super) unpriced: u64,
     /// The times from the recorded intent to the answer, in milliseconds.
     pub(super) answers: Histogram<u64>,
 }
@@ -138,7 +149,8 @@ impl Default for RequestFigures {
             parts: BilledParts::default(),
             used: Spending::default(),
             given_back: Amount::default(),
-            priced: true,
+            has_prices: false,
+            unpriced: 0,
             answers: Histogram::new_with_max(MAX_ANSWER_MS, 3).expect("valid bounds of a histogram"),
         }
     }
@@ -162,17 +174,40 @@ impl RequestFigures {
                 self.parts.add(*parts);
             }
         }
-        self.priced &= envelope.costs.len() == envelope.rows.len();
         let used = envelope.spending(events);
+        if envelope.costs.len() == envelope.rows.len() {
+            self.has_prices = true;
+        } else {
+            self.unpriced += used.recipients;
+        }
         let all: Amount = envelope.costs.iter().copied().sum();
         self.used = self.used.add_spending(used);
         self.given_back = self.given_back.saturating_add(all.saturating_sub(used.cost));
     }
 
-    /// Adds the spending of messages that count only because of receipts.
-    pub(in crate::report) fn add_proof(&mut self, proven: Spending) {
-        self.used = self.used.add_spending(proven);
-        self.given_back = self.given_back.saturating_sub(proven.cost);
+    /// Adds a message that counts only because of receipts; `cost` is its price, if it is known.
+    pub(in crate::report) fn add_proven_message(&mut self, cost: Option<Amount>) {
+        self.unpriced += u64::from(cost.is_none());
+        let cost = cost.unwrap_or_default();
+        self.used = self.used.add_spending(Spending { recipients: 1, cost });
+        self.given_back = self.given_back.saturating_sub(cost);
+    }
+
+    /// Whether more parts might be billed than the gateway reported, because some messages that were or might have been
+    /// sent have no reported parts. A row that was sent several times has several messages.
+    pub fn has_unreported_parts(&self) -> bool {
+        self.parts.messages < self.used.recipients
+    }
+
+    /// The messages in `used` whose price is unknown, because the profile had no prices when they were sent.
+    pub fn unpriced(&self) -> u64 {
+        self.unpriced
+    }
+
+    /// The maximum cost of the messages. `None` if no message has a known price.
+    pub fn cost(&self) -> Option<RunCost> {
+        let Self { used, unpriced, .. } = *self;
+        self.has_prices.then_some(RunCost { used: used.cost, unpriced })
     }
 
     fn add_answer(&mut self, begun_at: Timestamp, at: Timestamp) {

@@ -26,8 +26,8 @@ pub use channels::ACCEPTED_STATES;
 use stored::StoredFigures;
 
 pub use breakdowns::{
-    FallbackChain, FallbackChainFigure, ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, Timeline,
-    TimelinePoint,
+    FallbackChain, FallbackChainFigure, ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunCost,
+    Timeline, TimelinePoint,
 };
 pub use channels::{ChannelFigure, ChannelFigures, DeliveryTimes};
 
@@ -320,13 +320,15 @@ fn requests_json(figures: &RequestFigures) -> Value {
 }
 
 fn money_json(figures: &RequestFigures, terms: Option<&RunTerms>) -> Value {
-    if !figures.priced || figures.requests == 0 {
-        return Value::Null;
-    }
-    json!({
-        "used_at_most": figures.used.cost.trim_decimals(), "given_back": figures.given_back.trim_decimals(),
+    let Some(RunCost { used, unpriced }) = figures.cost() else { return Value::Null };
+    let mut money = json!({
+        "used_at_most": used.trim_decimals(), "given_back": figures.given_back.trim_decimals(),
         "budget": terms.and_then(|terms| terms.budget.cost), "currency": terms.and_then(|terms| terms.currency.as_deref()),
-    })
+    });
+    if unpriced > 0 {
+        money["unpriced"] = unpriced.into();
+    }
+    money
 }
 
 /// The rate and budget of a run.

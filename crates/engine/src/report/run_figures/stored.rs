@@ -19,7 +19,10 @@ use campaign_core::domain::{Amount, Channel, Spending};
 use campaign_ledger::{BilledParts, REPLACED, RowState, StateCounts};
 
 /// The version of the format. Other versions are not read.
-const FORMAT_VERSION: u8 = 4;
+const FORMAT_VERSION: u8 = 5;
+/// The version that did not count messages without prices. The figures of a run in which only some messages have prices
+/// are calculated again, unless the run was purged.
+const VERSION_WITHOUT_UNPRICED: u8 = 4;
 /// The earlier versions, which are still read. Version 2 judged each channel alone; version 3 kept no readings by
 /// channel and accepted every reported time. Figures with receipts are calculated again, unless the run was purged.
 const EARLIER_VERSIONS: [u8; 2] = [2, 3];
@@ -32,10 +35,12 @@ pub(super) struct StoredFigures {
     rows: Option<StoredRows>,
     /// As JSON.
     terms: Option<String>,
-    /// By channel, in the order of the channels in `rows`. This field comes last, because earlier versions do not have
-    /// it.
+    /// By channel, in the order of the channels in `rows`. Versions 2 and 3 do not have it.
     #[serde(skip)]
     deliveries: Vec<StoredDeliveries>,
+    /// The messages whose price is unknown. It comes last, and earlier versions do not have it.
+    #[serde(skip)]
+    unpriced: u64,
 }
 
 /// The stored data about a channel's deliveries other than counts and times.
@@ -79,7 +84,8 @@ struct StoredRequests {
     parts: (u64, u64),
     used: (u64, String),
     given_back: String,
-    priced: bool,
+    /// Whether any message has a known price; in earlier versions, whether all messages had one.
+    has_prices: bool,
     /// Pairs of a time in milliseconds, accurate to a thousandth, and its number of requests.
     answers: Vec<(u64, u64)>,
 }
@@ -87,8 +93,8 @@ struct StoredRequests {
 impl StoredFigures {
     pub(super) fn from_figures(figures: &RunFigures, receipts: u64) -> Self {
         let deliveries = figures.channels.iter().map(|(_, figure)| StoredDeliveries::from_figure(figure)).collect();
-        Self { receipts, rows: Some(StoredRows::from_figures(figures)), deliveries, ..Self::default() }
-            .with_optional_terms(figures.terms.as_ref())
+        let (rows, unpriced) = (Some(StoredRows::from_figures(figures)), figures.requests.unpriced);
+        Self { receipts, rows, deliveries, unpriced, terms: None }.with_optional_terms(figures.terms.as_ref())
     }
 
     /// Sets the terms that are stored with the figures.
@@ -123,15 +129,24 @@ impl StoredFigures {
     /// values.
     pub(super) fn into_figures(self) -> Option<RunFigures> {
         let terms = self.parse_terms();
-        Some(RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? })
+        let mut figures = RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? };
+        figures.requests.unpriced = self.unpriced;
+        Some(figures)
     }
 
     pub(super) fn decode(stored: &[u8]) -> Option<Self> {
         let (version, rest) = stored.split_first()?;
         let (stored, rest) = postcard::take_from_bytes::<Self>(rest).ok()?;
+        if *version == FORMAT_VERSION {
+            let (deliveries, unpriced) = postcard::from_bytes(rest).ok()?;
+            return Some(Self { deliveries, unpriced, ..stored });
+        }
+        // Earlier versions did not state a cost if any price was unknown.
+        let count_unpriced = |rows: &StoredRows| if rows.requests.has_prices { 0 } else { rows.requests.used.0 };
+        let unpriced = stored.rows.as_ref().map_or(0, count_unpriced);
         match *version {
-            FORMAT_VERSION => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..stored }),
-            version if EARLIER_VERSIONS.contains(&version) => Some(stored),
+            VERSION_WITHOUT_UNPRICED => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, unpriced, ..stored }),
+            version if EARLIER_VERSIONS.contains(&version) => Some(Self { unpriced, ..stored }),
             _ => None,
         }
     }
@@ -139,14 +154,20 @@ impl StoredFigures {
     /// Decodes the figures of a run whose records are available. Figures that an earlier version calculated by other
     /// rules are dropped, so that they are calculated again.
     pub(super) fn decode_current(stored: &[u8]) -> Option<Self> {
-        let is_earlier = stored.first().is_some_and(|version| EARLIER_VERSIONS.contains(version));
+        let version = *stored.first()?;
         let stored = Self::decode(stored)?;
-        Some(Self { rows: stored.rows.filter(|_| !is_earlier || stored.receipts == 0), ..stored })
+        let is_current = |rows: &StoredRows| {
+            let has_true_receipts = !EARLIER_VERSIONS.contains(&version) || stored.receipts == 0;
+            let requests = &rows.requests;
+            let has_true_cost = version == FORMAT_VERSION || requests.has_prices || requests.is_free();
+            has_true_receipts && has_true_cost
+        };
+        Some(Self { rows: stored.rows.filter(is_current), ..stored })
     }
 
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         let written = postcard::to_extend(self, vec![FORMAT_VERSION]).ok()?;
-        postcard::to_extend(&self.deliveries, written).ok()
+        postcard::to_extend(&(&self.deliveries, self.unpriced), written).ok()
     }
 }
 
@@ -221,8 +242,18 @@ impl StoredRows {
 
 impl StoredRequests {
     fn from_figures(figures: &RequestFigures) -> Self {
-        let RequestFigures { requests, unanswered, messages, sent, parts, used, given_back, priced, answers } =
-            figures.clone();
+        let RequestFigures {
+            requests,
+            unanswered,
+            messages,
+            sent,
+            parts,
+            used,
+            given_back,
+            has_prices,
+            answers,
+            unpriced: _,
+        } = figures.clone();
         Self {
             requests,
             unanswered,
@@ -231,9 +262,14 @@ impl StoredRequests {
             parts: (parts.billed, parts.messages),
             used: (used.recipients, used.cost.to_json_digits()),
             given_back: given_back.to_json_digits(),
-            priced,
+            has_prices,
             answers: answers.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect(),
         }
+    }
+
+    /// Whether no cost is known.
+    fn is_free(&self) -> bool {
+        self.used.1.parse() == Ok(Amount::default())
     }
 
     fn into_figures(self) -> Option<RequestFigures> {
@@ -246,7 +282,7 @@ impl StoredRequests {
             parts: BilledParts { billed: self.parts.0, messages: self.parts.1 },
             used: Spending { recipients: self.used.0, cost: amount(&self.used.1)? },
             given_back: amount(&self.given_back)?,
-            priced: self.priced,
+            has_prices: self.has_prices && self.requests > 0,
             ..RequestFigures::default()
         };
         let answers: &mut Histogram<u64> = &mut figures.answers;

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::stored::StoredFigures;
-use super::{ArrivalKind, RunFigures};
+use super::{ArrivalKind, RunCost, RunFigures};
 use crate::delivery::Snapshot;
+use campaign_core::domain::Spending;
 use campaign_ledger::{RowState, StateCounts};
 use campaign_testing::{build_run, row_case};
 
@@ -53,6 +54,7 @@ proptest! {
         prop_assert_eq!(requests.sent.sum_by_kind().iter().map(|(_, count)| count).sum::<u64>(), requests.messages);
         let all = campaign_core::domain::Amount::saturating_mul("0.8".parse().unwrap(), requests.messages);
         prop_assert_eq!(requests.used.cost.saturating_add(requests.given_back), all);
+        prop_assert!(requests.cost().is_none_or(|cost| cost.unpriced == 0));
     }
 
     #[test]
@@ -77,4 +79,24 @@ proptest! {
         prop_assert!(StoredFigures::decode(&written[..cut % written.len()]).is_none());
         let _ = StoredFigures::decode(&noise).and_then(StoredFigures::into_figures);
     }
+}
+
+#[test]
+fn earlier_stored_figures_state_no_cost_without_all_prices() {
+    let mut figures = RunFigures::default();
+    let used = Spending { recipients: 3, cost: "1.6".parse().unwrap() };
+    (figures.requests.requests, figures.requests.used, figures.requests.unpriced) = (1, used, 1);
+    figures.requests.has_prices = true;
+    let restore = |written: &[u8]| StoredFigures::decode(written).and_then(StoredFigures::into_figures).unwrap();
+    let written = StoredFigures::from_figures(&figures, 0).encode().unwrap();
+    assert_eq!(restore(&written).requests.cost(), Some(RunCost { used: used.cost, unpriced: 1 }));
+    // Version 4 stored only whether all prices were known.
+    figures.requests.has_prices = false;
+    let mut earlier = StoredFigures::from_figures(&figures, 0).encode().unwrap();
+    earlier[0] = 4;
+    earlier.pop();
+    let purged = restore(&earlier).requests;
+    assert_eq!((purged.cost(), purged.unpriced()), (None, 3));
+    let current = StoredFigures::decode_current(&earlier).unwrap();
+    assert!(current.into_figures().is_none(), "they are calculated again");
 }

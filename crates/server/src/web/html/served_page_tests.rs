@@ -55,7 +55,7 @@ fn sample_view(template: &str, cell: &str) -> Json {
     let share = json!({ "rows": 2, "text": "66.7 %", "length": "66.7%" });
     let line = json!({ "name": cell, "path": "/runs/sale@1", "campaign": cell, "title": cell, "edition": cell, "status": "sending",
         "rehearsal": true, "test": false, "began": cell, "recipients": 3, "delivered": share, "read": null, "failed": 1,
-        "doubt": 1, "cost": cell });
+        "doubt": 1, "cost": cell, "unpriced": cell });
     let row = json!({ "row": 2, "path": "/runs/sale@1/rows/2", "to": cell, "state": "rejected", "reason": cell,
         "translated": null, "sent": cell, "cell": cell });
     let due = json!({ "time": "09:05", "name": cell, "path": "/schedules/sale", "when": cell });

@@ -73,6 +73,8 @@ impl TightBudget {
 pub(super) struct RecentActivity {
     /// The costs of runs with prices.
     money: HashMap<RunId, RunMoney>,
+    /// The numbers of messages whose price is unknown.
+    unpriced: HashMap<RunId, u64>,
     /// The runs whose figures are not counted yet.
     uncounted: Vec<RunId>,
     budgets: Vec<TightBudget>,
@@ -109,12 +111,13 @@ impl RecentActivity {
         let first = today.saturating_sub(i64::from(SHOWN_DAYS - 1).days());
         let mut days: BTreeMap<Date, BTreeMap<Option<Channel>, u64>> = BTreeMap::new();
         days.extend(first.series(1.day()).take_while(|day| *day <= today).map(|day| (day, BTreeMap::new())));
-        let (mut money, mut uncounted) = (HashMap::new(), Vec::new());
+        let (mut money, mut unpriced, mut uncounted) = (HashMap::new(), HashMap::new(), Vec::new());
         for (run, figures) in runs {
             let Some(figures) = figures else {
                 uncounted.push(run.key);
                 continue;
             };
+            unpriced.insert(run.key, figures.unpriced);
             if let Some(cost) = figures.cost {
                 let currency = figures.terms.as_ref().and_then(|terms| terms.currency.clone());
                 money.insert(run.key, RunMoney { cost, currency });
@@ -126,7 +129,7 @@ impl RecentActivity {
                 }
             }
         }
-        Self { money, uncounted, budgets: find_tight_budgets(runs), days }
+        Self { money, unpriced, uncounted, budgets: find_tight_budgets(runs), days }
     }
 
     /// The budgets that are nearly used up.
@@ -206,6 +209,8 @@ struct DayRow {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct MoneySums {
     sums: BTreeMap<Option<String>, Amount>,
+    /// The number of messages whose price is unknown.
+    unpriced: u64,
     /// The number of runs that are not counted yet.
     uncounted: u64,
 }
@@ -215,6 +220,7 @@ impl MoneySums {
     pub(super) fn of_runs(activity: &RecentActivity, runs: impl Iterator<Item = RunId>) -> Self {
         let mut money = Self::default();
         for run in runs {
+            money.unpriced += activity.unpriced.get(&run).copied().unwrap_or_default();
             if let Some(RunMoney { cost, currency }) = activity.money.get(&run) {
                 let sum = money.sums.entry(currency.clone()).or_default();
                 *sum = sum.saturating_add(*cost);
@@ -225,14 +231,16 @@ impl MoneySums {
         money
     }
 
-    /// Formats the sums and a note about runs that are not yet counted; returns `None` if no run has a known cost.
+    /// Formats the sums, and a note about runs that are not yet counted and messages without a known price. Returns
+    /// `None` if no run has a known cost.
     pub(super) fn format(&self, words: &PageWords) -> Option<(String, Option<String>)> {
         if self.sums.is_empty() {
             return None;
         }
         let sums: Vec<String> =
             self.sums.iter().map(|(currency, sum)| words.format_money(*sum, currency.as_deref())).collect();
-        let note = (self.uncounted > 0).then(|| words.count("overview.uncounted", self.uncounted, &[]));
-        Some((sums.join(" + "), note))
+        let uncounted = (self.uncounted > 0).then(|| words.count("overview.uncounted", self.uncounted, &[]));
+        let notes: Vec<String> = [words.format_unpriced(self.unpriced), uncounted].into_iter().flatten().collect();
+        Some((sums.join(" + "), (!notes.is_empty()).then(|| notes.join("; "))))
     }
 }

@@ -352,6 +352,8 @@ const MAX_CACHED_FIGURES: usize = 2048;
 pub(super) struct ListedFigures {
     /// The maximum cost of its messages; `None` if the profile has no prices or nothing was sent.
     pub(super) cost: Option<Amount>,
+    /// The number of messages whose price is unknown.
+    pub(super) unpriced: u64,
     /// The rate and budget of the run, if they were stored.
     pub(super) terms: Option<RunTerms>,
     /// Delivered messages by time and channel.
@@ -361,8 +363,8 @@ pub(super) struct ListedFigures {
 impl ListedFigures {
     fn from_figures(figures: RunFigures) -> Self {
         let RunFigures { requests, terms, arrivals, .. } = figures;
-        let cost = (requests.priced && requests.requests > 0).then_some(requests.used.cost);
-        Self { cost, terms, arrivals }
+        let (cost, unpriced) = (requests.cost().map(|cost| cost.used), requests.unpriced());
+        Self { cost, unpriced, terms, arrivals }
     }
 }
 

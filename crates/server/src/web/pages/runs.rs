@@ -118,6 +118,8 @@ pub(super) struct RunLine {
     doubt: u64,
     /// The cost; `None` until the figures are counted, or without prices.
     cost: Option<String>,
+    /// A note about further messages whose price is unknown.
+    unpriced: Option<String>,
 }
 
 impl RunLine {
@@ -126,10 +128,12 @@ impl RunLine {
         let RunView { run, status, counts, .. } = view;
         let CampaignTraits { zone, title, .. } = request.pages.traits.load(request.ledger(), run).await;
         let figures = request.pages.figures.load(request.ledger(), run).await?;
-        let cost = figures.and_then(|figures| {
+        let words = request.words();
+        let cost = figures.as_ref().and_then(|figures| {
             let currency = figures.terms.as_ref().and_then(|terms| terms.currency.as_deref());
-            figures.cost.map(|cost| request.words().format_money(cost, currency))
+            figures.cost.map(|cost| words.format_money(cost, currency))
         });
+        let unpriced = figures.and_then(|figures| words.format_unpriced(figures.unpriced));
         let sums = MessageSums::from_counts(counts);
         Ok(Self {
             name: run.name(),
@@ -147,6 +151,7 @@ impl RunLine {
             failed: sums.failed,
             doubt: sums.doubt,
             cost,
+            unpriced,
         })
     }
 }

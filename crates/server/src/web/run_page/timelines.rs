@@ -9,9 +9,10 @@ use crate::web::charts::{
     Bar, Cascade, CascadeStep, LayerInput, StackChart, StackInput, draw_cascade, draw_stack, scale_bars,
 };
 use crate::web::words::PageWords;
-use campaign_core::domain::{Amount, Channel, Spending};
+use campaign_core::domain::{Amount, Channel};
 use campaign_engine::report::{
-    ArrivalKind, ChannelFigure, DeliveryTimes, FallbackChain, FallbackChainFigure, RunFigures, Timeline, TimelinePoint,
+    ArrivalKind, ChannelFigure, DeliveryTimes, FallbackChain, FallbackChainFigure, RunCost, RunFigures, Timeline,
+    TimelinePoint,
 };
 use campaign_ledger::{RowState, StateCounts};
 
@@ -237,6 +238,8 @@ pub(super) struct PaceView {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MoneyView {
     used: String,
+    /// A note about further messages whose price is unknown.
+    unpriced: Option<String>,
     given_back: String,
     budget: Option<String>,
     /// The budget that remains for all runs of the edition.
@@ -273,19 +276,17 @@ impl RunPage<'_> {
 /// Builds the view of a run's cost and budget, or returns `None` if prices are unknown.
 pub(super) fn money_view(words: &PageWords, figures: &RunFigures, left: Option<Amount>) -> Option<MoneyView> {
     let requests = &figures.requests;
-    if !requests.priced || requests.requests == 0 {
-        return None;
-    }
-    let Spending { recipients, cost } = requests.used;
+    let RunCost { used, unpriced } = requests.cost()?;
     let terms = figures.terms.as_ref();
     let currency = terms.and_then(|terms| terms.currency.as_deref());
     Some(MoneyView {
-        used: words.format_money(cost, currency),
+        used: words.format_money(used, currency),
+        unpriced: words.format_unpriced(unpriced),
         given_back: words.format_money(requests.given_back, currency),
         budget: terms.and_then(|terms| terms.budget.cost).map(|budget| words.format_money(budget, currency)),
         left: left.map(|left| words.format_money(left, currency)),
         most: terms.and_then(|terms| terms.budget.recipients),
-        messages: recipients,
+        messages: requests.used.recipients - unpriced,
     })
 }
 

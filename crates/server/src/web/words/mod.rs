@@ -252,6 +252,11 @@ impl PageWords {
         }
     }
 
+    /// Formats a note that a cost lacks this many messages, because their price is unknown. `None` without such messages.
+    pub fn format_unpriced(&self, messages: u64) -> Option<String> {
+        (messages > 0).then(|| self.count("figure.unpriced", messages, &[]))
+    }
+
     /// Formats a number with at most three decimal places.
     pub fn format_decimal(&self, number: f64) -> String {
         let text = format!("{number:.3}");
