@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Sink, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use secrecy::SecretString;
 
 use super::list::{DecodedList, find_encoding_hints};
 use super::recipient_consent::read_consents;
-use super::suppress_files::{FileOptOuts, read_suppressed};
+use super::suppress_files::{FileOptOuts, find_file_states, read_suppressed};
+use super::suppression_watch::FileStates;
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
@@ -53,6 +54,8 @@ pub struct Inputs {
     pub today: String,
     /// The gateway in the campaign file, even if the command names another one.
     pub own_gateway: String,
+    /// The states of the suppression files just before they were first read.
+    suppression: Arc<OnceLock<FileStates>>,
 }
 
 /// Inputs that might have errors.
@@ -186,7 +189,8 @@ impl Inputs {
         };
         let (today, list) = (campaign.today.to_string(), CampaignList::for_recipients(&campaign.recipients));
         let (decoded, texts) = (Arc::default(), Arc::default());
-        let inputs = Self { campaign, list, decoded, texts, destination, warnings: findings, today, own_gateway };
+        let (suppression, warnings) = (Arc::default(), findings);
+        let inputs = Self { campaign, list, decoded, texts, destination, warnings, today, own_gateway, suppression };
         Ok(LoadedInputs { inputs, is_whole, is_unknown })
     }
 
@@ -241,8 +245,7 @@ impl Inputs {
         excluded: &SurveyExclusions,
         copy: Option<Box<dyn Write + Send>>,
     ) -> Result<ListSurvey, Error> {
-        let FileOptOuts { numbers, warnings } =
-            read_suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
+        let FileOptOuts { numbers, warnings } = self.read_suppressed()?;
         let mut opted_out = excluded.opted_out.clone();
         opted_out |= NumberSet::new(numbers, None);
         let countries = self.campaign.brief.allowed_countries(self.destination.profile());
@@ -273,6 +276,18 @@ impl Inputs {
         }
         let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
         Ok(ListSurvey { survey, includes, sha256, format, file_findings: of_files, consents, earlier })
+    }
+
+    /// Reads the suppression files of the campaign and its profile.
+    pub(super) fn read_suppressed(&self) -> Result<FileOptOuts, Error> {
+        let profile = self.destination.profile();
+        self.suppression.get_or_init(|| find_file_states(&self.campaign, profile));
+        read_suppressed(&self.campaign, profile).map_err(Error::Findings)
+    }
+
+    /// The states of the suppression files just before these inputs first read them. `None` if they were not read.
+    pub(super) fn suppression_states(&self) -> Option<FileStates> {
+        self.suppression.get().cloned()
     }
 
     /// The error for a list that changed while it was being read, so it is unknown which rows have a message.

@@ -6,6 +6,7 @@ use roaring::RoaringTreemap;
 
 use super::launch::Session;
 use super::opt_outs::is_other_column;
+use super::suppression_watch::FileStates;
 use super::{Error, run_blocking};
 use campaign_content::audience::{NumberColumns, PhoneProblem, decode_table};
 use campaign_core::domain::{Phone, Purpose, Region, Row, choose_plural, format_count};
@@ -102,14 +103,16 @@ fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl 
     campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
 }
 
+/// The states of the suppression files of a campaign and its profile.
+pub(super) fn find_file_states(campaign: &Campaign, profile: Option<&Profile>) -> FileStates {
+    list_files(campaign, profile).map(|file| file.file.read_state()).collect()
+}
+
 impl Session {
     /// Reads the phone numbers that are in the suppression files now.
     pub(super) async fn read_suppressed(&self) -> Result<RoaringTreemap, Error> {
         let inputs = Arc::clone(self.inputs());
-        Ok(run_blocking(move || read_suppressed(&inputs.campaign, inputs.destination.profile()))
-            .await?
-            .map_err(Error::Findings)?
-            .numbers)
+        Ok(run_blocking(move || inputs.read_suppressed()).await??.numbers)
     }
 }
 

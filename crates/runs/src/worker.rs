@@ -225,6 +225,7 @@ impl Worker {
             keeps_time: true,
             gateway,
             hook,
+            late_opt_outs: None,
             is_retry: false,
         };
         (self.observer)(WorkerEvent::Joined { run: run.name() });
