@@ -34,6 +34,17 @@ fn message_uses_the_table_entry_of_its_row() {
 }
 
 #[test]
+fn accents_in_keys_and_conditions_match_in_any_spelling() {
+    let gateway = Gateway::accepting();
+    let (composed, separate) = ("Orl\u{e9}ans", "Orle\u{301}ans");
+    let draft = shopper_draft(&[separate, composed, "Lviv"], "Come to {{ stores[city].address }}");
+    let sale = campaign_with_stores(draft.recipients(&format!("where: city == '{composed}'")), &gateway);
+    sale.write("stores.csv", &format!("City;address\nLviv;Rynok 2\n{separate};Rue 3\n"));
+    sale.run(&[]).exits(0);
+    assert_eq!(sent_texts(&gateway), ["Come to Rue 3", "Come to Rue 3"]);
+}
+
+#[test]
 fn row_without_a_table_entry_or_default_is_invalid() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_stores(shopper_draft(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);

@@ -19,7 +19,7 @@ use campaign_content::audience::{
 };
 use campaign_content::message::LookupTable;
 use campaign_core::calendar::Occurrence;
-use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row};
+use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row, compose_accents};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_yaml, rules};
 use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
@@ -526,7 +526,7 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
         }
         let column = find_key_column(headers, &from.key)?;
         let cells: Vec<String> = (0..headers.len()).map(|column| clean_cell(cells.get(column)).to_owned()).collect();
-        let key = cells[column].clone();
+        let key = compose_accents(&cells[column]).into_owned();
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
             return refused(
@@ -558,7 +558,8 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
 
 /// Finds the index of the key column.
 fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
-    headers.iter().position(|header| header == key.trim()).ok_or_else(|| {
+    let key_accents = compose_accents(key.trim());
+    headers.iter().position(|header| compose_accents(header) == key_accents).ok_or_else(|| {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
         let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
