@@ -24,8 +24,8 @@ use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_
 use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
     check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows, check_invalid_rows,
-    check_list_limit, check_opted_out_rows, check_texts, check_unknown_zones, check_until_over, find_text_problems,
-    prepare_campaign, reader_settings, render_edition, survey_recipients,
+    check_list_limit, check_lookup_table, check_opted_out_rows, check_texts, check_unknown_zones, check_until_over,
+    find_text_problems, prepare_campaign, reader_settings, render_edition, survey_recipients,
 };
 use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
 use campaign_ledger::{NumberSet, RowState};
@@ -491,11 +491,13 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) 
     let mut loaded = load_campaign_within(file, day, reach);
     let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
     let hints = find_encoding_hints(&campaign.brief);
+    let mut tables = Vec::new();
     for from in &campaign.data {
         match read_table(from, hints) {
             Ok((table, warning)) => {
                 campaign.folders.add_inline_text(LookupTable::source_name(&from.name), table.to_source());
                 loaded.findings.extend(warning);
+                tables.push((from.name.clone(), table));
             }
             Err(finding) => {
                 let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
@@ -505,6 +507,7 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) 
             }
         }
     }
+    loaded.findings.extend(tables.iter().flat_map(|(name, table)| check_lookup_table(campaign, name, table)));
     loaded
 }
 
