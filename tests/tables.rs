@@ -38,7 +38,7 @@ fn unusual_cells_of_a_table_are_reported_like_cells_of_the_list() {
     let gateway = Gateway::accepting();
     let sale = shopper_draft(&["Lviv", "Kyiv"], "Come to {{ stores[city].address }}, {{ stores[city].hours }}");
     let sale = campaign_with_stores(sale, &gateway);
-    sale.write("stores.csv", "City;address;hours;note\nKyiv;;None;\nLviv;Rynok 2;9&ndash;20;None\n");
+    sale.write("stores.csv", "City;address;hours;note\nKyiv;;None;\nLviv;Rynok 2;\"9&ndash;20\";None\n");
     let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
     let report = report.says("empty-cell").says("the column `address` is empty in 1 row of the table `stores`");
     let report = report.says("the column `hours` contains `None` in 1 row of the table `stores`").says("html-entity");

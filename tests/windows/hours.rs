@@ -103,7 +103,7 @@ fn opt_outs_added_while_a_run_waits_for_its_window_apply() {
     sale.write("stop.csv", "phone\n");
     let wait = || {
         clock.move_to("2027-03-10T01:00:00Z".parse().expect("a moment"));
-        let run = Process::start(sale.command_after(&clock.movable(), &["run", "sale.yaml", "--json"]));
+        let run = Process::start(sale.command_after(&clock.movable(), &["run", "sale.yaml"]));
         until("the run waits", || run.stderr().contains("at 2027-03-10 09:00"));
         run
     };
@@ -112,14 +112,13 @@ fn opt_outs_added_while_a_run_waits_for_its_window_apply() {
     let run = wait();
     std::fs::remove_file(sale.path("stop.csv")).expect("a file");
     open();
-    let output = run.finish().exits(5).json();
-    assert!(output["why"].as_str().is_some_and(|why| why.contains("stop.csv")), "{output}");
+    run.finish().exits(5).says("cannot use the suppression list").says("stop.csv");
     assert!(gateway.sends().is_empty());
     sale.write("stop.csv", "phone\n");
     let run = wait();
     sale.write("stop.csv", &format!("phone\n{}\n", phone(3)));
     open();
-    assert_eq!(run.finish().exits(0).json()["counts"], json!({ "accepted": 2, "skipped": 1 }));
+    run.finish().exits(0);
     assert_eq!(gateway.phones(), [2, 4].map(phone));
     assert_eq!(sale.results().column("reason"), ["", "opted out", ""]);
 }
