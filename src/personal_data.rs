@@ -62,7 +62,7 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
 }
 
 fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &OptOutHistory, code: u8) -> Value {
-    let RecipientRecord { runs, unreadable, purged } = person;
+    let RecipientRecord { runs, elsewhere, unreadable, purged } = person;
     let run_json = |RecipientInRun { run, rows: _, results }: &RecipientInRun| {
         json!({
             "run": run.name(), "live": run.live, "gateway": run.gateway, "began_at": format!("{:.3}", run.began_at),
@@ -75,6 +75,9 @@ fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &OptOutHistor
         "suppressed": opt_outs.listed_json(), "no_longer_suppressed": opt_outs.ended_json(),
         "unread": unreadable.iter().map(unread_json).collect::<Vec<_>>(), "exit": code,
     });
+    if !elsewhere.is_empty() {
+        object["elsewhere"] = elsewhere_json(elsewhere);
+    }
     if *purged > 0 {
         object["purged"] = (*purged).into();
     }
@@ -91,7 +94,7 @@ fn messages_text(
     person: &RecipientRecord,
     opt_outs: &OptOutHistory,
 ) -> StyledText {
-    let RecipientRecord { runs, unreadable, purged } = person;
+    let RecipientRecord { runs, elsewhere, unreadable, purged } = person;
     let mut text = StyledText::new();
     let found = match person.count_rows() {
         0 if is_filtered => "no messages match this selection".to_owned(),
@@ -103,6 +106,9 @@ fn messages_text(
         for row in results {
             text.push(StyledLine::new(message_spans(row, run.live)).with_indent(2));
         }
+    }
+    for (run, rows) in elsewhere {
+        text.add_line(2, [plain(format!("{run}: in another column of {}", describe_other_rows(rows)))]);
     }
     suppress::add_opt_out_history(&mut text, opt_outs);
     for UnreadableRun { run, why } in unreadable {
@@ -118,6 +124,21 @@ fn messages_text(
         None => context.output.command("status"),
     }));
     text
+}
+
+/// The rows of other numbers that contain a number, by run.
+fn elsewhere_json(elsewhere: &[(String, RoaringBitmap)]) -> Value {
+    elsewhere.iter().map(|(run, rows)| json!({ "run": run, "rows": rows.iter().collect::<Vec<u32>>() })).collect()
+}
+
+/// The most rows of other numbers that are named.
+const MAX_NAMED_ROWS: usize = 10;
+
+/// Describes rows of a run that belong to other numbers.
+fn describe_other_rows(rows: &RoaringBitmap) -> String {
+    let named: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(|row| row.to_string()).collect();
+    let more = if rows.len() > MAX_NAMED_ROWS as u64 { ", …" } else { "" };
+    format!("{} for other numbers ({}{more})", format_count(rows.len(), "row"), named.join(", "))
 }
 
 /// Formats a message from the columns of the results: run, row, state and times.
@@ -198,7 +219,7 @@ async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientR
 }
 
 fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> Value {
-    let ForgottenPerson { runs, doubtful, unread, unwritten } = forgotten;
+    let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten } = forgotten;
     let list = |rows: &RoaringBitmap| rows.iter().collect::<Vec<u32>>();
     let runs = runs.iter().map(
         |ForgottenRows { run, rows, skipped }| json!({ "run": run, "rows": list(rows), "skipped": list(skipped) }),
@@ -212,6 +233,9 @@ fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, c
     let unwritten: Vec<String> =
         unwritten.into_iter().map(|why| describe_stale_results(&context.output, why)).collect();
     object["unwritten"] = unwritten.into();
+    if !elsewhere.is_empty() {
+        object["elsewhere"] = elsewhere_json(&elsewhere);
+    }
     if code == exit::STORAGE {
         object["error"] = "some changes could not be written; run the same command again to finish".into();
     }
@@ -219,7 +243,7 @@ fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, c
 }
 
 fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerson) -> String {
-    let ForgottenPerson { runs, doubtful, unread, unwritten } = forgotten;
+    let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten } = forgotten;
     let all: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
     let (row_count, run_count) = (format_count(all, "row"), format_count(runs.len() as u64, "run"));
     let mut text = format!("+{phone} was forgotten: {row_count} in {run_count}\n");
@@ -236,6 +260,14 @@ fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerso
         text += &format!(
             "not forgotten: {} in {run}, in doubt because the message might have been sent\n  first: {decide}\n",
             format_count(rows.len() as u64, "row")
+        );
+    }
+    for (run, rows) in &elsewhere {
+        let show = context.output.command(format!("show {run} --row {}", rows.min().unwrap_or_default()));
+        text += &format!(
+            "not forgotten: {run} also has the number in another column of {}; to erase a row, forget its number\n  \
+             first: {show}\n",
+            describe_other_rows(rows)
         );
     }
     for UnreadableRun { run, why } in &unread {

@@ -256,7 +256,7 @@ async fn import_opt_outs(context: &Context, args: &ImportArgs) -> Result<(), Com
     if !args.yes && expected.added > 0 {
         confirm_import(context, args, &read, &expected).await?;
     }
-    let (name, rows, repeated) = (args.file.display().to_string(), read.rows, read.count_repeated());
+    let (name, rows, repeated) = (args.file.display().to_string(), read.rows, read.repeated);
     let undo = undo_command(context, &read);
     let additions = read.import(ledger.as_ref()).await?;
     if context.output.json {
@@ -295,7 +295,7 @@ async fn confirm_import(
     expected: &Additions,
 ) -> Result<(), CommandFailure> {
     let name = args.file.display();
-    let (counts, number) = (describe_counts(read.rows, expected, read.count_repeated()), expected.added);
+    let (counts, number) = (describe_counts(read.rows, expected, read.repeated), expected.added);
     let title = format!("Add {} from {name}?", format_count(number, "opt-out"));
     let mut prompt = ConfirmationPrompt::new(
         title,
@@ -339,6 +339,13 @@ fn describe_counts(rows: u64, additions: &Additions, repeated: u64) -> String {
 
 /// Lists the warnings that precede the confirmation.
 fn list_warnings(read: &OptOutFile) -> Vec<String> {
+    let several = (read.phone_columns.len() > 1).then(|| {
+        let headers: Vec<String> = read.phone_columns.iter().map(|header| escape_to_one_line(header)).collect();
+        format!(
+            "several columns contain phone numbers, and all of them are imported: {}",
+            join_names(headers.iter().map(String::as_str))
+        )
+    });
     let mixed = read.mixed.iter().map(|column| describe_mixed_column(column, read.rows));
     let dates = read.dates.as_ref().filter(|(_, unread)| *unread > 0);
     let dates = dates.map(|(header, unread)| {
@@ -346,7 +353,7 @@ fn list_warnings(read: &OptOutFile) -> Vec<String> {
         let verb = if *unread == 1 { "has" } else { "have" };
         format!("column `{header}`: {rows} {verb} an unreadable or future date; the import time is used instead")
     });
-    mixed.chain(dates).collect()
+    several.into_iter().chain(mixed).chain(dates).collect()
 }
 
 fn describe_mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedColumn, rows: u64) -> String {

@@ -34,6 +34,33 @@ fn message_uses_the_table_entry_of_its_row() {
 }
 
 #[test]
+fn unusual_cells_of_a_table_are_reported_like_cells_of_the_list() {
+    let gateway = Gateway::accepting();
+    let sale = shopper_draft(&["Lviv", "Kyiv"], "Come to {{ stores[city].address }}, {{ stores[city].hours }}");
+    let sale = campaign_with_stores(sale, &gateway);
+    sale.write("stores.csv", "City;address;hours;note\nKyiv;;None;\nLviv;Rynok 2;\"9&ndash;20\";None\n");
+    let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    let report = report.says("empty-cell").says("the column `address` is empty in 1 row of the table `stores`");
+    let report = report.says("the column `hours` contains `None` in 1 row of the table `stores`").says("html-entity");
+    assert!(!report.told().contains("`note`"), "no text uses this column: {}", report.told());
+    sale.campaign(&["preview", "sale.yaml"]).exits(0).says("empty-cell");
+    sale.write("stores.csv", STORES);
+    let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!report.told().contains("of the table"), "{}", report.told());
+}
+
+#[test]
+fn accents_in_keys_and_conditions_match_in_any_spelling() {
+    let gateway = Gateway::accepting();
+    let (composed, separate) = ("Orl\u{e9}ans", "Orle\u{301}ans");
+    let draft = shopper_draft(&[separate, composed, "Lviv"], "Come to {{ stores[city].address }}");
+    let sale = campaign_with_stores(draft.recipients(&format!("where: city == '{composed}'")), &gateway);
+    sale.write("stores.csv", &format!("City;address\nLviv;Rynok 2\n{separate};Rue 3\n"));
+    sale.run(&[]).exits(0);
+    assert_eq!(sent_texts(&gateway), ["Come to Rue 3", "Come to Rue 3"]);
+}
+
+#[test]
 fn row_without_a_table_entry_or_default_is_invalid() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_stores(shopper_draft(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);

@@ -71,6 +71,21 @@ fn run_waits_for_the_next_day_until_a_stop_is_requested() {
 }
 
 #[test]
+fn opt_outs_added_while_a_run_waits_for_the_next_day_apply() {
+    let _files = in_files();
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = ten_recipients(&gateway, "4").recipients("suppress: [stop.csv]").write();
+    sale.write("stop.csv", &format!("phone\n{}\n", phone(2)));
+    let waits = start(&sale, &clock, "2027-03-01T21:59:50Z", &["run", "sale.yaml"]);
+    until("four messages are sent", || gateway.phones().len() == 4);
+    let opted_out: String = (7..12).map(|row| format!("{}\n", phone(row))).collect();
+    sale.write("stop.csv", &format!("phone\n{opted_out}"));
+    waits.finish().exits(0);
+    assert_eq!(gateway.phones(), (3..7).map(phone).collect::<Vec<_>>());
+    assert_eq!(sale.results().column("reason").iter().filter(|reason| **reason == "opted out").count(), 6);
+}
+
+#[test]
 fn per_day_needs_a_time_zone_and_rehearsals_do_not_wait() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).delivery("per_day: [2, 4]").write();

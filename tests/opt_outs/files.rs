@@ -30,6 +30,23 @@ fn campaign_suppression_file_applies_on_every_surface() {
 }
 
 #[test]
+fn every_phone_column_of_a_suppression_file_applies() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).recipients("suppress: [stop.csv, numbers.txt]").through(&gateway).write();
+    sale.write("stop.csv", &format!("name,phone,phone_2\nOlha,{},{}\nIvan,,{}\n", number(9), number(3), number(5)));
+    sale.write("numbers.txt", &format!("{},{}\n", number(8), number(6)));
+    sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).says(r#""skipped":3"#);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [2, 4].map(phone));
+    let national = phone(2) % 1_000_000_000;
+    sale.write("stop.csv", &format!("phone,mobile\n{},0{national}\n", number(9)));
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("suppress-row").says("row 2").says("region: UA");
+    sale.replace("sale.yaml", "[stop.csv,", "[{ file: stop.csv, phone: phone },");
+    let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!report.told().contains("suppress-row"), "{}", report.told());
+}
+
+#[test]
 fn suppression_file_can_be_empty_or_contain_bare_numbers() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).recipients("suppress: [numbers.txt, nobody.csv]").through(&gateway).write();

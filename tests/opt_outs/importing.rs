@@ -40,6 +40,29 @@ fn import_is_confirmed_by_typing_the_number_of_new_opt_outs() {
 }
 
 #[test]
+fn every_phone_column_of_a_file_is_imported() {
+    let sale = campaign().write();
+    let rows = [2, 4].map(|row| format!("Olha,+{},+{}\n", phone(row), phone(row + 1))).concat();
+    sale.write("clients.csv", &format!("name,phone,mobile\n{rows}Ivan,+{},\n", phone(2)));
+    let report = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
+    let counts = ["rows", "added", "already", "repeated"].map(|key| report[key].clone());
+    assert_eq!(counts, [json!(3), json!(4), json!(0), json!(1)], "{report}");
+    assert!(
+        report["warnings"][0]
+            .as_str()
+            .is_some_and(|warning| warning.contains("`mobile`") && warning.contains("`phone`")),
+        "{report}"
+    );
+    let mut phones: Vec<String> =
+        entries(&sale).iter().map(|entry| entry["phone"].as_str().expect("a number").to_owned()).collect();
+    phones.sort();
+    assert_eq!(phones, [2, 3, 4, 5].map(|row| phone(row).to_string()));
+    sale.write("clients.csv", &format!("phone,mobile\n+{},0{}\n", phone(8), phone(9) % 1_000_000_000));
+    let refused = sale.campaign(&["suppress", "import", "clients.csv", "--yes"]).exits(2);
+    refused.says("clients.csv:2").says("--region UA").says("nothing was imported");
+}
+
+#[test]
 fn import_without_a_terminal_needs_confirmation() {
     let sale = folder_with_list(2..6);
     let refused = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);

@@ -263,3 +263,30 @@ fn forgotten_recipient_stays_cancelled_and_excluded() {
         assert_eq!(excluded.iter().filter(|number| **number == phone(2)).count(), 1);
     }
 }
+
+#[test]
+fn rows_with_the_number_in_another_column_are_listed() {
+    let gateway = Gateway::accepting();
+    let list = format!(
+        "phone,name,second\n{},Olha,{}\n{},Ivan,\n{},Petro,call {} first\n",
+        number(2),
+        number(3),
+        number(3),
+        number(4),
+        number(3)
+    );
+    let sale = campaign().with_list(&list).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let elsewhere = json!([{ "run": "sale@1", "rows": [2, 4] }]);
+    assert_eq!(find(&sale, 3).exits(0).json()["elsewhere"], elsewhere);
+    let others = find(&sale, 2).exits(0).json();
+    assert_eq!(others.get("elsewhere"), None, "{others}");
+    let report = forget(&sale, 3).exits(0).json();
+    assert_eq!((forgotten_rows(&report), &report["elsewhere"]), (json!([["sale@1", [3], []]]), &elsewhere));
+    let again = sale.campaign(&["forget", &number(3), "--yes"]).exits(0);
+    again.says("not forgotten: sale@1 also has the number in another column of 2 rows").says("(2, 4)");
+    for row in [2, 4] {
+        forget(&sale, row).exits(0);
+    }
+    assert_eq!(forget(&sale, 3).exits(0).json().get("elsewhere"), None);
+}

@@ -95,6 +95,35 @@ fn run_waits_for_the_window_and_says_until_when() {
 }
 
 #[test]
+fn opt_outs_added_while_a_run_waits_for_its_window_apply() {
+    let _files = in_files();
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let draft = kyiv_campaign(&gateway).to(3).recipients("suppress: [stop.csv]");
+    let sale = draft.delivery("window: 09:00-20:00").write();
+    sale.write("stop.csv", "phone\n");
+    let wait = || {
+        clock.move_to("2027-03-10T01:00:00Z".parse().expect("a moment"));
+        let run = Process::start(sale.command_after(&clock.movable(), &["run", "sale.yaml"]));
+        until("the run waits", || run.stderr().contains("at 2027-03-10 09:00"));
+        run
+    };
+    let open = || clock.move_to("2027-03-10T08:00:00Z".parse().expect("a moment"));
+    // A file that has disappeared stops the run.
+    let run = wait();
+    std::fs::remove_file(sale.path("stop.csv")).expect("a file");
+    open();
+    run.finish().exits(5).says("cannot use the suppression list").says("stop.csv");
+    assert!(gateway.sends().is_empty());
+    sale.write("stop.csv", "phone\n");
+    let run = wait();
+    sale.write("stop.csv", &format!("phone\n{}\n", phone(3)));
+    open();
+    run.finish().exits(0);
+    assert_eq!(gateway.phones(), [2, 4].map(phone));
+    assert_eq!(sale.results().column("reason"), ["", "opted out", ""]);
+}
+
+#[test]
 fn run_interrupted_while_waiting_for_a_window_resumes() {
     let _files = in_files();
     for (how, code) in [("INT", 130), ("TERM", 143), ("stop", 5), ("KILL", 137)] {

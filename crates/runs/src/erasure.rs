@@ -42,6 +42,8 @@ pub struct ForgottenPerson {
     pub runs: Vec<ForgottenRows>,
     /// Rows that cannot be forgotten until they are reconciled or decided, or their process has ended.
     pub doubtful: Vec<(String, RoaringBitmap)>,
+    /// Rows of other numbers that contain the number in another column, by run. They are kept.
+    pub elsewhere: Vec<(String, RoaringBitmap)>,
     /// Runs whose copies could not be read or written. They might still contain the number.
     pub unread: Vec<UnreadableRun>,
     /// Results that were not updated. They might still contain the number.
@@ -69,6 +71,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     erase_pending_rows(adapters, &mut held, None, &mut result).await?;
     let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
     result.unread.extend(person.unreadable);
+    result.elsewhere = person.elsewhere;
     for RecipientInRun { run, .. } in &person.runs {
         lock_for_run(adapters, &mut held, run).await?;
     }

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Sink, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use secrecy::SecretString;
 
 use super::list::{DecodedList, find_encoding_hints};
 use super::recipient_consent::read_consents;
-use super::suppress_files::{FileOptOuts, read_suppressed};
+use super::suppress_files::{FileOptOuts, find_file_states, read_suppressed};
+use super::suppression_watch::FileStates;
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
@@ -18,13 +19,13 @@ use campaign_content::audience::{
 };
 use campaign_content::message::LookupTable;
 use campaign_core::calendar::Occurrence;
-use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row};
+use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row, compose_accents};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_yaml, rules};
 use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
     check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows, check_invalid_rows,
-    check_list_limit, check_opted_out_rows, check_texts, check_unknown_zones, check_until_over, find_text_problems,
-    prepare_campaign, reader_settings, render_edition, survey_recipients,
+    check_list_limit, check_lookup_table, check_opted_out_rows, check_texts, check_unknown_zones, check_until_over,
+    find_text_problems, prepare_campaign, reader_settings, render_edition, survey_recipients,
 };
 use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
 use campaign_ledger::{NumberSet, RowState};
@@ -53,6 +54,8 @@ pub struct Inputs {
     pub today: String,
     /// The gateway in the campaign file, even if the command names another one.
     pub own_gateway: String,
+    /// The states of the suppression files just before they were first read.
+    suppression: Arc<OnceLock<FileStates>>,
 }
 
 /// Inputs that might have errors.
@@ -186,7 +189,8 @@ impl Inputs {
         };
         let (today, list) = (campaign.today.to_string(), CampaignList::for_recipients(&campaign.recipients));
         let (decoded, texts) = (Arc::default(), Arc::default());
-        let inputs = Self { campaign, list, decoded, texts, destination, warnings: findings, today, own_gateway };
+        let (suppression, warnings) = (Arc::default(), findings);
+        let inputs = Self { campaign, list, decoded, texts, destination, warnings, today, own_gateway, suppression };
         Ok(LoadedInputs { inputs, is_whole, is_unknown })
     }
 
@@ -241,8 +245,7 @@ impl Inputs {
         excluded: &SurveyExclusions,
         copy: Option<Box<dyn Write + Send>>,
     ) -> Result<ListSurvey, Error> {
-        let FileOptOuts { numbers, warnings } =
-            read_suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
+        let FileOptOuts { numbers, warnings } = self.read_suppressed()?;
         let mut opted_out = excluded.opted_out.clone();
         opted_out |= NumberSet::new(numbers, None);
         let countries = self.campaign.brief.allowed_countries(self.destination.profile());
@@ -273,6 +276,18 @@ impl Inputs {
         }
         let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
         Ok(ListSurvey { survey, includes, sha256, format, file_findings, consents, earlier })
+    }
+
+    /// Reads the suppression files of the campaign and its profile.
+    pub(super) fn read_suppressed(&self) -> Result<FileOptOuts, Error> {
+        let profile = self.destination.profile();
+        self.suppression.get_or_init(|| find_file_states(&self.campaign, profile));
+        read_suppressed(&self.campaign, profile).map_err(Error::Findings)
+    }
+
+    /// The states of the suppression files just before these inputs first read them. `None` if they were not read.
+    pub(super) fn suppression_states(&self) -> Option<FileStates> {
+        self.suppression.get().cloned()
     }
 
     /// The error for a list that changed while it was being read, so it is unknown which rows have a message.
@@ -476,11 +491,13 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, scope: PathScope) 
     let mut loaded = load_campaign_within(file, day, scope);
     let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
     let hints = find_encoding_hints(&campaign.brief);
+    let mut tables = Vec::new();
     for from in &campaign.data {
         match read_table(from, hints) {
             Ok((table, warning)) => {
                 campaign.folders.add_inline_text(LookupTable::source_name(&from.name), table.to_source());
                 loaded.findings.extend(warning);
+                tables.push((from.name.clone(), table));
             }
             Err(finding) => {
                 let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
@@ -490,6 +507,7 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, scope: PathScope) 
             }
         }
     }
+    loaded.findings.extend(tables.iter().flat_map(|(name, table)| check_lookup_table(campaign, name, table)));
     loaded
 }
 
@@ -511,7 +529,7 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
         }
         let column = find_key_column(headers, &from.key)?;
         let cells: Vec<String> = (0..headers.len()).map(|column| clean_cell(cells.get(column)).to_owned()).collect();
-        let key = cells[column].clone();
+        let key = compose_accents(&cells[column]).into_owned();
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
             return refused(
@@ -543,7 +561,8 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
 
 /// Finds the index of the key column.
 fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
-    headers.iter().position(|header| header == key.trim()).ok_or_else(|| {
+    let key_accents = compose_accents(key.trim());
+    headers.iter().position(|header| compose_accents(header) == key_accents).ok_or_else(|| {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
         let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),

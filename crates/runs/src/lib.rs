@@ -38,6 +38,7 @@ mod schedule;
 mod send;
 mod single;
 mod suppress_files;
+mod suppression_watch;
 mod test_messages;
 #[cfg(test)]
 mod tests;

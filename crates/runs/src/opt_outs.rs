@@ -9,12 +9,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use roaring::RoaringBitmap;
 
 use super::{Error, current_person, list_campaign_files, run_blocking};
-use campaign_content::audience::{
-    DecodedText, PhoneProblem, clean_cell, decode_table, parse_header_number, parse_phone_number, read_columns,
-    read_rows, suggest_for_number_file,
-};
+use campaign_content::audience::{DecodedText, NumberColumns, PhoneProblem, clean_cell, decode_table, read_rows};
 use campaign_core::domain::{OptOutState, Phone, Region, Row, read_opt_out_state};
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
@@ -36,6 +34,10 @@ pub struct OptOutFile {
     pub rows: u64,
     /// Its opt-outs, each once.
     pub opt_outs: Arc<[OptOut]>,
+    /// How many of its phone numbers repeat an earlier opt-out.
+    pub repeated: u64,
+    /// The columns with phone numbers: their headers, or their positions.
+    pub phone_columns: Vec<String>,
     /// The columns that mark some recipients as not opted out.
     pub mixed: Vec<MixedColumn>,
     /// The header of the date column, if there is one, and how many of its dates cannot be read.
@@ -58,14 +60,14 @@ pub struct MixedColumn {
 }
 
 impl OptOutFile {
-    /// Reads a file of opt-outs with a column of phone numbers. Columns of an export and date columns of other programs
+    /// Reads a file of opt-outs. All of its columns of phone numbers count. Columns of an export and date columns of other programs
     /// are read too, but `terms` take precedence.
     ///
     /// # Errors
     /// If the file cannot be read or has invalid rows, all of which are reported.
     pub async fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Self, Error> {
         let (path, terms) = (file.to_owned(), terms.clone());
-        run_blocking(move || read_file(&path, &terms, now, IMPORTED_NATIONAL_NUMBER)).await?
+        run_blocking(move || read_file(&path, &terms, now, IMPORTED_NATIONAL_NUMBER, |columns| columns)).await?
     }
 
     /// Previews adding these opt-outs to the suppression list, without changing the list.
@@ -90,11 +92,6 @@ impl OptOutFile {
         let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
         is_own.then_some(&self.source)
     }
-
-    /// How many rows repeat an earlier row.
-    pub fn count_repeated(&self) -> u64 {
-        self.rows - self.opt_outs.len() as u64
-    }
 }
 
 /// The error for a number without a country code in an opt-out file.
@@ -103,13 +100,15 @@ const IMPORTED_NATIONAL_NUMBER: &str =
 /// The same error for a file of numbers, whose commands have no `--region`.
 const NATIONAL_NUMBER: &str = "the number has no country code; write it with `+` and its country code";
 
-/// Reads the international phone numbers in a file that has the format of an opt-out file.
+/// Reads the international phone numbers in a file that has the format of an opt-out file. Messages can be sent to
+/// these numbers, so only the preferred phone column counts.
 ///
 /// # Errors
 /// If the file cannot be read or has invalid rows, all of which are reported.
 pub async fn read_numbers(file: &Path) -> Result<BTreeSet<Phone>, Error> {
     let path = file.to_owned();
-    let read = move || read_file(&path, &OptOutTerms::default(), Timestamp::UNIX_EPOCH, NATIONAL_NUMBER);
+    let (terms, now) = (OptOutTerms::default(), Timestamp::UNIX_EPOCH);
+    let read = move || read_file(&path, &terms, now, NATIONAL_NUMBER, NumberColumns::into_preferred);
     let listed = run_blocking(read).await??;
     Ok(listed.opt_outs.iter().filter_map(|listed| listed.who.phone()).collect())
 }
@@ -119,12 +118,14 @@ pub(super) fn file_name(file: &Path) -> String {
     file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Reads a file of opt-outs. `national_number` is the error for a number without a country code.
+/// Reads a file of opt-outs. `national_number` is the error for a number without a country code. `choose` chooses among
+/// the phone columns.
 fn read_file(
     file: &Path,
     terms: &OptOutTerms,
     now: Timestamp,
     national_number: &'static str,
+    choose: fn(NumberColumns) -> NumberColumns,
 ) -> Result<OptOutFile, Error> {
     let refused = |finding: Box<Finding>| Error::Findings(vec![*finding]);
     let open = || {
@@ -132,44 +133,48 @@ fn read_file(
         let opened = opened.map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", file.display())))?;
         decode_table(opened, file, terms.region).map_err(refused)
     };
-    let [phone, columns @ ..] = OPT_OUT_COLUMNS;
-    let suggestion = suggest_for_number_file(open()?, file).map_err(refused)?;
-    let others: Vec<&str> = suggestion.columns.iter().map(|(_, header)| header.as_str()).collect();
-    let has = |column: &str| others.iter().any(|header| normalize_header(header) == column);
-    let date = find_date_header(others.iter().copied()).filter(|_| !has("at"));
-    let [scope, reason, source, at, gateways] = columns;
-    let at = date.unwrap_or(at);
-    let headers = [suggestion.phone.as_deref().unwrap_or(phone), scope, reason, source, at, gateways];
+    let columns = NumberColumns::detect(open()?, file, terms.region, is_other_column).map_err(refused)?;
+    let columns = columns.map(choose).ok_or_else(|| {
+        let finding =
+            Finding::new(&rules::NO_PHONES, format!("no column in `{}` contains phone numbers", file.display()));
+        Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")])
+    })?;
+    let headers = columns.other_headers();
+    let has = |column: &str| headers.clone().any(|header| normalize_header(header) == column);
+    let date = find_date_header(headers.clone()).filter(|_| !has("at"));
+    let [_, others @ ..] = OPT_OUT_COLUMNS;
+    let [scope, reason, source, at, gateways] = others;
     let mut reader = OptOutReader {
         terms,
         now,
         national_number,
         source: import_source(&file_name(file), &current_person(), now).into(),
-        is_export: columns.iter().all(|column| has(column)),
+        is_export: others.iter().all(|column| has(column)),
         zone: date.map(|_| TimeZone::system()),
-        undated: 0,
+        undated: RoaringBitmap::new(),
         texts: BTreeMap::new(),
+        rows: RoaringBitmap::new(),
         opt_outs: Vec::new(),
         errors: BTreeMap::new(),
     };
-    // In a file that contains only numbers, the header line is a number too.
-    if parse_header_number(headers[0], terms.region).is_some() {
-        reader.add_row(Row::HEADER, [headers[0], "", "", "", "", ""]);
-    }
-    let [has_phones, ..] =
-        read_columns(open()?, file, headers, |row, cells| reader.add_row(row, cells)).map_err(refused)?;
-    if !has_phones {
-        let finding =
-            Finding::new(&rules::NO_PHONES, format!("no column in `{}` contains phone numbers", file.display()));
-        return Err(Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")]));
-    }
-    let (undated, source) = (reader.undated, Arc::clone(&reader.source));
+    let each = |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]| reader.add_number(row, number, cells);
+    let others = [scope, reason, source, date.unwrap_or(at), gateways];
+    let phone_columns = columns.read_numbers(open()?, file, terms.region, others, each).map_err(refused)?;
+    let (rows, undated, source) = (reader.rows.len(), reader.undated.len(), Arc::clone(&reader.source));
     let listed = reader.finish(file)?;
-    let rows = listed.len() as u64;
+    let numbers = listed.len();
     let opt_outs = keep_latest(listed);
+    let repeated = (numbers - opt_outs.len()) as u64;
     let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
     let dates = date.map(|header| (header.to_owned(), undated));
-    Ok(OptOutFile { rows, opt_outs: opt_outs.into(), mixed, dates, source })
+    Ok(OptOutFile { rows, opt_outs: opt_outs.into(), repeated, phone_columns, mixed, dates, source })
+}
+
+/// Whether a header belongs to a column of opt-out files that never contains phone numbers.
+pub(super) fn is_other_column(header: &str) -> bool {
+    let [_, others @ ..] = OPT_OUT_COLUMNS;
+    let header = normalize_header(header);
+    others.contains(&header.as_str()) || DATE_HEADERS.contains(&header.as_str())
 }
 
 /// Keeps the latest of the opt-outs that repeat each other, at the place of the first.
@@ -227,25 +232,38 @@ struct OptOutReader<'t> {
     is_export: bool,
     /// The time zone of dates from another program. `None` if the dates are in the column `at` of an export.
     zone: Option<TimeZone>,
-    /// The number of rows whose date cannot be read.
-    undated: u64,
+    /// Rows with a date that cannot be read.
+    undated: RoaringBitmap,
     /// Interned texts, which many rows share.
     texts: BTreeMap<String, Arc<str>>,
+    /// The rows that were read.
+    rows: RoaringBitmap,
     opt_outs: Vec<OptOut>,
     /// Errors with their rows.
     errors: BTreeMap<String, Vec<Row>>,
 }
 
 impl OptOutReader<'_> {
-    fn add_row(&mut self, row: Row, cells: [&str; 6]) {
-        match self.parse_opt_out(cells) {
+    fn add_number(&mut self, row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]) {
+        self.rows.insert(row.get());
+        match self.parse_opt_out(row, number, cells) {
             Ok(opt_out) => self.opt_outs.push(opt_out),
-            Err(error) => self.errors.entry(error).or_default().push(row),
+            Err(error) => {
+                let rows = self.errors.entry(error).or_default();
+                if rows.last() != Some(&row) {
+                    rows.push(row);
+                }
+            }
         }
     }
 
-    fn parse_opt_out(&mut self, [phone, scope, reason, source, at, gateways]: [&str; 6]) -> Result<OptOut, String> {
-        let phone = parse_phone_number(phone, self.terms.region).map_err(|problem| match problem {
+    fn parse_opt_out(
+        &mut self,
+        row: Row,
+        number: Result<Phone, PhoneProblem>,
+        [scope, reason, source, at, gateways]: [&str; 5],
+    ) -> Result<OptOut, String> {
+        let phone = number.map_err(|problem| match problem {
             PhoneProblem::National => self.national_number.to_owned(),
             problem => problem.to_string(),
         })?;
@@ -258,7 +276,7 @@ impl OptOutReader<'_> {
             "" => OptOutReach::AllGateways,
             name => OptOutReach::from_name(name).ok_or("`gateways` must be `all` or `loopback`")?,
         };
-        let at = self.parse_time(at)?;
+        let at = self.parse_time(row, at)?;
         let reason = match (&self.terms.reason, strip_formula_quote(reason)) {
             (Some(reason), _) => self.intern_text(reason),
             (None, "") => self.intern_text("imported"),
@@ -274,12 +292,12 @@ impl OptOutReader<'_> {
     }
 
     /// Parses the time of an opt-out.
-    fn parse_time(&mut self, at: &str) -> Result<Timestamp, String> {
+    fn parse_time(&mut self, row: Row, at: &str) -> Result<Timestamp, String> {
         match (at, &self.zone) {
             ("", _) => Ok(self.now),
             (at, None) => at.parse().map_err(|_| "`at` must be a time in the form 2026-12-01T10:00:00Z".to_owned()),
             (at, Some(zone)) => Ok(parse_date(at, zone, self.now).unwrap_or_else(|| {
-                self.undated += 1;
+                self.undated.insert(row.get());
                 self.now
             })),
         }

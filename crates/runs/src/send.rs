@@ -14,6 +14,7 @@ use super::policy::refuse_ignored_opt_outs;
 use super::recipient_consent::RowsToJudge;
 use super::results::SentRun;
 use super::resume::list_open_rows;
+use super::suppression_watch::SuppressionWatch;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
 use campaign_core::domain::{Budget, Row, RowSet};
@@ -24,9 +25,9 @@ use campaign_engine::check::{
     CompiledCampaign, Recipe, RunStart, Survey, check_beginning, check_timing, check_until_over, missing_zone_column,
 };
 use campaign_engine::delivery::{
-    BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, RunOptOuts, SendContext, SendEnding, SendOptions,
-    SendSelection, SendingHours, SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource,
-    send_operations, shard_size, start_feed, start_shard_feed,
+    BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, LateOptOuts, RunOptOuts, SendContext, SendEnding,
+    SendOptions, SendSelection, SendingHours, SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop,
+    ZoneSource, send_operations, shard_size, start_feed, start_shard_feed,
 };
 use campaign_engine::report::{RunFigures, RunTerms};
 use campaign_gateway::{Gateway, RunWebhookUrls};
@@ -95,6 +96,7 @@ impl Session {
             is_paced: self.is_paced(),
             gateway: Arc::clone(&gateway),
             hook,
+            late_opt_outs: SuppressionWatch::start(inputs),
             is_retry,
         };
         let rows = request.rows.clone();
@@ -203,6 +205,8 @@ pub(super) struct RunSender<'s> {
     pub(super) gateway: Arc<dyn Gateway>,
     /// The webhook of the messages.
     pub(super) hook: Option<RunWebhookUrls>,
+    /// Finds recipients who opt out in a suppression file meanwhile. `None` for a worker, which has no such files.
+    pub(super) late_opt_outs: Option<Arc<dyn LateOptOuts>>,
     /// Whether rows are retried. In a retry, a first rejection proves nothing about the other rows.
     pub(super) is_retry: bool,
 }
@@ -252,6 +256,7 @@ impl RunSender<'_> {
             observer: Arc::new(move |event| run_observer(RunEvent::Sending(event))),
             interrupt: self.interrupt.clone(),
             passes: passes.map(Arc::new),
+            late_opt_outs: self.late_opt_outs.clone(),
         };
         Ok(send_operations(self.build_options(&job), context, feed, snapshot.counts.clone()).await)
     }

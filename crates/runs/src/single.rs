@@ -319,7 +319,7 @@ impl ConfirmedSingle {
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(RunEvent::Sending(event)));
         let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
-        let context = SendContext { ledger, gateway, observer, interrupt, passes };
+        let context = SendContext { ledger, gateway, observer, interrupt, passes, late_opt_outs: None };
         let lease = block.lease;
         let opt_outs = Arc::new(run_opt_outs(&run, &destination, self.adapters.clock));
         let options = SendOptions { opt_outs, ..build_options(&run, lease, caps, timeout, &destination) };

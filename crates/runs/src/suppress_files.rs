@@ -1,21 +1,19 @@
 //! Suppression files under `suppress`: opt-outs that the ledger does not have.
 
-use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use roaring::RoaringTreemap;
 
 use super::launch::Session;
+use super::opt_outs::is_other_column;
+use super::suppression_watch::FileStates;
 use super::{Error, run_blocking};
-use campaign_content::audience::{
-    PhoneProblem, decode_table, parse_header_number, parse_phone_number, read_columns, suggest_for_number_file,
-};
-use campaign_core::domain::{Purpose, Region, Row, choose_plural, format_count};
+use campaign_content::audience::{NumberColumns, PhoneProblem, decode_table};
+use campaign_core::domain::{Phone, Purpose, Region, Row, choose_plural, format_count};
 use campaign_core::finding::{Finding, SourceLocation, rules};
 use campaign_manifest::{Campaign, Profile, SuppressionFile, describe_unopened_file};
 
-/// The default header of numbers, if most cells do not reveal it.
+/// The header of the phone column in an empty file.
 const DEFAULT_HEADER: &str = "phone";
 
 /// The most rows without a number that a warning names.
@@ -105,14 +103,16 @@ fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl 
     campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
 }
 
+/// The states of the suppression files of a campaign and its profile.
+pub(super) fn find_file_states(campaign: &Campaign, profile: Option<&Profile>) -> FileStates {
+    list_files(campaign, profile).map(|file| file.file.read_state()).collect()
+}
+
 impl Session {
     /// Reads the phone numbers that are in the suppression files now.
     pub(super) async fn read_suppressed(&self) -> Result<RoaringTreemap, Error> {
         let inputs = Arc::clone(self.inputs());
-        Ok(run_blocking(move || read_suppressed(&inputs.campaign, inputs.destination.profile()))
-            .await?
-            .map_err(Error::Findings)?
-            .numbers)
+        Ok(run_blocking(move || inputs.read_suppressed()).await??.numbers)
     }
 }
 
@@ -129,54 +129,38 @@ fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbe
         let file = from.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
         decode_table(file, path, region).map_err(|finding| *finding)
     };
-    let mut found = FileNumbers::default();
-    let header = match &from.phone {
-        Some(header) => header.clone(),
-        None => match suggest_for_number_file(open()?, path) {
-            Ok(suggested) => suggested.phone.unwrap_or_else(|| DEFAULT_HEADER.to_owned()),
+    let columns = match &from.phone {
+        Some(header) => NumberColumns::with_header(open()?, path, header).map_err(|finding| *finding)?,
+        None => match NumberColumns::detect(open()?, path, region, is_other_column) {
+            Ok(found) => found,
             // An empty list of opt-outs is valid.
-            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => DEFAULT_HEADER.to_owned(),
+            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => {
+                NumberColumns::with_header(open()?, path, DEFAULT_HEADER).map_err(|finding| *finding)?
+            }
             Err(finding) => return Err(*finding),
         },
     };
-    // In a file that contains only numbers, the header line is a number too.
-    match parse_header_number(&header, region) {
-        Some(Ok(phone)) => drop(found.numbers.insert(phone.to_u64())),
-        Some(Err(problem)) => found.unread.push((Row::HEADER, problem)),
-        None => {}
-    }
-    match read_numbers(open()?, path, &header, region, &mut found)? {
-        true => Ok(found),
-        false => Err(match &from.phone {
+    let Some(columns) = columns else {
+        return Err(match &from.phone {
             Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
                 .help("write the header exactly as in the file, or leave out `phone`"),
             None => missing_column_finding(),
-        }),
-    }
+        });
+    };
+    let mut held = FileNumbers::default();
+    let each = |row: Row, number: Result<Phone, PhoneProblem>, []: [&str; 0]| match number {
+        Ok(phone) => drop(held.numbers.insert(phone.to_u64())),
+        Err(PhoneProblem::Empty) => {}
+        Err(_) if held.unread.last().is_some_and(|(last, _)| *last == row) => {}
+        Err(problem) => held.unread.push((row, problem)),
+    };
+    columns.read_numbers(open()?, path, region, [], each).map_err(|finding| *finding)?;
+    Ok(held)
 }
 
 fn missing_column_finding() -> Finding {
     let finding = Finding::new(&rules::NO_PHONES, "it has no column with phone numbers");
     finding.help("specify the column: `{ file: …, phone: \"Header\" }`")
-}
-
-/// Reads the phone numbers in a column. Returns whether the column exists.
-fn read_numbers(
-    input: impl Read,
-    path: &Path,
-    header: &str,
-    region: Option<Region>,
-    found: &mut FileNumbers,
-) -> Result<bool, Finding> {
-    let each = |row: Row, [cell]: [&str; 1]| match parse_phone_number(cell, region) {
-        Ok(phone) => {
-            found.numbers.insert(phone.to_u64());
-        }
-        Err(PhoneProblem::Empty) => {}
-        Err(problem) => found.unread.push((row, problem)),
-    };
-    let [has_column] = read_columns(input, path, [header], each).map_err(|finding| *finding)?;
-    Ok(has_column)
 }
 
 fn describe_unread(unread: &[(Row, PhoneProblem)]) -> String {

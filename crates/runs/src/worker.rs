@@ -225,6 +225,7 @@ impl Worker {
             is_paced: true,
             gateway,
             hook,
+            late_opt_outs: None,
             is_retry: false,
         };
         (self.observer)(WorkerEvent::Joined { run: run.name() });

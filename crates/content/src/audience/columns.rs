@@ -10,7 +10,7 @@ use super::phones::resembles_number;
 use super::reader::Chunk;
 use super::records::{HeaderLine, find_quoted_lines};
 use campaign_core::domain::variable::is_variable;
-use campaign_core::domain::{Region, choose_plural, format_count, is_invisible};
+use campaign_core::domain::{Region, choose_plural, compose_accents, format_count, is_invisible};
 use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, quote_for_yaml, rules};
 
 /// The name of the phone column.
@@ -421,8 +421,9 @@ impl<'h> HeaderIndex<'h> {
     }
 }
 
-/// Normalizes the case, white space and apostrophes of a header, and removes invisible characters.
+/// Normalizes the case, white space, apostrophes and accents of a header, and removes invisible characters.
 fn normalize_header(header: &str) -> String {
+    let header = compose_accents(header);
     let plain = header.chars().filter(|character| !is_invisible(*character)).map(|character| match character {
         '\u{2019}' | '\u{2018}' | '\u{2bc}' | '`' | '\u{b4}' => '\'',
         other => other,
@@ -437,7 +438,8 @@ mod tests {
 
     #[test]
     fn header_matches_regardless_of_letter_case_and_spacing() {
-        let headers = ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", ""].map(str::to_owned);
+        let headers =
+            ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", "", "Pre\u{301}nom"].map(str::to_owned);
         let headers = HeaderIndex::new(&headers);
         for (header, expected) in [
             ("Phone", HeaderMatch::Column(0)),
@@ -448,6 +450,7 @@ mod tests {
             ("name", HeaderMatch::Several(vec![2, 3])),
             ("city", HeaderMatch::Column(4)),
             ("street", HeaderMatch::Nothing),
+            ("pr\u{e9}nom", HeaderMatch::Column(7)),
         ] {
             assert_eq!(headers.find(header), expected, "{header:?}");
         }

@@ -4,7 +4,7 @@
 //! the same for other tables: opt-outs, purchases, results. A [`RecipientReader`] detects the format, resolves the
 //! columns and returns [`Chunk`]s of records, numbered like the rows of a spreadsheet. [`parse_phone_number`] turns a
 //! cell into a phone number, [`SeenNumbers`] finds duplicates, and [`suggest_columns`] describes an unknown list.
-//! [`read_columns`] reads some columns of any other file, and [`write_with_erased_rows`] erases recipients from a list.
+//! [`NumberColumns`] reads all phone numbers of a file of opt-outs, [`read_columns`] reads some columns of any other file, and [`write_with_erased_rows`] erases recipients from a list.
 //!
 //! Only one chunk is in memory at a time, never the whole list. This module does not decide whether a recipient gets a
 //! message: it knows nothing about templates, channels or the policy for duplicates.
@@ -12,6 +12,7 @@
 mod columns;
 mod decoding;
 mod list_findings;
+mod number_file;
 mod phone_columns;
 mod phones;
 mod raw_records;
@@ -24,6 +25,7 @@ pub use columns::{ListHeader, ListSettings, NamedColumns};
 pub use decoding::{
     DecodedText, DetectedFormat, EncodingHints, SheetInfo, SpoolReader, SpooledFile, decode, decode_table,
 };
+pub use number_file::NumberColumns;
 pub use phone_columns::PhoneColumns;
 pub use phones::{
     PhoneProblem, ValidNumber, example_mobiles, expand_scientific_notation, parse_number, parse_phone_number,

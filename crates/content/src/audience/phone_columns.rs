@@ -1,7 +1,7 @@
 //! Phone columns of a list, and the choice of one number per row.
 
 use super::phones::{PhoneProblem, ValidNumber, parse_number, resembles_number};
-use super::reader::RecordFields;
+use super::reader::{RecordFields, clean_cell};
 use super::suggestion::WrongColumn;
 use super::{Chunk, parse_phone_number};
 use campaign_core::domain::{Phone, Region};
@@ -150,6 +150,24 @@ pub(super) fn find_other_phone_columns(sample: &Chunk, columns: usize, found: Ph
         Some(region) => PhoneTally::for_region(sample, column, region),
     };
     (0..columns).filter(|&column| column != found.column && tally(column).is_mostly_phones()).collect()
+}
+
+/// Whether at least half of the first filled cells of a column resemble phone numbers: they are valid in the region, or
+/// need the country code of a likely region.
+pub(super) fn resembles_phone_column(sample: &Chunk, column: usize, region: Option<Region>) -> bool {
+    let needs_code = |cell: &str| {
+        let mut regions = Region::LIKELY_REGIONS.into_iter();
+        regions.any(|region| parse_phone_number(cell, Some(region)).is_ok())
+    };
+    let tally = PhoneTally::count_cells(sample, column, |cell| {
+        let cell = clean_cell(cell);
+        resembles_number(cell)
+            && match parse_phone_number(cell, region) {
+                Ok(_) => true,
+                Err(problem) => problem == PhoneProblem::National && needs_code(cell),
+            }
+    });
+    tally.is_mostly_phones()
 }
 
 /// The column whose header suggests phone numbers although some cells are not phone numbers, or else a column that

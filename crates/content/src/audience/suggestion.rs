@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::decoding::{DecodedText, EncodingHints, RowBlanker, decode, delimiter_line};
-use super::phone_columns::{PhoneTally, is_phone_header};
+use super::phone_columns::{PhoneColumn, PhoneTally, is_phone_header};
 use super::phones::{parse_phone_number, resembles_number};
 use super::reader::Chunk;
 use super::records::{RecordReader, find_quoted_lines};
@@ -88,33 +88,12 @@ fn suggest_from_sample<R: Read>(
     file: &Path,
     may_lack_header: bool,
 ) -> Result<ColumnSuggestion, Box<Finding>> {
-    let mut records = RecordReader::open(input, file)?;
-    let mut sample = Chunk::new();
-    records.fill_chunk(&mut sample)?;
-    if let Some(title) = columns::find_title(records.header(), &sample) {
-        return Err(title.into());
-    }
+    let ListSample { records, sample, found } = ListSample::open(input, file, may_lack_header)?;
     let headers = &records.header().headers;
-    let found = phone_columns::find_phone_column(&sample, headers, None);
     if sample.is_empty() {
-        let number = headers.iter().find(|header| may_lack_header && parse_header_number(header, None).is_some());
-        let number = number.ok_or_else(|| list_findings::no_recipients(records.header().header_excerpt()))?;
-        let (phone, columns) = (Some(number.clone()), Vec::new());
-        return Ok(ColumnSuggestion {
-            phone,
-            numbers: 0,
-            region: None,
-            other_phones: Vec::new(),
-            problem: None,
-            columns,
-        });
-    }
-    if let Some(quoted) = find_quoted_lines(records.header(), &sample).filter(|_| found.is_none()) {
-        return Err(quoted.into());
-    }
-    if let Some(title) = columns::find_title_without_phone_column(records.header(), &sample).filter(|_| found.is_none())
-    {
-        return Err(title.into());
+        let phone = headers.iter().find(|header| parse_header_number(header, None).is_some()).cloned();
+        let (other_phones, columns) = (Vec::new(), Vec::new());
+        return Ok(ColumnSuggestion { phone, numbers: 0, region: None, other_phones, problem: None, columns });
     }
     let mut names = TakenNames::default();
     names.take_free_name("phone".to_owned());
@@ -136,6 +115,42 @@ fn suggest_from_sample<R: Read>(
     let region = found.and_then(|found| found.region);
     let numbers = found.map_or(0, |found| PhoneTally::for_column(&sample, found.column, found.region).valid);
     Ok(ColumnSuggestion { phone, numbers, region, other_phones, problem, columns: named })
+}
+
+/// The first records of a list, and their phone column.
+pub(super) struct ListSample<R> {
+    pub(super) records: RecordReader<R>,
+    pub(super) sample: Chunk,
+    pub(super) found: Option<PhoneColumn>,
+}
+
+impl<R: Read> ListSample<R> {
+    /// Reads the header and the first records of a list. With `may_lack_header`, a number in place of the header is
+    /// accepted, and then there might be no records.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`suggest_columns`].
+    pub(super) fn open(input: R, file: &Path, may_lack_header: bool) -> Result<Self, Box<Finding>> {
+        let mut records = RecordReader::open(input, file)?;
+        let mut sample = Chunk::new();
+        records.fill_chunk(&mut sample)?;
+        let line = records.header();
+        if let Some(title) = columns::find_title(line, &sample) {
+            return Err(title.into());
+        }
+        let has_number = || line.headers.iter().any(|header| parse_header_number(header, None).is_some());
+        if sample.is_empty() && !(may_lack_header && has_number()) {
+            return Err(list_findings::no_recipients(line.header_excerpt()).into());
+        }
+        let found = phone_columns::find_phone_column(&sample, &line.headers, None);
+        let misread =
+            || find_quoted_lines(line, &sample).or_else(|| columns::find_title_without_phone_column(line, &sample));
+        match found.is_none().then(misread).flatten() {
+            Some(finding) => Err(finding.into()),
+            None => Ok(Self { records, sample, found }),
+        }
+    }
 }
 
 /// The phone number in place of a header, or the problem with that number. `None` if the header does not look like a

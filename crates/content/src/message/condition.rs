@@ -1,5 +1,7 @@
 //! Conditions that select rows: one expression over the columns and constants of a campaign.
 
+use std::borrow::Cow;
+
 use tera::Context;
 
 use super::TextProblem;
@@ -12,7 +14,7 @@ use super::names::{NameMeaning, NameScope, TemplateNames};
 use super::render::{RenderError, TemplateCells, fill_template, to_render_error_in};
 use super::slips::SyntaxSlips;
 use super::tokens::{TokenKind, tokenize};
-use campaign_core::domain::{NamedTemplate, Row};
+use campaign_core::domain::{NamedTemplate, Row, compose_accents};
 use campaign_core::finding::rules;
 
 /// The delimiters that turn a condition into a tera expression.
@@ -39,6 +41,15 @@ pub struct RowFilter<'c> {
 /// # Errors
 /// All problems of the expression, each at its place in the expression.
 pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
+    // Cells are compared with composed accents. A header with separate accents keeps its own spelling.
+    let source = compose_accents(&expression.source);
+    let composed = (source != expression.source).then(|| {
+        compile_source(&NamedTemplate { name: expression.name.clone(), source: source.into_owned() }, names).ok()
+    });
+    composed.flatten().map_or_else(|| compile_source(expression, names), Ok)
+}
+
+fn compile_source(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
     let NamedTemplate { name, source } = expression;
     let whole = NamedTemplate { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
     if !is_one_expression(&whole.source) {
@@ -87,7 +98,14 @@ impl RowFilter<'_> {
     pub fn matches<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<bool, RenderError> {
         let Self { condition, context, buffer } = self;
         let Condition { compiled, name, cells, .. } = condition;
-        cells.fill_context(context, row, field)?;
+        let composed = cells.columns().filter_map(|column| match compose_accents(field(column)) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(cell) => Some((column, cell)),
+        });
+        let composed: Vec<(usize, String)> = composed.collect();
+        let find_composed = |column| composed.iter().find(|(known, _)| *known == column);
+        let cell = |column| find_composed(column).map_or_else(|| field(column), |(_, cell)| cell.as_str());
+        cells.fill_context(context, row, cell)?;
         match fill_template(&compiled.tera, &template_key(0), context, buffer) {
             Ok(answer) if answer == "true" => Ok(true),
             Ok(answer) if answer == "false" => Ok(false),
@@ -189,6 +207,17 @@ mod tests {
     fn evaluate(expression: &str, cells: [&str; 4]) -> Result<bool, String> {
         let condition = compile_text(expression).map_err(|problems| format!("{problems:?}"))?;
         condition.row_filter().matches(Row::new(7), |column| cells[column]).map_err(|invalid| invalid.to_string())
+    }
+
+    #[test]
+    fn condition_compares_composed_and_separate_accents() {
+        for (expression, cell) in [
+            ("code == 'Orl\u{e9}ans'", "Orle\u{301}ans"),
+            ("code == 'Orle\u{301}ans'", "Orl\u{e9}ans"),
+            ("code in ['Orle\u{301}ans']", "Orle\u{301}ans"),
+        ] {
+            assert_eq!(evaluate(expression, [cell; 4]), Ok(true), "{expression}");
+        }
     }
 
     #[test]

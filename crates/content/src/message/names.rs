@@ -429,7 +429,7 @@ impl<'j> NameChecker<'j> {
                 };
                 new(format!("the table `{name}` has no column `{column}`"), help)
             }
-            Some(TableLookup { key: Some(key), optional: false, .. }) if !table.rows.contains_key(key) => {
+            Some(TableLookup { key: Some(key), optional: false, .. }) if !table.has_row(key) => {
                 let help = match did_you_mean(key, table.rows.keys().map(String::as_str)) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "add a row to the table, or use another key".to_owned(),

@@ -1,6 +1,6 @@
 //! Lookup tables of a campaign, as in `{{ stores[city].address }}`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use tera::value::Key;
 use tera::{Map, Value};
 
 use super::TextProblem;
+use campaign_core::domain::{compose_accents, separate_accents};
 use campaign_core::finding::rules;
 
 /// Rows by the values of a key column.
@@ -30,6 +31,11 @@ impl LookupTable {
         name.starts_with("data:")
     }
 
+    /// Whether the table has a row with this key.
+    pub(super) fn has_row(&self, key: &str) -> bool {
+        self.rows.contains_key(key) || self.rows.contains_key(&*compose_accents(key))
+    }
+
     /// The table as stored text.
     pub fn to_source(&self) -> String {
         // A map of strings can always be serialized.
@@ -48,7 +54,13 @@ impl LookupTable {
             let cells = self.columns.iter().zip(cells).map(|(column, cell)| (key(column), Value::normal_string(cell)));
             Value::from(cells.collect::<Map>())
         };
-        Value::from(self.rows.iter().map(|(name, cells)| (key(name), row(cells))).collect::<Map>())
+        let rows = self.rows.iter().flat_map(|(name, cells)| {
+            // The cell that selects the row can have composed or separate accents.
+            let spellings = [name.clone(), compose_accents(name).into_owned(), separate_accents(name).into_owned()];
+            let spellings: BTreeSet<String> = spellings.into();
+            spellings.into_iter().map(|name| (key(&name), row(cells)))
+        });
+        Value::from(rows.collect::<Map>())
     }
 }
 
@@ -88,7 +100,8 @@ mod tests {
 
     fn names() -> TemplateNames {
         let row = |city: &str, address: &str| (city.to_owned(), vec![city.to_owned(), address.to_owned()]);
-        let rows = BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2")]);
+        let rows =
+            BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2"), row("Orl\u{e9}ans", "Rue 3")]);
         let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
         TemplateNames { tables: vec![("stores".into(), Arc::new(table))], ..tests::names() }
     }
@@ -120,6 +133,8 @@ mod tests {
             ("{% set store = stores[code] | default(value='') %}{% if store %}x{% endif %}", "x"),
             ("{% if stores[code] is defined %}{{ stores[code].city }}{% endif %}", "Kyiv"),
             ("{{ stores['Odesa']?.address | default(value='none') }}", "none"),
+            ("{{ stores['Orl\u{e9}ans'].address }}", "Rue 3"),
+            ("{{ stores['Orle\u{301}ans'].address }}", "Rue 3"),
         ] {
             assert_eq!(render_message(message, "Kyiv").as_deref(), Ok(expected), "{message}");
         }

@@ -2,6 +2,7 @@
 //!
 //! This module does no I/O and knows neither file formats nor wire formats.
 
+mod accents;
 mod amount;
 mod channel;
 mod invisible;
@@ -21,6 +22,7 @@ pub mod transliteration;
 pub mod variable;
 mod variant_allocation;
 
+pub use accents::{compose_accents, separate_accents};
 pub use amount::{Amount, ParseAmountError, choose_plural, format_count, format_thousands};
 pub use channel::*;
 pub use invisible::is_invisible;

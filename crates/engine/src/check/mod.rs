@@ -34,10 +34,10 @@ pub use rules::{
     ABROAD_LIMIT, CountryCount, DatabaseValue, NIGHT, RecipientCountries, TextDamage, check_abroad_limit,
     check_against_profile, check_campaign_notices, check_changed_rows, check_consent_dates, check_consent_source,
     check_costly_characters, check_differing_duplicates, check_embedded_rows, check_empty_cells, check_includes,
-    check_invalid_rows, check_inverted_zones, check_landlines, check_limits, check_list_limit, check_message,
-    check_new_countries, check_night, check_no_messages, check_opted_out_rows, check_promised_receipts, check_replicas,
-    check_row_anomalies, check_several_zones, check_texts, check_unknown_zones, check_until_over, collect_notes,
-    describe_abroad, describe_countries, list_format_note, missing_zone_column, sum_recipients,
+    check_invalid_rows, check_inverted_zones, check_landlines, check_limits, check_list_limit, check_lookup_table,
+    check_message, check_new_countries, check_night, check_no_messages, check_opted_out_rows, check_promised_receipts,
+    check_replicas, check_row_anomalies, check_several_zones, check_texts, check_unknown_zones, check_until_over,
+    collect_notes, describe_abroad, describe_countries, list_format_note, missing_zone_column, sum_recipients,
     unfamiliar_ledger_finding,
 };
 pub(crate) use survey::count_sms_parts;

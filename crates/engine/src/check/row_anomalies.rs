@@ -222,7 +222,7 @@ impl AnomalyDetector {
 }
 
 /// The anomaly in a cell, if there is one, and the affected word.
-fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
+pub(super) fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     let (mut non_ascii, mut brace) = (0, false);
     for &byte in cell.as_bytes() {
         non_ascii |= byte & 0x80;

@@ -39,6 +39,7 @@ pub use snapshot::Snapshot;
 pub use status_poll::{ChainLifetimes, ConfirmedStatus, PendingMessage, PollCounts, StatusPoller, load_pending};
 pub use tally::{DeviationCounts, ErrorCounts, SendEnding, Stop, StopKind};
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use tokio::sync::watch;
 
-use campaign_core::domain::{Addressee, OperationOutcome};
+use campaign_core::domain::{Addressee, OperationOutcome, Phone};
 use campaign_gateway::{Envelope, Gateway, GatewayReply};
 use campaign_ledger::{
     Allowance, Bounds, Lease, Ledger, OptOut, OptOutReach, OptOutScope, StateCounts, rejection_source,
@@ -65,6 +66,18 @@ pub struct SendContext {
     pub interrupt: watch::Receiver<Interrupt>,
     /// When rows may be sent, and further passes. `None` if they may be sent at any time.
     pub passes: Option<Arc<SendingPasses>>,
+    /// Finds recipients who opted out elsewhere since the run was prepared. `None` if there is no such place.
+    pub late_opt_outs: Option<Arc<dyn LateOptOuts>>,
+}
+
+/// The numbers among the given ones that opted out, or the reason why they are unknown.
+pub type OptedOutFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<Phone>, String>> + Send + 'a>>;
+
+/// Opt-outs outside the ledger that can change while a run is being sent.
+pub trait LateOptOuts: Send + Sync {
+    /// Finds which of these numbers have opted out since the run was prepared. An error stops the run, because an
+    /// opt-out could be missed.
+    fn find_opted_out(&self, phones: Vec<Phone>) -> OptedOutFuture<'_>;
 }
 
 /// The options of sending, which stay the same until the end.

@@ -20,7 +20,7 @@ use campaign_core::domain::{DeliveryState, OperationOutcome, ReportedChannel, Ro
 use campaign_core::failpoint;
 use campaign_gateway::{Envelope, GatewayReply, MayLeave, Signal};
 use campaign_ledger::{
-    Bound, Intent, LedgerError, NewRowEvent, Ownership, Permit, RowChange, RowUpdate, SentRow, Settlement,
+    Bound, Intent, LedgerError, NewRowEvent, OPTED_OUT, Ownership, Permit, RowChange, RowUpdate, SentRow, Settlement,
     StoredReceipt,
 };
 
@@ -63,6 +63,8 @@ pub(super) enum SubmissionEnd {
     TooLate(Timestamp),
     /// No intent was recorded, so nothing was sent.
     Refused(Permit),
+    /// Nothing was sent, because it is unknown who opted out. Contains the reason.
+    OptOutsUnknown(String),
 }
 
 impl Submitter {
@@ -113,6 +115,21 @@ impl Submitter {
         let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
         if let Some(now) = late() {
             return Ok(SubmissionEnd::TooLate(now));
+        }
+        let opted_out = tokio::select! {
+            biased;
+            _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
+            opted_out = self.find_late_opt_outs(envelope) => match opted_out {
+                Ok(rows) => rows,
+                Err(reason) => return Ok(SubmissionEnd::OptOutsUnknown(reason)),
+            },
+        };
+        if !opted_out.is_empty() {
+            let update = RowUpdate::Skipped { rows: opted_out.clone(), reason: OPTED_OUT };
+            return Ok(match ledger.update_rows(*lease, update).await? {
+                Ownership::Held => SubmissionEnd::OptedOut(opted_out),
+                Ownership::Lost => SubmissionEnd::Refused(Permit::Lost),
+            });
         }
         let delivered = self.find_delivered(envelope).await?;
         if !delivered.is_empty() {
@@ -180,6 +197,15 @@ impl Submitter {
         };
         log_reply(&reply, began);
         Ok(SubmissionEnd::Replied(number, reply))
+    }
+
+    /// The rows of an envelope whose recipients opted out elsewhere since the run was prepared.
+    async fn find_late_opt_outs(&self, envelope: &Envelope) -> Result<Vec<Row>, String> {
+        let Some(late) = &self.context.late_opt_outs else { return Ok(Vec::new()) };
+        let operations = envelope.operations();
+        let opted_out = late.find_opted_out(operations.iter().map(|operation| operation.phone).collect()).await?;
+        let rows = operations.iter().filter(|operation| opted_out.contains(&operation.phone));
+        Ok(rows.map(|operation| operation.row).collect())
     }
 
     /// The resent rows of an envelope whose earlier message has been delivered by now.

@@ -17,8 +17,8 @@ use super::run_view::load_approvals;
 use super::{OptOutHistory, ResultsError, RowSelection, RunResults, is_owned};
 use crate::check::{DUPLICATE, Tee, reader_settings};
 use crate::delivery::{FrozenInputs, SingleKind, Snapshot};
-use campaign_content::audience::{Chunk, RecipientReader, RecordRef};
-use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
+use campaign_content::audience::{Chunk, RecipientReader, RecordRef, parse_phone_number};
+use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Region, Row};
 use campaign_ledger::{
     Approval, ConsentEvidence, Copies, EnvelopeReader, Ledger, LedgerError, NumberFilter, NumberSet, RowSpan, RowState,
     Run, RunFilter,
@@ -51,8 +51,8 @@ pub fn find_recipients(
     frozen: &FrozenInputs,
     key: RecipientKey,
 ) -> Result<Vec<Recipient>, ResultsError> {
-    filter_recipients(copies, frozen, |row, phone| match key {
-        RecipientKey::Row(wanted) => row == wanted,
+    filter_recipients(copies, frozen, |record, phone| match key {
+        RecipientKey::Row(wanted) => record.row == wanted,
         RecipientKey::Number(number) => phone() == Some(number),
     })
 }
@@ -66,7 +66,7 @@ pub fn find_recipients_by_row(
     frozen: &FrozenInputs,
     rows: &RoaringBitmap,
 ) -> Result<Vec<Recipient>, ResultsError> {
-    filter_recipients(copies, frozen, |row, _| rows.contains(row.get()))
+    filter_recipients(copies, frozen, |record, _| rows.contains(record.row.get()))
 }
 
 /// A column of a run's list, for some rows.
@@ -155,7 +155,7 @@ pub(super) async fn load_list_rows(ledger: &dyn Ledger, run: &Run) -> Result<Roa
 fn filter_recipients(
     copies: &Copies,
     frozen: &FrozenInputs,
-    is_wanted: impl Fn(Row, &dyn Fn() -> Option<Phone>) -> bool,
+    mut is_wanted: impl FnMut(RecordRef<'_>, &dyn Fn() -> Option<Phone>) -> bool,
 ) -> Result<Vec<Recipient>, ResultsError> {
     let (source, brief) = (ListSource::Copies(copies), &frozen.brief);
     let mut list = FrozenList::open(source)?;
@@ -165,7 +165,7 @@ fn filter_recipients(
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter() {
             let phone = || columns.choose_phone(record.fields, region).ok();
-            if is_wanted(record.row, &phone) {
+            if is_wanted(record, &phone) {
                 found.push(Recipient { row: record.row, phone: phone() });
             }
         }
@@ -323,6 +323,8 @@ async fn for_each_recipient(
 pub struct RecipientRecord {
     /// The runs with a row for it, oldest first.
     pub runs: Vec<RecipientInRun>,
+    /// The rows of other numbers that contain the number in another column, by the name of the run.
+    pub elsewhere: Vec<(String, RoaringBitmap)>,
     /// The runs that could not be searched.
     pub unreadable: Vec<UnreadableRun>,
     /// The number of purged runs, whose recipients are unknown.
@@ -364,8 +366,12 @@ impl RecipientRecord {
                 continue;
             }
             match load_run(ledger, run.clone(), phone, selection).await {
-                Ok(Some(found)) => record.runs.push(found),
-                Ok(None) => {}
+                Ok((found, elsewhere)) => {
+                    record.runs.extend(found);
+                    if !elsewhere.is_empty() && selection.is_unfiltered() {
+                        record.elsewhere.push((run.name(), elsewhere));
+                    }
+                }
                 Err(error) => record.unreadable.push(UnreadableRun { run: run.name(), why: error.to_string() }),
             }
         }
@@ -378,16 +384,17 @@ impl RecipientRecord {
     }
 }
 
-/// Loads the rows of a run that have this phone number and match the selection. `None` if there are no such rows.
+/// Loads the rows of a run that have this phone number and match the selection, or `None` if there are no such rows. The
+/// second result is the rows of other numbers that contain the number in another column.
 async fn load_run(
     ledger: &dyn Ledger,
     run: Run,
     phone: Phone,
     selection: &RowSelection,
-) -> Result<Option<RecipientInRun>, ResultsError> {
-    let mut rows = find_rows(ledger, &run, phone).await?;
+) -> Result<(Option<RecipientInRun>, RoaringBitmap), ResultsError> {
+    let (mut rows, elsewhere) = find_rows(ledger, &run, phone).await?;
     if rows.is_empty() {
-        return Ok(None);
+        return Ok((None, elsewhere));
     }
     let mut objects = Vec::new();
     let owned = is_owned(ledger, &run).await?;
@@ -396,21 +403,49 @@ async fn load_run(
     if !selection.is_unfiltered() {
         rows = results.load_listed_rows().await?;
         if rows.is_empty() {
-            return Ok(None);
+            return Ok((None, elsewhere));
         }
     }
     results.write_json(&mut objects).await?;
     let results = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat());
     let results = results.map_err(|error| ResultsError::Recipients(error.to_string()))?;
-    Ok(Some(RecipientInRun { run, rows, results }))
+    Ok((Some(RecipientInRun { run, rows, results }), elsewhere))
 }
 
-/// Finds the rows of a run's list that have this phone number.
-async fn find_rows(ledger: &dyn Ledger, run: &Run, phone: Phone) -> Result<RoaringBitmap, ResultsError> {
+/// Finds the rows of a run's list that have this phone number, and the rows of other numbers that contain it in another
+/// column.
+async fn find_rows(
+    ledger: &dyn Ledger,
+    run: &Run,
+    phone: Phone,
+) -> Result<(RoaringBitmap, RoaringBitmap), ResultsError> {
     let copies = load_copies(ledger, run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
-    let found = find_recipients(&copies, &frozen, RecipientKey::Number(phone))?;
-    Ok(found.into_iter().map(|recipient| recipient.row.get()).collect())
+    let mut elsewhere = RoaringBitmap::new();
+    let found = filter_recipients(&copies, &frozen, |record, chosen| {
+        if chosen() == Some(phone) {
+            return true;
+        }
+        if record.fields.iter().any(|cell| contains_number(cell, phone, frozen.brief.region)) {
+            elsewhere.insert(record.row.get());
+        }
+        false
+    })?;
+    Ok((found.into_iter().map(|recipient| recipient.row.get()).collect(), elsewhere))
+}
+
+/// The number of last digits that identify a phone number without its country code.
+const NATIONAL_DIGITS: usize = 9;
+
+/// Whether a cell contains a phone number, possibly among other text.
+fn contains_number(cell: &str, phone: Phone, region: Option<Region>) -> bool {
+    if cell.bytes().filter(u8::is_ascii_digit).count() < NATIONAL_DIGITS - 2 {
+        return false;
+    }
+    let digits: String = cell.chars().filter(char::is_ascii_digit).collect();
+    let number = phone.to_string();
+    let national = &number[number.len().saturating_sub(NATIONAL_DIGITS)..];
+    digits.contains(national) || parse_phone_number(cell, region) == Ok(phone)
 }
 
 /// Loads the copies of a run. For a shared run, builds a list of the recipients to whom messages were sent, each in the
@@ -488,7 +523,7 @@ impl Evidence {
         opt_outs: &OptOutHistory,
         now: Timestamp,
     ) -> Self {
-        let RecipientRecord { runs: _, unreadable, purged } = record;
+        let RecipientRecord { runs: _, elsewhere: _, unreadable, purged } = record;
         let unread: Vec<&str> = unreadable.iter().map(|UnreadableRun { run, .. }| run.as_str()).collect();
         Self::from_facts(json!({
             "format": EVIDENCE_FORMAT, "phone": phone.to_string(), "made_at": format!("{now:.3}"),
@@ -561,6 +596,17 @@ mod tests {
         let lines: Vec<&str> = list.lines().collect();
         assert_eq!(lines, ["phone", "380501234561", "380501234562", "", "", "380501234563"]);
         assert_eq!(super::build_list(&BTreeMap::new()), b"phone\n");
+    }
+
+    #[test]
+    fn number_is_found_in_any_notation() {
+        let (phone, region) = (Phone::new(380_501_234_567).unwrap(), "UA".parse().ok());
+        for cell in ["+380501234567", "050 123-45-67", "call (050) 123 45 67 instead", "+380501234568; +380501234567"] {
+            assert!(contains_number(cell, phone, region), "{cell}");
+        }
+        for cell in ["", "Olha", "+380501234568", "2026-11-28 10:00"] {
+            assert!(!contains_number(cell, phone, region), "{cell}");
+        }
     }
 
     #[test]

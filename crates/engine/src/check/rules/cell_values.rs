@@ -51,7 +51,7 @@ define_rules! {
         fix: "use a filter, for example `{{ due | date }}` or `{{ sum | money }}`, or export the list in a readable \
               format",
     }
-    warning EMPTY_CELL = "empty-cell" {
+    pub(super) warning EMPTY_CELL = "empty-cell" {
         cause: "A cell that the message uses is empty. The message has a gap: “Hello, !”.",
         example: ["message: \"Hello, {{ first_name }}!\"", "list.csv: phone,first_name", "          380501234567,"],
         fix: "fill in the cell, or set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",

@@ -62,7 +62,8 @@ impl ShardSender for WorkerSender {
         let options = SendOptions { proven: alone.proven || proven, sharing: Some(SharedPace { pace }), ..alone };
         world.judge.note_start(self.process, proven || has_accepted(snapshot) || options.limits.keep_going);
         let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.gateway.clone(), self.interrupt.clone());
-        let context = SendContext { ledger, gateway, observer: world.observer(&self.life), interrupt, passes: None };
+        let observer = world.observer(&self.life);
+        let context = SendContext { ledger, gateway, observer, interrupt, passes: None, late_opt_outs: None };
         world.schedule_opt_out();
         let ending =
             send_operations(options, context, Feed::from_shards(shards, rendered), snapshot.counts.clone()).await;

@@ -249,7 +249,14 @@ impl SimulatedWorld {
         self.judge.note_start(process, has_accepted(&snapshot) || options.limits.keep_going);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
-        let context = SendContext { ledger: ledger.clone(), gateway, observer, interrupt: interrupts, passes: None };
+        let context = SendContext {
+            ledger: ledger.clone(),
+            gateway,
+            observer,
+            interrupt: interrupts,
+            passes: None,
+            late_opt_outs: None,
+        };
         let ending = send_operations(options, context, feed, snapshot.counts).await;
         self.record_sighting(Sighting::Skipped, ending.opted_out);
         let progress =
