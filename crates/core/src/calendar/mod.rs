@@ -45,6 +45,11 @@ impl Schedule {
         self.grace.max(self.wait_for_file.unwrap_or_default())
     }
 
+    /// Whether an occurrence can still start after the previous run, whose `until` is this moment.
+    pub fn can_start_after(&self, occurrence: &Occurrence, previous_ends: Timestamp) -> bool {
+        occurrence.at.checked_add(self.grace).is_ok_and(|latest| previous_ends < latest)
+    }
+
     /// Whether there is more than one occurrence after a moment.
     pub fn repeats_after(&self, moment: Timestamp) -> bool {
         self.occurrences_after(moment).nth(1).is_some()

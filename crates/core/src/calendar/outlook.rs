@@ -127,6 +127,10 @@ impl RunLimits<'_> {
         for (_, occurrence) in near {
             let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes > occurrence.at));
             let forecast = match busy {
+                // The occurrence waits for the deadline of the previous run.
+                Some(Outlook { ends: Some(ends), .. }) if self.is_worth_waiting(schedule, &occurrence, ends) => {
+                    self.forecast_occurrence(ends.max(occurrence.at))
+                }
                 Some(run) => OccurrenceOutlook::Busy(run.finishes),
                 None => self.forecast_occurrence(occurrence.at),
             };
@@ -142,6 +146,11 @@ impl RunLimits<'_> {
             }
         }
         runs
+    }
+
+    /// Whether an occurrence waits for the previous run, which ends at this time.
+    fn is_worth_waiting(&self, schedule: &Schedule, occurrence: &Occurrence, ends: Timestamp) -> bool {
+        matches!(self.end, Some(RunDeadline::After(_))) && schedule.can_start_after(occurrence, ends)
     }
 
     /// The forecast of an occurrence, assuming that no other run is being sent.
@@ -418,6 +427,26 @@ mod tests {
         let hourly = schedule(Timing::parse_cron("0 * * * *").unwrap());
         let at_night = limits(window("09:00-12:00", ""), None);
         assert_eq!(format_forecasts(&at_night, &hourly, "2026-12-01T09:30"), "sssbbbbbbbbbbb");
+    }
+
+    #[test]
+    fn occurrence_waits_for_a_deadline_within_the_grace_period() {
+        let per_day = DailyLimits::new(vec![25], kyiv()).unwrap();
+        let daily = schedule(Timing::parse_every("day 10:00").unwrap());
+        let no_grace = Schedule { grace: Duration::ZERO, ..daily.clone() };
+        // 100 messages take four days, so each run lasts until its deadline.
+        for (hours, schedule, forecasts) in
+            [(24, &daily, "ssssssssssssss"), (24, &no_grace, "sbsbsbsbsbsbsb"), (26, &daily, "sbsbsbsbsbsbsb")]
+        {
+            let end = Some(RunDeadline::After(hours * HOUR));
+            let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), end) };
+            assert_eq!(format_forecasts(&slow, schedule, "2026-12-01T02:00"), forecasts, "{hours}");
+        }
+        let end = Some(RunDeadline::After(24 * HOUR + HOUR / 2));
+        let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), end) };
+        let runs = slow.forecast_schedule(&daily, kyiv_at("2026-12-01T02:00"));
+        let OccurrenceOutlook::Sends(second) = runs[1].outlook else { panic!("{runs:?}") };
+        assert_eq!(second.begins, kyiv_at("2026-12-02T10:30"));
     }
 
     #[test]

@@ -20,8 +20,8 @@ use campaign_ledger::{
 };
 use campaign_runs::{
     EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, check_schedule,
-    count_approvals, find_occurrence_plan, find_schedule_damage, has_same_text, list_recent_occurrences, load_schedule,
-    occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
+    count_approvals, find_occurrence_plan, find_run_deadline, find_schedule_damage, has_same_text,
+    list_recent_occurrences, load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
 };
 
 /// The interval at which an awaited list, approval or campaign lock is looked for.
@@ -101,17 +101,40 @@ impl DaemonState {
                 && (due.begins.is_some() || !self.restore_awaiting_approval(memory, active, &missed, now).await?)
             {
                 let damaged = memory.damage.clone().map(SkipReason::Damaged);
-                self.skip_occurrence(active, &missed, due.before, damaged.unwrap_or(SkipReason::Missed)).await?;
+                let skipped = if memory.running.is_some() { SkipReason::Busy } else { SkipReason::Missed };
+                self.skip_occurrence(active, &missed, due.before, damaged.unwrap_or(skipped)).await?;
             }
         }
+        let mut previous_ends = None;
         if let Some(occurrence) = due.begins {
-            self.begin_occurrence(memory, active, &schedule, occurrence, now).await?;
+            previous_ends = self.find_awaited_end(memory, active, &schedule, &occurrence).await?;
+            if previous_ends.is_none() {
+                self.begin_occurrence(memory, active, &schedule, occurrence, now).await?;
+            }
         }
         let waits = self.poll_list(memory, active, now).await?
             | self.poll_approval(memory, active, now).await?
             | self.poll_lock(memory, active, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
+        let next = previous_ends.map_or(next, |ends| next.min(lateness(now, ends).max(CHECK_INTERVAL)));
         Ok(if waits { next.min(CHECK_INTERVAL) } else { next })
+    }
+
+    /// When the previous run ends, if a due occurrence waits for that. The occurrence stays due meanwhile. Without this
+    /// wait, an `until` as long as the interval of the schedule would skip every second date.
+    async fn find_awaited_end(
+        &self,
+        memory: &ScheduleMemory,
+        active: &ActiveSchedule,
+        schedule: &Schedule,
+        occurrence: &Occurrence,
+    ) -> Result<Option<Timestamp>, LedgerError> {
+        let is_intact = memory.damage.is_none() && memory.change.is_none();
+        let Some(running) = memory.running.as_ref().filter(|running| is_intact && *running != occurrence) else {
+            return Ok(None);
+        };
+        let ends = find_run_deadline(&self.daemon.adapters, active, running).await?;
+        Ok(ends.filter(|ends| schedule.can_start_after(occurrence, *ends)))
     }
 
     /// Whether the schedule must be checked for changes: regularly, and before each occurrence.
