@@ -97,12 +97,12 @@ pub fn load_occurrence(
 /// # Errors
 /// If the campaign has errors, all of which are returned.
 pub fn occurrence_list_path(
-    adapters: &Adapters,
-    schedule: &ActiveSchedule,
+    profiles: &Profiles,
+    file: &Path,
+    gateway: Option<&str>,
     occurrence: &Occurrence,
 ) -> Result<Option<PathBuf>, Error> {
-    let day = CampaignDay::Coming(occurrence.nominal.date());
-    let inputs = Inputs::load(Path::new(&schedule.file), None, &adapters.profiles, day)?;
+    let inputs = Inputs::load(file, gateway, profiles, CampaignDay::Coming(occurrence.nominal.date()))?;
     Ok(inputs.campaign.recipients.list_file().map(|list| list.path().to_owned()))
 }
 
