@@ -59,7 +59,7 @@ impl RetryExclusions {
         let messages = self.messages.entry(phone).or_default();
         let of_row = self.by_row.iter().find(|(_, rows)| rows.contains(row.get())).map(|(reason, _)| *reason);
         let of_number =
-            || self.by_number.find_reason(row, phone, find_country(phone), ConsentVerdict::Given, *messages);
+            || self.by_number.find_reason(Some(row), phone, find_country(phone), ConsentVerdict::Given, *messages);
         let reason = of_row.or_else(of_number);
         *messages += u32::from(reason.is_none());
         reason

@@ -77,25 +77,26 @@ impl SurveyExclusions {
     }
 
     /// The first reason to skip a row, given its phone number, its country, its consent, and how many messages its
-    /// number already gets from this campaign.
+    /// number already gets from this campaign. Without `row`, the first reason in a new round, in which earlier runs of
+    /// the edition do not count.
     pub fn find_reason(
         &self,
-        row: Row,
+        row: Option<Row>,
         phone: Phone,
         country: Option<Region>,
         consent: ConsentVerdict,
         planned: u32,
     ) -> Option<&'static str> {
-        let has_message = || match &self.rows {
+        let has_message = |row| match &self.rows {
             None => Some(ALREADY_SENT),
             Some(rows) => rows.find_reason(row),
         };
-        let is_cancelled = || self.rows.as_ref().is_none_or(|rows| rows.is_cancelled(row));
-        match self.already_sent.contains(phone).then(has_message).flatten() {
+        let is_cancelled = |row| self.rows.as_ref().is_none_or(|rows| rows.is_cancelled(row));
+        match row.filter(|_| self.already_sent.contains(phone)).and_then(has_message) {
             Some(reason) => Some(reason),
             None if self.opted_out.contains(phone) => Some(OPTED_OUT),
             None if consent != ConsentVerdict::Given => consent.skip_reason(),
-            None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
+            None if self.cancelled.contains(phone) && row.is_some_and(is_cancelled) => Some(CANCELLED_EARLIER),
             None if self.excluded.contains(phone) => Some(EXCLUDED),
             None if self.capped.contains(phone, planned) => Some(CAPPED),
             None if !self.allows_country(country) => Some(COUNTRY),

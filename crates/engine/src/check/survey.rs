@@ -346,6 +346,8 @@ struct SurveyTally {
     seen: SeenNumbers,
     /// How many planned rows each number has. Used only if caps apply and a number can have several.
     messages: FxHashMap<Phone, u32>,
+    /// The same for a new round to all recipients.
+    messages_again: FxHashMap<Phone, u32>,
     left_out: ExcludedRows,
     failing: BTreeMap<String, TextProblem>,
     by_size: RowsBySize,
@@ -400,15 +402,22 @@ impl SurveyTally {
         let is_undated = consent == ConsentVerdict::Undated;
         let needs_consent = terms.consents.is_some_and(Consents::is_required);
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
-        let opted_out = terms.excluded.opted_out.contains(phone);
         let allows_duplicates = terms.brief.duplicates == DuplicatePolicy::Allow;
         let repeated = !allows_duplicates && !self.seen.insert(phone);
         let country = self.finder.find_country(phone);
-        let is_allowed = terms.excluded.allows_country(country);
-        let consents = consent == ConsentVerdict::Given;
-        self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
         let planned = self.messages.get(&phone).copied().unwrap_or_default();
-        let reason = terms.excluded.find_reason(row, phone, country, consent, planned);
+        let reason = terms.excluded.find_reason(Some(row), phone, country, consent, planned);
+        let counts_messages = allows_duplicates && !terms.excluded.capped.is_empty();
+        if !repeated && !held_out {
+            let planned = self.messages_again.get(&phone).copied().unwrap_or_default();
+            let find_again = || terms.excluded.find_reason(None, phone, country, consent, planned);
+            if (reason.is_none() && !counts_messages) || find_again().is_none() {
+                self.everybody += 1;
+                if counts_messages {
+                    *self.messages_again.entry(phone).or_default() += 1;
+                }
+            }
+        }
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
             self.undated_consents.insert(row.get());
         }
@@ -430,7 +439,7 @@ impl SurveyTally {
         }
         if !allows_duplicates {
             self.repeated_numbers.add_sent(phone, hash);
-        } else if !terms.excluded.capped.is_empty() {
+        } else if counts_messages {
             *self.messages.entry(phone).or_default() += 1;
         }
         if landline {
