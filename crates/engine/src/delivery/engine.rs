@@ -91,7 +91,7 @@ impl Engine {
         loop {
             self.begin_envelopes();
             let stops = self.control.stop_reason().is_some();
-            if stops && self.in_flight.is_empty() {
+            if (stops || self.is_expired) && self.in_flight.is_empty() {
                 break;
             }
             if self.in_flight.is_finished() {
@@ -257,11 +257,30 @@ impl Engine {
         for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
             self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
         }
-        match self.control.apply_bound(fits, self.in_flight.is_empty(), bound, self.began.elapsed()) {
+        let alone = self.in_flight.is_empty();
+        let postponed = self.postpone_to_opening(bound);
+        // Envelopes in flight can still make room for messages today.
+        if postponed.is_none() && fits == 0 && alone {
+            self.is_expired = true;
+            return;
+        }
+        match self.control.apply_bound(fits, alone, postponed.as_ref().unwrap_or(bound), self.began.elapsed()) {
             BoundEffect::Continue => {}
             BoundEffect::Wait { reason, time } => self.announce_pause(reason, time, AfterWait::NEXT),
             BoundEffect::Stop(halt) => self.recall_waiting(halt),
         }
+    }
+
+    /// Postpones the end of a daily bound to the next opening of the sending windows. Returns `None` if all sending ends
+    /// before.
+    fn postpone_to_opening(&self, bound: &Bound) -> Option<Bound> {
+        let (Bound::Day { limit, until, wait }, Some(passes)) = (bound, &self.submitter.context.passes) else {
+            return Some(bound.clone());
+        };
+        let next_day = until.timestamp();
+        let opens = passes.hours.find_next_departure(next_day)?;
+        let wait = *wait + Duration::try_from(opens.duration_since(next_day)).unwrap_or_default();
+        Some(Bound::Day { limit: *limit, until: opens.to_zoned(until.time_zone().clone()), wait })
     }
 
     /// Puts back an envelope without an intent.
