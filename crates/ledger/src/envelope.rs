@@ -7,6 +7,7 @@ use std::vec::IntoIter;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::may_have_been_sent;
 use super::{
     AccountRateLimit, Allowance, Bound, Bounds, ENDED_EARLY, Lease, Ledger, LedgerError, OptOut, RowState, Run, RunId,
     SlotWait,
@@ -153,6 +154,14 @@ impl EnvelopeRecord {
             OperationKind::Pipeline => sent.chain,
             kind => Chain::from(kind),
         }
+    }
+
+    /// The number of messages that were or might have been sent.
+    pub fn count_possibly_sent(&self) -> u64 {
+        let sent = self.settled.as_ref().map_or(self.rows.len(), |(_, outcomes)| {
+            outcomes.iter().filter(|outcome| may_have_been_sent(outcome)).count()
+        });
+        sent as u64
     }
 
     /// The reason for doubt if the stored outcomes are corrupt.

@@ -14,7 +14,9 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp, ToSpan as _, Zoned};
 
-pub use outlook::{DailyLimits, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun};
+pub use outlook::{
+    DailyLimits, DailyUsage, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun, SentByDay,
+};
 pub use timing::{Timing, TimingError, suggest_date_order};
 pub use window::{DailyHours, Days, Window, Windows};
 pub use zones::{InvertedZone, country_of_zone, zone_of_area_code, zone_of_country};

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
+use campaign_core::calendar::SentByDay;
 use campaign_core::domain::{ConsentVerdict, CountrySet, Phone, Region, Row};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, NumberSet, OPTED_OUT};
 
@@ -40,6 +41,8 @@ pub struct SurveyExclusions {
     pub excluded: NumberSet,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
+    /// The messages of the edition that count toward `per_day`.
+    pub sent_by_day: SentByDay,
 }
 
 /// The numbers that reach a message cap, by how many messages of the campaign they already get.

@@ -23,6 +23,7 @@ use super::timing::{LocalZones, RecipientZones};
 use super::{RecipientCountries, rules};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
+use campaign_core::calendar::SentByDay;
 use campaign_core::domain::{
     ConsentVerdict, CostlyCharacters, CountryFinder, MessageContent, NO_CONSENT, Phone, Row, Stage,
     find_costly_characters, measure_sms,
@@ -89,6 +90,8 @@ pub struct Survey {
     pub undated_consents: RoaringBitmap,
     /// The number of recipients of a new round to all.
     pub everybody: u64,
+    /// The messages of the edition that count toward `per_day`, by day.
+    pub sent_by_day: SentByDay,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
     /// The planned rows by the country of their number.
@@ -303,7 +306,7 @@ pub fn survey_recipients<R: Read + Send>(
         Some(finding) => Err(vec![finding]),
         None => {
             let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
-            tally.into_survey(terms.brief, columns, empty, recipe.places.as_ref(), watch.into_unmatched())
+            tally.into_survey(terms, columns, empty, recipe.places.as_ref(), watch.into_unmatched())
         }
     }
 }
@@ -458,12 +461,13 @@ impl SurveyTally {
 
     fn into_survey(
         self,
-        brief: &CampaignBrief,
+        terms: &SurveyInputs<'_>,
         columns: Vec<ListColumn>,
         empty: Vec<EmptyCells>,
         places: Option<&SourceMap>,
         unpassed: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
+        let brief = terms.brief;
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
         let Self { unmatched, .. } = self;
         let failing = self.failing.into_iter().map(|(reason, problem)| {
@@ -494,6 +498,7 @@ impl SurveyTally {
             anomalies: self.anomalies,
             unmatched_comparisons: unpassed,
             columns,
+            sent_by_day: terms.excluded.sent_by_day.clone(),
         };
         let mut findings: Vec<Finding> = rules::check_duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::check_invalid_share(brief, &survey));
