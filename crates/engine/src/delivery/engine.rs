@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::feed::Feed;
 use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
 use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
+use super::reported_rejections::ReportedRejections;
 use super::retry_policy::{ResendBatch, RetryMoment, random_share, split_into_resend_batches};
 use super::sending_hours::{NextCheck, SendingPasses};
 use super::shared_run::{DOUBT_WINDOW, count_trailing_doubtful};
@@ -46,6 +47,7 @@ pub async fn send_operations(
         control: FlowControl::new(Arc::clone(&options)),
         planned: counts.get(RowState::Planned),
         tally: RunTally::new(counts),
+        reported: ReportedRejections::default(),
         is_expired: false,
         interrupt,
         began: Instant::now(),
@@ -68,6 +70,7 @@ struct Engine {
     in_flight: InFlight,
     control: FlowControl,
     tally: RunTally,
+    reported: ReportedRejections,
     /// The number of planned rows at the start.
     planned: u64,
     /// Whether the remaining rows can no longer leave in time.
@@ -160,7 +163,10 @@ impl Engine {
     async fn check_stop_request(&mut self) {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
-            Ok(false) => self.check_opt_outs().await,
+            Ok(false) => {
+                self.check_opt_outs().await;
+                self.check_reported_rejections().await;
+            }
             Ok(true) => self.stop_sending(requested_stop()),
             Err(error) => self.stop_sending(ledger_stop(&error)),
         }
@@ -174,6 +180,23 @@ impl Engine {
         match self.find_opt_out_stop().await {
             Ok(None) => {}
             Ok(Some(stop)) => self.stop_sending(stop),
+            Err(error) => self.stop_sending(ledger_stop(&error)),
+        }
+    }
+
+    /// Stops the run if receipts report that too many of its messages were rejected.
+    async fn check_reported_rejections(&mut self) {
+        if self.options.limits.keep_going {
+            return;
+        }
+        let (ledger, run) = (self.submitter.context.ledger.as_ref(), self.options.lease.run);
+        match self.reported.count_new(ledger, run).await {
+            Ok(0) => {}
+            Ok(rejected) => {
+                if let Some(halt) = self.control.observe_reported_rejections(rejected) {
+                    self.recall_waiting(halt);
+                }
+            }
             Err(error) => self.stop_sending(ledger_stop(&error)),
         }
     }
@@ -298,6 +321,7 @@ impl Engine {
             return self.stop_sending(ledger_stop(&error));
         }
         self.tally.count_reply(&envelope, &reply);
+        self.reported.add_answered(number, &envelope, &reply);
         let steps = if held_back {
             split_into_resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
@@ -364,6 +388,7 @@ impl Engine {
         if let Some(halt) = self.control.observe_late_rejections(learned.rejected.len(), learned.asked) {
             self.recall_waiting(halt);
         }
+        learned.rejected.iter().for_each(|(message, _)| self.reported.add_known(message.row));
         match self.submitter.record_late_rejections(number, &learned.rejected).await {
             Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, learned.rejected.len()),
             Ok(Ownership::Lost) => return Err(not_owner_stop()),
