@@ -188,32 +188,34 @@ impl SentRecipients {
             already_sent: self.numbers.clone(),
             opted_out,
             cancelled,
-            sent_by_day: self.count_sent_by_day(ledger, inputs).await?,
+            sent_by_day: count_sent_by_day(ledger, inputs, &self.edition).await?,
             ..SurveyExclusions::default()
         };
         Ok(StartExclusions { survey, opt_out_version: version })
     }
+}
 
-    /// Counts the messages that the edition might have sent in all rounds, by day, if the campaign has a daily limit.
-    async fn count_sent_by_day(&self, ledger: &dyn Ledger, inputs: &Inputs) -> Result<SentByDay, LedgerError> {
-        let mut days = SentByDay::new();
-        let Inputs { campaign, destination, .. } = inputs;
-        let Some(per_day) = campaign.per_day.as_ref().filter(|_| destination.is_live()) else { return Ok(days) };
-        let counts = |run: &Run| {
-            run.live
-                && !run.shared
-                && run.edition == self.edition
-                && run.suppression.loopback == destination.is_loopback()
-        };
-        let runs = ledger.list_runs(RunFilter::for_campaign(&campaign.brief.name)).await?;
-        for run in runs.into_iter().filter(counts) {
-            let mut envelopes = EnvelopeReader::new(ledger, run.key);
-            while let Some(envelope) = envelopes.next_envelope().await? {
-                *days.entry(per_day.local_date(envelope.begun_at)).or_default() += envelope.count_possibly_sent();
-            }
+/// Counts the messages that an edition might have sent in all rounds, by day, if the campaign has a daily limit.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub(super) async fn count_sent_by_day(
+    ledger: &dyn Ledger,
+    Inputs { campaign, destination, .. }: &Inputs,
+    edition: &str,
+) -> Result<SentByDay, LedgerError> {
+    let mut days = SentByDay::new();
+    let Some(per_day) = campaign.per_day.as_ref().filter(|_| destination.is_live()) else { return Ok(days) };
+    let loopback = destination.is_loopback();
+    let counts = |run: &Run| run.live && !run.shared && run.edition == edition && run.suppression.loopback == loopback;
+    let runs = ledger.list_runs(RunFilter::for_campaign(&campaign.brief.name)).await?;
+    for run in runs.into_iter().filter(counts) {
+        let mut envelopes = EnvelopeReader::new(ledger, run.key);
+        while let Some(envelope) = envelopes.next_envelope().await? {
+            *days.entry(per_day.local_date(envelope.begun_at)).or_default() += envelope.count_possibly_sent();
         }
-        Ok(days)
     }
+    Ok(days)
 }
 
 /// Finds the recipients who opted out of this campaign and gateway.
