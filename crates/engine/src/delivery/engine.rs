@@ -142,7 +142,9 @@ impl Engine {
 
     /// Begins as many envelopes as are allowed now.
     fn begin_envelopes(&mut self) {
-        while self.control.may_begin(self.in_flight.count_in_flight(), self.in_flight.count_settling()) {
+        while !self.is_expired
+            && self.control.may_begin(self.in_flight.count_in_flight(), self.in_flight.count_settling())
+        {
             let Some(count) = self.in_flight.begin_envelope(self.control.next_size()) else { return };
             self.tally.count_begun(count);
             self.silent_until = self.options.is_attended.then(|| Instant::now() + SILENCE_LIMIT);
