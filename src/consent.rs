@@ -17,7 +17,7 @@ use super::text::{Span, SpanMeaning, StyledLine, caution, dim, plain, strong};
 use campaign_core::domain::{MessageContent, Stage, choose_plural};
 use campaign_core::finding::{Severity, escape_to_one_line, severity_word};
 use campaign_engine::check::online::Cost;
-use campaign_engine::check::{RunStart, Survey, describe_abroad};
+use campaign_engine::check::{RunStart, Survey, count_sending_days, describe_abroad};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{
     describe_sms_size, format_count, format_counts, format_duration, format_local_minute, format_thousands,
@@ -344,7 +344,7 @@ impl SendingFacts<'_> {
             };
             format!("{least} at {rate}{}", openings.unwrap_or_default())
         });
-        let days = campaign.per_day.as_ref().map(|per_day| per_day.count_days(number)).filter(|days| *days > 1);
+        let days = count_sending_days(campaign, Some(self.profile), (&self.survey.survey, number), None);
         let days = days.map(|days| format!("over {days} days"));
         let all: Vec<String> = timed.into_iter().chain(days).collect();
         (!all.is_empty()).then(|| all.join(", "))

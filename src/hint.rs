@@ -79,6 +79,9 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::InputsChanged(changed) => changed_inputs_hint(changed, options),
         Error::NotConfirmed { what, refusal } => return unconfirmed_hint(what, *refusal),
         Error::Policy(refusal) => policy_hint(refusal, options),
+        Error::OtherNumber { number: 0, .. } => "all recipients would be skipped, for example because they reached \
+                                                 the `cap` or opted out"
+            .to_owned(),
         Error::OtherNumber { number, .. } => format!(
             "to send the message to all of them, use `--again {number}`; to send only to new recipients, remove \
              `--again`"

@@ -188,7 +188,7 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
         return Err(Error::Schedule(unknown).into());
     };
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-    apply_schedule_order(ledger.as_ref(), name, order).await?;
+    apply_schedule_order(&context.adapters(Arc::clone(&ledger))?, name, order).await?;
     let unfinished = describe_unfinished_runs(&context.output, ledger.as_ref(), name).await?;
     let (state, words) = match order {
         ScheduleOrder::Pause => ("paused", "is paused; no run starts until it is resumed"),

@@ -11,26 +11,29 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
+use tokio::sync::watch;
 
 use super::args::RunArgs;
 use super::context::Context;
 use super::exit::{CommandFailure, REJECTIONS, SUCCESS};
+use super::output::Output;
 use super::state_folder::LedgerPurpose;
+use super::suggested::shell_path;
 use super::{consent, sandbox, schedule, suggested};
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::Finding;
 use campaign_engine::check::{RunStart, Survey};
 use campaign_engine::delivery::{Interrupt, SingleKind};
-use campaign_engine::report::{describe_cost, format_duration, format_thousands};
+use campaign_engine::report::{describe_cost, format_duration, format_local_minute, format_thousands};
 use campaign_ledger::{ExcludedRows, Ledger, RowState};
 use campaign_manifest::{Campaign, CampaignBrief, Profile};
 use campaign_runs::notify;
 use campaign_runs::notify::AllowedPrograms;
 use campaign_runs::{
     Error, Inputs, Launch, ProtectedFiles, RetryScope, Round, RunPhase, RunRequest, ScheduleRefusal, find_occurrence,
-    find_unfinished_run, load_occurrence,
+    find_unfinished_run, load_occurrence, occurrence_list_path,
 };
-use campaign_server::scheduler::{find_due, lateness};
+use campaign_server::scheduler::{ListArrival, ListStart, find_due, lateness};
 use outcome_printer::OutcomePrinter;
 use summary::{RunSummary, Tone, print_run_summary};
 
@@ -233,56 +236,133 @@ async fn find_unfinished_occurrence(
     }
 }
 
-/// Waits until a campaign is due, with a countdown. If the wait is interrupted, nothing is sent.
+/// Waits until a campaign is due and its list is complete, with a countdown. If the wait is interrupted, nothing is sent.
 ///
-/// An occurrence that the machine slept through is skipped if it is late by more than `grace`.
+/// An occurrence that the machine slept through is skipped if it is late by more than `grace`. With `wait_for_file`, an
+/// occurrence is also skipped if its list does not arrive in time.
 async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {
     let over = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
-    let mut interrupt = context.watch_signals()?;
-    let shown = !context.output.quiet && !context.output.json && std::io::stderr().is_terminal();
-    let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-    let countdown = ProgressBar::with_draw_target(None, target).with_style(style);
-    let (mut handled, mut awaited) = (Timestamp::now(), None);
+    let mut countdown = Countdown::start(context)?;
+    let (mut handled, mut announced) = (Timestamp::now(), None);
     loop {
         let now = Timestamp::now();
-        let due = find_due(schedule, handled, now, schedule.grace);
+        let due = find_due(schedule, handled, now, schedule.max_delay());
         if let Some(missed) = &due.missed {
             handled = missed.at;
-            let others = match due.before {
-                0 => String::new(),
-                before => {
-                    format!("; {before} earlier {} missed too", if before == 1 { "run was" } else { "runs were" })
-                }
-            };
-            let (date, late) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
-            countdown.suspend(|| {
-                context
-                    .output
-                    .print_note(&format!("the run scheduled for {date} is {late} overdue and will not be sent{others}"))
-            });
+            countdown.print_note(&describe_missed_occurrence(missed, due.before, now));
         }
         if let Some(occurrence) = due.begins {
-            countdown.finish_and_clear();
-            return Ok(occurrence);
+            handled = occurrence.at;
+            match wait_for_list(context, args, schedule, occurrence, &mut countdown).await? {
+                Ok(occurrence) => return Ok(occurrence),
+                Err(skipped) => countdown.print_note(&skipped),
+            }
+            continue;
         }
         let next = schedule.occurrences_after(handled).next().ok_or_else(over)?;
-        if awaited.as_ref() != Some(&next) {
-            let note =
-                format!("due {}; press Ctrl-C to stop waiting without sending", schedule::format_occurrence(&next));
-            countdown.suspend(|| context.output.print_note(&note));
+        if announced.as_ref() != Some(&next) {
+            let due = schedule::format_occurrence(&next);
+            countdown.print_note(&format!("due {due}; press Ctrl-C to stop waiting without sending"));
         }
         let left = Duration::try_from(next.at.duration_since(now)).unwrap_or_default();
-        awaited = Some(next);
-        countdown.set_message(format!("in {}", format_duration(left)));
+        announced = Some(next);
+        countdown.bar.set_message(format!("in {}", format_duration(left)));
+        countdown.wait(left.min(CLOCK_INTERVAL)).await?;
+    }
+}
+
+/// Waits until the list of a due occurrence is complete, if the schedule has `wait_for_file`. Otherwise, returns the
+/// occurrence at once. If the occurrence is skipped, the inner error describes why.
+async fn wait_for_list(
+    context: &Context,
+    args: &RunArgs,
+    schedule: &Schedule,
+    occurrence: Occurrence,
+    countdown: &mut Countdown<'_>,
+) -> Result<Result<Occurrence, String>, CommandFailure> {
+    if schedule.wait_for_file.is_none() {
+        return Ok(Ok(occurrence));
+    }
+    let list = occurrence_list_path(&context.profiles(), &args.file, args.gateway.as_deref(), &occurrence)?;
+    let now = Timestamp::now();
+    let mut waiting = match ListStart::of_occurrence(schedule, occurrence.clone(), list, now) {
+        ListStart::Now => return Ok(Ok(occurrence)),
+        ListStart::TooLate => return Ok(Err(describe_missed_occurrence(&occurrence, 0, now))),
+        ListStart::Awaits(waiting) => waiting,
+    };
+    let (list, date) = (shell_path(&waiting.list), schedule::format_occurrence(&occurrence));
+    if waiting.is_missing() {
+        let until = format_local_minute(waiting.until);
+        let note = format!("waiting for the list until {until}: {list}; press Ctrl-C to stop waiting without sending");
+        countdown.print_note(&note);
+    }
+    let next = schedule.occurrences_after(occurrence.at).next();
+    countdown.bar.set_message("waiting for the list");
+    loop {
+        let now = Timestamp::now();
+        let skipped = match waiting.check_arrival(now) {
+            ListArrival::Complete => return Ok(Ok(occurrence)),
+            ListArrival::Overdue => Some(format!("its list did not arrive in time: {list}")),
+            ListArrival::Pending => {
+                next.as_ref().filter(|next| next.at <= now).map(|_| "the next run is due".to_owned())
+            }
+        };
+        if let Some(why) = skipped {
+            return Ok(Err(format!("the run scheduled for {date} will not be sent: {why}")));
+        }
+        countdown.wait(CLOCK_INTERVAL).await?;
+    }
+}
+
+/// Describes an occurrence that is too late, and how many occurrences before it were missed too.
+fn describe_missed_occurrence(missed: &Occurrence, before: usize, now: Timestamp) -> String {
+    let others = match before {
+        0 => String::new(),
+        before => format!("; {before} earlier {} missed too", if before == 1 { "run was" } else { "runs were" }),
+    };
+    let (date, late) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
+    format!("the run scheduled for {date} is {late} overdue and will not be sent{others}")
+}
+
+/// A countdown at the terminal. An interrupt ends it.
+struct Countdown<'a> {
+    output: &'a Output,
+    interrupt: watch::Receiver<Interrupt>,
+    bar: ProgressBar,
+}
+
+impl<'a> Countdown<'a> {
+    fn start(context: &'a Context) -> Result<Self, CommandFailure> {
+        let output = &context.output;
+        let shown = !output.quiet && !output.json && std::io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(None, target).with_style(style);
+        Ok(Self { output, interrupt: context.watch_signals()?, bar })
+    }
+
+    fn print_note(&self, note: &str) {
+        self.bar.suspend(|| self.output.print_note(note));
+    }
+
+    /// Waits for this long.
+    ///
+    /// # Errors
+    /// If a signal interrupts the wait.
+    async fn wait(&mut self, time: Duration) -> Result<(), CommandFailure> {
         tokio::select! {
-            () = tokio::time::sleep(left.min(CLOCK_INTERVAL)) => {}
-            signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
-                countdown.finish_and_clear();
+            () = tokio::time::sleep(time) => Ok(()),
+            signal = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
                 let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(2);
-                return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into());
+                Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into())
             }
         }
+    }
+}
+
+impl Drop for Countdown<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

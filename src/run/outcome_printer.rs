@@ -14,6 +14,7 @@ use crate::retry::not_retried_json;
 use crate::suggested::{LIVE_GATEWAY, send_arguments, shell_path, with_gateway};
 use crate::text::StyledText;
 use crate::{exit, schedule};
+use campaign_core::calendar::DailyUsage;
 use campaign_core::domain::choose_plural;
 use campaign_core::finding::join_alternatives;
 use campaign_engine::report::{
@@ -301,7 +302,7 @@ impl OutcomePrinter<'_> {
         if let (true, Some(per_day)) = (compares, &self.inputs.campaign.per_day) {
             notes.push(format!(
                 "a live run takes {} because of `delivery.per_day`",
-                format_count(per_day.count_days(sent), "day")
+                format_count(per_day.count_days(sent, DailyUsage::default()), "day")
             ));
         }
         notes

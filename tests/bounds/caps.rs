@@ -141,6 +141,26 @@ fn rehearsal_does_not_count_toward_a_cap() {
 }
 
 #[test]
+fn capped_recipients_are_not_offered_another_round() {
+    let gateway = Gateway::accepting();
+    let sale = ten_recipients(&gateway).delivery("cap: 1/7d").write();
+    sale.run(&[]).exits(0);
+    let refused = sale.run(&["--again", "10"]).exits(2).says("would reach 0 recipients").says("the `cap`");
+    let rerun = sale.run(&[]).exits(0).says("no recipients are left to send to");
+    for output in [refused, rerun] {
+        let text = format!("{}{}", output.stdout, output.stderr);
+        assert!(!text.contains("--again "), "{text}");
+    }
+    // With a higher cap, a number that has two rows gets one more message.
+    let rows = format!("phone,name\n{0},A\n{0},B\n{1},C\n", phone(2), phone(3));
+    let draft = campaign().with_list(&rows).through(&gateway).recipients("duplicates: allow");
+    let twice = draft.delivery("cap: 3/7d").write();
+    twice.run(&[]).exits(0);
+    twice.run(&[]).exits(0).says("--again 2");
+    twice.run(&["--again", "2"]).exits(0);
+}
+
+#[test]
 fn cap_counts_several_rows_of_a_number_in_advance() {
     let gateway = Gateway::accepting();
     let rows: String = [2, 2, 2, 3, 2, 2].map(phone).iter().zip(2..).map(|(to, row)| format!("{to},{row}\n")).collect();

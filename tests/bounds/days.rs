@@ -86,6 +86,39 @@ fn opt_outs_added_while_a_run_waits_for_the_next_day_apply() {
 }
 
 #[test]
+fn daily_limit_respects_the_window_and_until() {
+    let _files = in_files();
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = ten_recipients(&gateway, "4").delivery("window: 09:00-20:00").write();
+    let first = run(&sale, &clock, "2027-03-01T08:00:00Z").exits(5);
+    assert!(stop_reason(&first).contains("at 2027-03-02 09:00 (Europe/Kyiv)"), "{}", stop_reason(&first));
+    // The window opens at 9:00, after `until`, so the run ends at once instead of waiting for the next day.
+    sale.replace("sale.yaml", "per_day: 4", "per_day: 4\n  until: 2027-03-02 08:30");
+    let ended = start(&sale, &clock, "2027-03-01T09:00:00Z", &["run", "sale.yaml", "--json"]).finish().exits(3).json();
+    assert_eq!(ended["counts"], json!({ "accepted": 4, "skipped": 6 }));
+    // Without a window, the next day starts after `until`.
+    let short = ten_recipients(&gateway, "4").delivery("until: 2h").write();
+    let ended = start(&short, &clock, "2027-03-01T09:00:00Z", &["run", "sale.yaml", "--json"]).finish().exits(3).json();
+    assert_eq!(ended["counts"], json!({ "accepted": 4, "skipped": 6 }));
+}
+
+#[test]
+fn estimated_days_respect_windows_and_sent_messages() {
+    let _files = in_files();
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = ten_recipients(&gateway, "[2, 8]").write();
+    let check = |sale: &Folder, moment: &str| start(sale, &clock, moment, &["check", "sale.yaml"]).finish().exits(0);
+    check(&sale, "2027-03-01T08:00:00Z").says("over 2 days because of `per_day`");
+    run(&sale, &clock, "2027-03-01T08:00:00Z").exits(5);
+    let rest = check(&sale, "2027-03-02T08:00:00Z");
+    assert!(!rest.told().contains("because of `per_day`"), "{}", rest.told());
+    // Only three messages can be sent while the window is open.
+    let slow = ten_recipients(&gateway, "4").delivery("window: 09:00-09:01").write();
+    slow.replace("sale.yaml", "rate: 100000/s", "rate: 3/min");
+    check(&slow, "2027-03-01T06:00:00Z").says("over 4 days because of `per_day`");
+}
+
+#[test]
 fn per_day_needs_a_time_zone_and_rehearsals_do_not_wait() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).delivery("per_day: [2, 4]").write();

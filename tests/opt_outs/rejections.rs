@@ -128,6 +128,27 @@ fn run_counts_the_recipients_who_opted_out_because_of_it() {
 }
 
 #[test]
+fn run_stops_when_webhooks_report_many_rejections() {
+    let gateway = Gateway::accepting();
+    let draft = campaign().to(600).batches_of(10).one_at_a_time().delivery("rate: 50/s").asynchronous();
+    let draft = draft.delivery("stop_after: { rejected: 10% }").through(&gateway);
+    let hooked = Hooked::write(draft);
+    let server = hooked.serve();
+    let run = hooked.sale.start(&[]);
+    until("200 messages are sent", || gateway.phones().len() >= 220);
+    for operation in operations(&gateway).iter().take(100) {
+        assert_eq!(hooked.tell(operation, &json!({ "status": "REJECTED" }).to_string()), 200);
+    }
+    run.finish().exits(5).says("messages were rejected; use `--keep-going`");
+    let sent = gateway.phones().len();
+    assert!(sent < 600, "{sent}");
+    // Rejections of an earlier start do not stop the run again.
+    hooked.sale.run(&[]).exits(3);
+    assert_eq!(gateway.phones().len(), 600);
+    server.end("TERM").exits(0);
+}
+
+#[test]
 fn run_stops_when_too_many_recipients_opt_out() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(600).batches_of(10).one_at_a_time().delivery("rate: 50/s");

@@ -172,6 +172,27 @@ fn plans_and_checks_refuse_another_ledger() {
 }
 
 #[test]
+fn schedules_are_not_activated_with_another_ledger() {
+    let _files = in_files();
+    let witness = Witness::start();
+    let draft = campaign().to(PEOPLE).top("timezone: Europe/Kyiv").top("schedule: { every: Mon 10:00 }");
+    let sale = draft.through(&witness).write();
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = sale.command(arguments);
+        command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
+        Process::start(command).finish()
+    };
+    elsewhere(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.run(&["--now"]).exits(0);
+    elsewhere(&["schedule", "pause", "sale"]).exits(0);
+    for refused in [&["schedule", "add", "sale.yaml"][..], &["schedule", "resume", "sale"]] {
+        elsewhere(refused).exits(74).says("11 unknown messages").says("another user");
+    }
+    assert_eq!(elsewhere(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"], "paused");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+}
+
+#[test]
 fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     let witness = Witness::start();
     let sale = sale(&witness);

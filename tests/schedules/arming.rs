@@ -153,6 +153,32 @@ fn missed_occurrence_is_reported_and_skipped() {
 }
 
 #[test]
+fn run_when_due_waits_for_the_list_until_timeout() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let schedule = "schedule: { every: day 21:30, grace: 10m, wait_for_file: 1h }";
+    let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
+    let show = |moment: &str| clock.move_to(moment.parse().expect("a moment"));
+    let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
+    std::fs::remove_file(sale.path("sale.csv")).expect("a list");
+    show("2030-01-10T21:29:00Z");
+    let run = sale.command_after(&clock.movable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
+    let run = Process::start(run);
+    until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
+    show("2030-01-10T21:30:00Z");
+    until("the run waits for the list", || run.stderr().contains("waiting for the list until"));
+    show("2030-01-10T22:30:01Z");
+    until("the run waits for the next occurrence", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
+    let late = "Thu 10 Jan 2030, 21:30 (UTC) will not be sent: its list did not arrive in time";
+    assert!(run.stderr().contains(late), "{}", run.stderr());
+    show("2030-01-11T21:31:00Z");
+    until("the run waits for the list again", || run.stderr().matches("waiting for the list until").count() == 2);
+    assert!(gateway.requests().is_empty());
+    sale.write("sale.csv", &list);
+    run.finish().exits(0);
+    assert_eq!(gateway.phones().len(), 3);
+}
+
+#[test]
 fn schedule_shows_local_time_for_a_zone_with_an_inverted_sign() {
     let draft = campaign().through(&Gateway::accepting()).top("timezone: Etc/GMT+2");
     let sale = draft.top("schedule: { every: daily 10:00 }").write();

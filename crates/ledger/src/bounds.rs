@@ -340,12 +340,11 @@ pub(crate) fn find_exceeded_daily_limit(
     departs_at: Timestamp,
     rows: usize,
 ) -> Option<(usize, Bound)> {
-    let today = per_day.local_date(now);
-    let before = sent_by_day.iter().filter(|(day, count)| **day < today && **count > 0).count();
-    let limit = per_day.limit(before);
-    let fits = limit.saturating_sub(sent_by_day.get(&today).copied().unwrap_or_default());
+    let used = per_day.count_used(sent_by_day, now);
+    let (limit, fits) = (per_day.limit(used.days), per_day.remaining_today(used));
     // A message that would be sent tomorrow does not fit into today's limit.
-    let fits = if per_day.local_date(departs_at) > today { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
+    let is_tomorrow = per_day.local_date(departs_at) > per_day.local_date(now);
+    let fits = if is_tomorrow { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
     if rows <= fits {
         return None;
     }

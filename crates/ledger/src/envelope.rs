@@ -7,6 +7,7 @@ use std::vec::IntoIter;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::may_have_been_sent;
 use super::{
     AccountRateLimit, Allowance, Bound, Bounds, ENDED_EARLY, Lease, Ledger, LedgerError, OptOut, RowState, Run, RunId,
     SlotWait,
@@ -160,6 +161,14 @@ impl EnvelopeRecord {
     pub fn iter_rows(&self) -> impl Iterator<Item = (&SentRow, Option<&OperationOutcome>)> {
         let outcomes = self.settled.as_ref().map_or(&[][..], |(_, outcomes)| outcomes);
         self.rows.iter().enumerate().map(|(index, sent)| (sent, outcomes.get(index)))
+    }
+
+    /// The number of messages that were or might have been sent.
+    pub fn count_possibly_sent(&self) -> u64 {
+        let sent = self.settled.as_ref().map_or(self.rows.len(), |(_, outcomes)| {
+            outcomes.iter().filter(|outcome| may_have_been_sent(outcome)).count()
+        });
+        sent as u64
     }
 
     /// The reason for doubt if the stored outcomes are corrupt.

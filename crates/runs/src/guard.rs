@@ -13,6 +13,7 @@ use roaring::RoaringBitmap;
 
 use super::{Error, Inputs, RunEvent, RunObserver, run_blocking};
 use campaign_content::audience::Chunk;
+use campaign_core::calendar::SentByDay;
 use campaign_core::domain::{FrequencyCap, Phone, Purpose, Row};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 use campaign_engine::check::{
@@ -22,7 +23,7 @@ use campaign_engine::check::{
 use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
 use campaign_ledger::{
-    CapQuery, Copies, Ledger, LedgerError, NumberFilter, NumberSet, Run, RunFilter, RunId, RunProgress,
+    CapQuery, Copies, EnvelopeReader, Ledger, LedgerError, NumberFilter, NumberSet, Run, RunFilter, RunId, RunProgress,
     SuppressedNumbers, SuppressionPolicy,
 };
 use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipients};
@@ -36,6 +37,8 @@ pub struct SentRecipients {
     pub round: u32,
     /// The runs of that round, oldest first.
     runs: Vec<Run>,
+    /// Their edition.
+    edition: String,
 }
 
 /// Recipients of an edition whom `stop --for-good` cancelled.
@@ -65,7 +68,7 @@ pub struct EarlierSending {
 impl SentRecipients {
     /// Begins a new round, in which no recipient has a message yet.
     pub(super) fn begin_round(&mut self) {
-        *self = Self { numbers: NumberSet::default(), round: self.round + 1, runs: Vec::new() };
+        (self.numbers, self.round, self.runs) = (NumberSet::default(), self.round + 1, Vec::new());
     }
 
     /// The runs of the round, oldest first.
@@ -151,7 +154,7 @@ pub async fn find_sent_recipients(
         }
         false => NumberSet::default(),
     };
-    Ok(SentRecipients { numbers, round, runs })
+    Ok(SentRecipients { numbers, round, runs, edition: edition.to_owned() })
 }
 
 /// The recipients that a survey skips, and the version of the suppression list that it was read at.
@@ -185,10 +188,34 @@ impl SentRecipients {
             already_sent: self.numbers.clone(),
             opted_out,
             cancelled,
+            sent_by_day: count_sent_by_day(ledger, inputs, &self.edition).await?,
             ..SurveyExclusions::default()
         };
         Ok(StartExclusions { survey, opt_out_version: version })
     }
+}
+
+/// Counts the messages that an edition might have sent in all rounds, by day, if the campaign has a daily limit.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub(super) async fn count_sent_by_day(
+    ledger: &dyn Ledger,
+    Inputs { campaign, destination, .. }: &Inputs,
+    edition: &str,
+) -> Result<SentByDay, LedgerError> {
+    let mut days = SentByDay::new();
+    let Some(per_day) = campaign.per_day.as_ref().filter(|_| destination.is_live()) else { return Ok(days) };
+    let loopback = destination.is_loopback();
+    let counts = |run: &Run| run.live && !run.shared && run.edition == edition && run.suppression.loopback == loopback;
+    let runs = ledger.list_runs(RunFilter::for_campaign(&campaign.brief.name)).await?;
+    for run in runs.into_iter().filter(counts) {
+        let mut envelopes = EnvelopeReader::new(ledger, run.key);
+        while let Some(envelope) = envelopes.next_envelope().await? {
+            *days.entry(per_day.local_date(envelope.begun_at)).or_default() += envelope.count_possibly_sent();
+        }
+    }
+    Ok(days)
 }
 
 /// Finds the recipients who opted out of this campaign and gateway.

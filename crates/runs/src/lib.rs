@@ -76,9 +76,9 @@ pub use ledger_health::{
 };
 pub use list::{CampaignList, EarlierCountries, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
-    SkipRecord, SkippedOccurrence, check_schedule, find_occurrence, find_schedule, find_schedule_damage,
-    find_unfinished_run, fire_occurrence, has_same_text, list_recent_occurrences, load_occurrence, load_schedule,
-    occurrence_key, occurrence_list_path, recorded_occurrence,
+    SkipRecord, SkippedOccurrence, check_schedule, find_occurrence, find_run_deadline, find_schedule,
+    find_schedule_damage, find_unfinished_run, fire_occurrence, has_same_text, list_recent_occurrences,
+    load_occurrence, load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence,
 };
 pub use opt_outs::{
     CampaignRegions, ImportedEntries, MixedColumn, OptOutFile, OptOutTerms, add_opt_out, find_campaign_regions,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
-use super::guard::{find_capped, find_excluded};
+use super::guard::{count_sent_by_day, find_capped, find_excluded};
 use super::inputs::Includes;
 use super::launch::Session;
 use super::{Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out, find_sent_recipients, run_blocking};
@@ -370,8 +370,10 @@ impl Session {
         choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
     ) -> Result<RestOfRun, Error> {
         let inputs = self.load_with_list_of(run).await?;
-        let opted_out = find_opted_out(self.adapters.ledger.as_ref(), &inputs).await?.numbers;
-        let excluded = SurveyExclusions { opted_out, ..SurveyExclusions::default() };
+        let ledger = self.adapters.ledger.as_ref();
+        let opted_out = find_opted_out(ledger, &inputs).await?.numbers;
+        let sent_by_day = count_sent_by_day(ledger, &inputs, &run.edition).await?;
+        let excluded = SurveyExclusions { opted_out, sent_by_day, ..SurveyExclusions::default() };
         let listed = Arc::clone(&inputs);
         let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
         let rows = choose(&survey.survey)?;

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::inputs::mentions_today;
 use super::ports::ConsentInAdvance;
-use super::schedule::{find_schedule_change, standing_digest};
+use super::schedule::{find_schedule_change, load_active_campaign, standing_digest};
 use super::{
     Adapters, Error, Inputs, Launch, PlanContent, Profiles, ProtectedFiles, RunOutcome, RunRequest, ScheduleChange,
     ScheduleRefusal, list_campaign_runs, run_blocking,
@@ -27,7 +27,7 @@ use campaign_ledger::{
     ActiveSchedule, ApprovalFilter, DamagedPlan, Ledger, LedgerError, OccurrenceFilter, OccurrenceKey,
     OccurrenceOutcome, OccurrenceRecord, Plan, Run, RunFilter, RunId, RunProgress, ScheduleStore,
 };
-use campaign_manifest::CampaignDay;
+use campaign_manifest::{CampaignDay, SendingDeadline};
 
 /// The key of an occurrence.
 pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey {
@@ -97,12 +97,12 @@ pub fn load_occurrence(
 /// # Errors
 /// If the campaign has errors, all of which are returned.
 pub fn occurrence_list_path(
-    adapters: &Adapters,
-    schedule: &ActiveSchedule,
+    profiles: &Profiles,
+    file: &Path,
+    gateway: Option<&str>,
     occurrence: &Occurrence,
 ) -> Result<Option<PathBuf>, Error> {
-    let day = CampaignDay::Coming(occurrence.nominal.date());
-    let inputs = Inputs::load(Path::new(&schedule.file), None, &adapters.profiles, day)?;
+    let inputs = Inputs::load(file, gateway, profiles, CampaignDay::Coming(occurrence.nominal.date()))?;
     Ok(inputs.campaign.recipients.list_file().map(|list| list.path().to_owned()))
 }
 
@@ -148,6 +148,26 @@ pub async fn find_unfinished_run(ledger: &dyn Ledger, inputs: &Inputs) -> Result
         return Ok(None);
     }
     Ok(list_campaign_runs(ledger, inputs).await?.into_iter().rfind(|run| run.progress == RunProgress::Open))
+}
+
+/// The time at which the run of an occurrence ends because of its campaign's `until`. `None` if `until` is not a
+/// duration, or if the run has not begun.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_run_deadline(
+    adapters: &Adapters,
+    schedule: &ActiveSchedule,
+    occurrence: &Occurrence,
+) -> Result<Option<Timestamp>, LedgerError> {
+    let (ledger, key) = (adapters.ledger.as_ref(), occurrence_key(&schedule.name, occurrence));
+    let recorded = campaign_ledger::find_occurrence(ledger, OccurrenceFilter::Key(&key)).await?;
+    let Some(OccurrenceOutcome::Fired(run)) = recorded.map(|record| record.outcome) else { return Ok(None) };
+    let Some(run) = ledger.list_runs(RunFilter::with_key(run)).await?.pop() else { return Ok(None) };
+    let active = schedule.clone();
+    let until = run_blocking(move || load_active_campaign(&active).and_then(|campaign| campaign.until)).await;
+    let Ok(Some(SendingDeadline::After(time))) = until else { return Ok(None) };
+    Ok(run.began_at.checked_add(time).ok())
 }
 
 /// Parses the occurrence of a record.

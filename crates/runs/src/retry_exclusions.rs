@@ -59,8 +59,9 @@ impl RetryExclusions {
         let messages = self.messages.entry(phone).or_default();
         let row_reason =
             self.row_exclusions.iter().find(|(_, rows)| rows.contains(row.get())).map(|(reason, _)| *reason);
-        let number_reason =
-            || self.number_exclusions.find_reason(row, phone, find_country(phone), ConsentVerdict::Given, *messages);
+        let number_reason = || {
+            self.number_exclusions.find_reason(Some(row), phone, find_country(phone), ConsentVerdict::Given, *messages)
+        };
         let reason = row_reason.or_else(number_reason);
         *messages += u32::from(reason.is_none());
         reason

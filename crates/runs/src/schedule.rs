@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::check_campaign::{check_inputs, check_ledger_for_run, run_campaign_tests};
 use super::find::absolute_file_path;
 use super::inputs::mentions_today;
+use super::ledger_health::refuse_lost_ledger;
 use super::plan::{Digest, check_profile};
 use super::ports::confirm;
 use super::{
@@ -25,7 +27,7 @@ use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Finding};
 use campaign_engine::check::{RunStart, TextInputs, find_text_problems};
 pub use campaign_ledger::ScheduleOrder;
-use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleStore, ScheduleUpdate};
+use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleUpdate};
 use campaign_manifest::{Campaign, CampaignDay, Destination, PathScope, Profile};
 
 /// How many of the next occurrences are shown for the activation.
@@ -66,7 +68,9 @@ impl ScheduleActivation {
         let next: Vec<Occurrence> = schedule.occurrences_after(now).take(SHOWN_OCCURRENCES).collect();
         let Some(first) = next.first() else { return refuse(ScheduleRefusal::Over { file: file.to_owned() }) };
         let inputs = Inputs::load(file, None, &adapters.profiles, CampaignDay::Coming(first.nominal.date()))?;
+        refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await?;
         let inputs = Arc::new(inputs.for_occurrence(first));
+        refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await?;
         if !inputs.campaign.has_gateway_key() {
             return Err(Error::NoGatewayNamed);
         }
@@ -137,11 +141,21 @@ impl ScheduleActivation {
     }
 }
 
-/// Pauses, resumes or removes an active schedule.
+/// Pauses, resumes or removes an active schedule. A ledger that does not contain all sent messages of the campaign
+/// cannot be used to resume it.
 ///
 /// # Errors
-/// If no active schedule has this name, or the ledger fails.
-pub async fn apply_schedule_order(ledger: &dyn ScheduleStore, name: &str, order: ScheduleOrder) -> Result<(), Error> {
+/// If no active schedule has this name, or the ledger fails or is refused.
+pub async fn apply_schedule_order(adapters: &Adapters, name: &str, order: ScheduleOrder) -> Result<(), Error> {
+    let ledger = adapters.ledger.as_ref();
+    if let (ScheduleOrder::Resume { .. }, Ok(Some(active))) = (order, find_schedule(ledger, name).await) {
+        let today = (adapters.clock)().to_zoned(TimeZone::UTC).date();
+        // The schedule of a file with errors fires only after another activation, which checks the ledger too.
+        let inputs = Inputs::load(Path::new(&active.file), None, &adapters.profiles, CampaignDay::Coming(today));
+        if let Ok(inputs) = inputs {
+            refuse_lost_ledger(ledger, &inputs).await?;
+        }
+    }
     if ledger.update_schedules(ScheduleUpdate::Order { name: name.to_owned(), order }).await? {
         return Ok(());
     }

@@ -14,7 +14,9 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp, ToSpan as _, Zoned};
 
-pub use outlook::{DailyLimits, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun};
+pub use outlook::{
+    DailyLimits, DailyUsage, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun, SentByDay,
+};
 pub use timing::{Timing, TimingError, suggest_date_order};
 pub use window::{DailyHours, Days, Window, Windows};
 pub use zones::{InvertedZone, country_of_zone, zone_of_area_code, zone_of_country};
@@ -43,6 +45,11 @@ impl Schedule {
     /// The maximum delay of an occurrence. Only an occurrence that waits for its list can exceed `grace`.
     pub fn max_delay(&self) -> Duration {
         self.grace.max(self.wait_for_file.unwrap_or_default())
+    }
+
+    /// Whether an occurrence can still start after the previous run, whose `until` is this moment.
+    pub fn can_start_after(&self, occurrence: &Occurrence, previous_ends: Timestamp) -> bool {
+        occurrence.at.checked_add(self.grace).is_ok_and(|latest| previous_ends < latest)
     }
 
     /// Whether there is more than one occurrence after a moment.

@@ -4,6 +4,7 @@
 //! Only this module combines these limits. The caller chooses the start: the current time for a manual run, or an
 //! occurrence for a scheduled run.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -31,9 +32,14 @@ pub struct RunLimits<'c> {
     pub rate: Option<f64>,
     /// The maximum number of messages per day.
     pub per_day: Option<&'c DailyLimits>,
+    /// The messages that the edition has sent already, by day.
+    pub sent: SentByDay,
     /// When the run ends, even if messages are unsent.
     pub end: Option<RunDeadline>,
 }
+
+/// How many messages an edition sent on each local day.
+pub type SentByDay = BTreeMap<Date, u64>;
 
 /// Messages with the same sending windows.
 #[derive(Clone, Debug)]
@@ -66,6 +72,8 @@ pub struct Outlook {
     pub finishes: Option<Timestamp>,
     /// The estimated number of messages that are still unsent at the deadline.
     pub unsent: u64,
+    /// The number of days on which messages leave.
+    pub days: u64,
 }
 
 /// A scheduled run.
@@ -109,12 +117,11 @@ impl RunLimits<'_> {
             RunDeadline::After(time) => begins.checked_add(time).unwrap_or(Timestamp::MAX),
         });
         let opens = self.groups.iter().filter_map(|group| group.windows.next_open_from(begins)).min();
-        let outlook = Outlook { begins, ends, opens, finishes: ends, unsent: self.count_messages() };
-        if !outlook.can_send() {
-            return outlook;
+        let outlook = Outlook { begins, ends, opens, finishes: ends, unsent: self.count_messages(), days: 0 };
+        match outlook.can_send() {
+            true => self.simulate_sending(outlook),
+            false => outlook,
         }
-        let (unsent, finishes) = self.simulate_sending(begins, ends);
-        Outlook { finishes, unsent, ..outlook }
     }
 
     /// Forecasts up to a hundred occurrences after a moment, all within a year except perhaps the first three.
@@ -125,8 +132,12 @@ impl RunLimits<'_> {
         let mut runs = Vec::new();
         let mut sending: Option<Outlook> = None;
         for (_, occurrence) in near {
-            let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes > occurrence.at));
+            let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes >= occurrence.at));
             let forecast = match busy {
+                // The occurrence waits for the deadline of the previous run.
+                Some(Outlook { ends: Some(ends), .. }) if self.is_worth_waiting(schedule, &occurrence, ends) => {
+                    self.forecast_occurrence(ends.max(occurrence.at))
+                }
                 Some(run) => OccurrenceOutlook::Busy(run.finishes),
                 None => self.forecast_occurrence(occurrence.at),
             };
@@ -144,6 +155,11 @@ impl RunLimits<'_> {
         runs
     }
 
+    /// Whether an occurrence waits for the previous run, which ends at this time.
+    fn is_worth_waiting(&self, schedule: &Schedule, occurrence: &Occurrence, ends: Timestamp) -> bool {
+        matches!(self.end, Some(RunDeadline::After(_))) && schedule.can_start_after(occurrence, ends)
+    }
+
     /// The forecast of an occurrence, assuming that no other run is being sent.
     fn forecast_occurrence(&self, begins: Timestamp) -> OccurrenceOutlook {
         let outlook = self.calculate_outlook(begins);
@@ -154,12 +170,14 @@ impl RunLimits<'_> {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// Estimates how many messages are unsent at the deadline, and when the run finishes.
-    fn simulate_sending(&self, begins: Timestamp, ends: Option<Timestamp>) -> (u64, Option<Timestamp>) {
+    /// Adds to an outlook how many messages are unsent at the deadline, when the run finishes, and how many days it takes.
+    fn simulate_sending(&self, outlook: Outlook) -> Outlook {
+        let Outlook { begins, ends, .. } = outlook;
         let horizon = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
         let until = ends.map_or(horizon, |ends| ends.min(horizon));
         let capacity = |windows, messages| {
-            Capacity { rate: self.rate, windows, per_day: self.per_day }.simulate_sending(messages, begins, until)
+            let capacity = Capacity { rate: self.rate, windows, per_day: self.per_day, sent: &self.sent };
+            capacity.simulate_sending(messages, begins, until)
         };
         // Each group has its own windows; all groups share the rate and the daily limit.
         let always = Windows::default();
@@ -168,13 +186,15 @@ impl RunLimits<'_> {
         for group in self.groups.iter().filter(|group| group.messages > 0) {
             let group = capacity(&group.windows, group.messages);
             (left_in_groups, last) = (left_in_groups + group.left, last.max(group.at));
+            total.days = total.days.max(group.days);
         }
         total.left = total.left.max(left_in_groups);
-        match (total.left, ends) {
+        let (unsent, finishes) = match (total.left, ends) {
             (0, _) => (0, Some(last)),
             (unsent, Some(ends)) if ends <= horizon => (unsent, Some(ends)),
             _ => (0, None),
-        }
+        };
+        Outlook { unsent, finishes, days: total.days, ..outlook }
     }
 }
 
@@ -187,6 +207,8 @@ struct Capacity<'c> {
     windows: &'c Windows,
     /// The maximum number of messages per day.
     per_day: Option<&'c DailyLimits>,
+    /// The messages that were sent already.
+    sent: &'c SentByDay,
 }
 
 /// The result of simulated sending.
@@ -196,21 +218,26 @@ struct SendProgress {
     left: u64,
     /// When the last message is sent. Meaningless if some are unsent.
     at: Timestamp,
+    /// The number of days on which messages left.
+    days: u64,
 }
 
 impl Capacity<'_> {
     /// Simulates sending between two moments.
     fn simulate_sending(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
         let (mut at, mut left, mut days) = (from, messages, 0);
+        let mut used = self.per_day.map(|per_day| per_day.count_used(self.sent, from)).unwrap_or_default();
         while at < until && left > 0 {
             let next = self.per_day.map_or(until, |per_day| per_day.next_day_start(at).timestamp().min(until));
-            let today = self.per_day.map_or(left, |per_day| per_day.limit(days).min(left));
+            let today = self.per_day.map_or(left, |per_day| per_day.remaining_today(used).min(left));
             let day = self.send_within_day(today, at, next);
-            left -= today - day.left;
-            days += usize::from(day.left < today);
+            let sent = today - day.left;
+            left -= sent;
+            days += u64::from(sent > 0);
+            used = DailyUsage { days: used.days + usize::from(sent + used.today > 0), today: 0 };
             at = if left == 0 { day.at } else { next };
         }
-        SendProgress { left, at }
+        SendProgress { left, at, days }
     }
 
     /// Simulates sending within one day.
@@ -219,18 +246,19 @@ impl Capacity<'_> {
         while left > 0
             && let Some(opens) = self.windows.next_open_from(at).filter(|opens| *opens < until)
         {
-            let Some(rate) = self.rate else { return SendProgress { left: 0, at: opens } };
+            let Some(rate) = self.rate else { return SendProgress { left: 0, at: opens, days: 1 } };
             let closes = self.windows.next_closed_from(opens).map_or(until, |closes| closes.min(until));
             // The conversion saturates: a very high rate covers all messages.
             let fit = (closes.duration_since(opens).as_secs_f64() * rate) as u64;
             if left <= fit {
                 let duration = SignedDuration::try_from_secs_f64(left as f64 / rate).unwrap_or_default();
-                return SendProgress { left: 0, at: opens.checked_add(duration).map_or(closes, |at| at.min(closes)) };
+                let at = opens.checked_add(duration).map_or(closes, |at| at.min(closes));
+                return SendProgress { left: 0, at, days: 1 };
             }
             left -= fit;
             at = closes;
         }
-        SendProgress { left, at }
+        SendProgress { left, at, days: u64::from(left < messages) }
     }
 }
 
@@ -266,10 +294,24 @@ impl DailyLimits {
         next.unwrap_or_else(|_| Timestamp::MAX.to_zoned(self.zone.clone()))
     }
 
-    /// How many days are needed to send `messages` messages, if no messages were sent before.
-    pub fn count_days(&self, messages: u64) -> u64 {
-        let (mut left, mut days) = (messages, 0);
-        for count in &self.counts {
+    /// How much of the limits an edition has used at this moment.
+    pub fn count_used(&self, sent: &SentByDay, moment: Timestamp) -> DailyUsage {
+        let today = self.local_date(moment);
+        let days = sent.range(..today).filter(|(_, messages)| **messages > 0).count();
+        DailyUsage { days, today: sent.get(&today).copied().unwrap_or_default() }
+    }
+
+    /// How many more messages can be sent today.
+    pub fn remaining_today(&self, used: DailyUsage) -> u64 {
+        self.limit(used.days).saturating_sub(used.today)
+    }
+
+    /// On how many days `messages` further messages are sent, at least.
+    pub fn count_days(&self, messages: u64, used: DailyUsage) -> u64 {
+        let today = if used.today > 0 { self.remaining_today(used).min(messages) } else { 0 };
+        let (mut left, mut days) = (messages - today, u64::from(today > 0));
+        let before = used.days + usize::from(used.today > 0);
+        for count in self.counts.iter().skip(before) {
             if left == 0 {
                 return days;
             }
@@ -283,6 +325,15 @@ impl DailyLimits {
     pub fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }
+}
+
+/// How much of its daily limits an edition has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DailyUsage {
+    /// The number of earlier days on which messages were sent.
+    pub days: usize,
+    /// The number of messages that were sent today.
+    pub today: u64,
 }
 
 #[cfg(test)]
@@ -302,7 +353,13 @@ mod tests {
     }
 
     fn limits(windows: Windows, end: Option<RunDeadline>) -> RunLimits<'static> {
-        RunLimits { groups: vec![MessageGroup { windows, messages: 100 }], rate: Some(1.0), per_day: None, end }
+        RunLimits {
+            groups: vec![MessageGroup { windows, messages: 100 }],
+            rate: Some(1.0),
+            per_day: None,
+            sent: SentByDay::new(),
+            end,
+        }
     }
 
     fn schedule(timing: Timing) -> Schedule {
@@ -421,6 +478,26 @@ mod tests {
     }
 
     #[test]
+    fn occurrence_waits_for_a_deadline_within_the_grace_period() {
+        let per_day = DailyLimits::new(vec![25], kyiv()).unwrap();
+        let daily = schedule(Timing::parse_every("day 10:00").unwrap());
+        let no_grace = Schedule { grace: Duration::ZERO, ..daily.clone() };
+        // 100 messages take four days, so each run lasts until its deadline.
+        for (hours, schedule, forecasts) in
+            [(24, &daily, "ssssssssssssss"), (24, &no_grace, "sbsbsbsbsbsbsb"), (26, &daily, "sbsbsbsbsbsbsb")]
+        {
+            let end = Some(RunDeadline::After(hours * HOUR));
+            let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), end) };
+            assert_eq!(format_forecasts(&slow, schedule, "2026-12-01T02:00"), forecasts, "{hours}");
+        }
+        let end = Some(RunDeadline::After(24 * HOUR + HOUR / 2));
+        let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), end) };
+        let runs = slow.forecast_schedule(&daily, kyiv_at("2026-12-01T02:00"));
+        let OccurrenceOutlook::Sends(second) = runs[1].outlook else { panic!("{runs:?}") };
+        assert_eq!(second.begins, kyiv_at("2026-12-02T10:30"));
+    }
+
+    #[test]
     fn window_in_a_skipped_hour_opens_when_clocks_change() {
         // In Kyiv the clocks go from 3:00 to 4:00 on 2027-03-28, and from 4:00 to 3:00 on 2026-10-25.
         let night = limits(window("03:15-03:45", ""), Some(RunDeadline::After(HOUR)));
@@ -487,7 +564,7 @@ mod capacity_tests {
             (Some(1.0), &office, per_day.as_ref(), "23T17:00", "24T09:01", 60),
             (Some(1.0), &office, per_day.as_ref(), "23T16:00", "24T10:00", 400),
         ] {
-            let capacity = Capacity { rate, windows, per_day: days };
+            let capacity = Capacity { rate, windows, per_day: days, sent: &SentByDay::new() };
             let sendable = count_sendable(capacity, 100_000, at(from), at(until));
             assert_eq!(sendable, expected, "{rate:?} {from} {until}");
         }
@@ -500,7 +577,7 @@ mod capacity_tests {
             let windows = windows(&[&hours]);
             let (from, until) = (at("23T00:00"), at("23T00:00") + Duration::from_secs(60 * minutes.unsigned_abs()));
             let open = (0..minutes).filter(|minute| windows.are_open(from + Duration::from_secs(60 * minute.unsigned_abs())));
-            let capacity = Capacity { rate: Some(1.0), windows: &windows, per_day: None };
+            let capacity = Capacity { rate: Some(1.0), windows: &windows, per_day: None, sent: &SentByDay::new() };
             prop_assert_eq!(count_sendable(capacity, 1_000_000, from, until), 60 * open.count() as u64);
         }
     }
@@ -519,10 +596,32 @@ mod daily_limit_tests {
         let growing = per_day(&[1_000, 3_000, 5_000], "Europe/Kyiv");
         assert_eq!([0, 1, 2, 3, 99].map(|days| growing.limit(days)), [1_000, 3_000, 5_000, 5_000, 5_000]);
         assert_eq!(
-            [0, 1, 1_000, 1_001, 9_000, 9_001, 19_000].map(|messages| growing.count_days(messages)),
+            [0, 1, 1_000, 1_001, 9_000, 9_001, 19_000]
+                .map(|messages| growing.count_days(messages, DailyUsage::default())),
             [0, 1, 1, 2, 3, 4, 5]
         );
         assert_eq!(DailyLimits::new(Vec::new(), TimeZone::UTC), None);
+    }
+
+    #[test]
+    fn messages_sent_already_count_toward_the_limits() {
+        let growing = per_day(&[10, 30, 50], "UTC");
+        let now: Timestamp = "2026-11-24T12:00:00Z".parse().unwrap();
+        let day = |day: i8| jiff::civil::date(2026, 11, day);
+        let always = Windows::default();
+        for (sent, messages, days) in [
+            (SentByDay::new(), 100, 4),
+            ([(day(24), 10)].into(), 100, 3),
+            ([(day(24), 4)].into(), 100, 4),
+            ([(day(22), 10), (day(23), 0), (day(24), 12)].into(), 18, 1),
+            ([(day(22), 10), (day(23), 30), (day(24), 50)].into(), 100, 2),
+        ] {
+            let used = growing.count_used(&sent, now);
+            assert_eq!(growing.count_days(messages, used), days, "{sent:?}");
+            let capacity = Capacity { rate: None, windows: &always, per_day: Some(&growing), sent: &sent };
+            let until = "2027-11-24T12:00:00Z".parse().unwrap();
+            assert_eq!(capacity.simulate_sending(messages, now, until).days, days, "{sent:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
+use campaign_core::calendar::SentByDay;
 use campaign_core::domain::{ConsentVerdict, CountrySet, Phone, Region, Row};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, NumberSet, OPTED_OUT};
 
@@ -41,6 +42,8 @@ pub struct SurveyExclusions {
     pub excluded: NumberSet,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
+    /// The messages of the edition that count toward `per_day`.
+    pub sent_by_day: SentByDay,
 }
 
 /// The numbers that reach a message cap, by how many messages of the campaign they already get.
@@ -78,25 +81,26 @@ impl SurveyExclusions {
     }
 
     /// The first reason to skip a row, given its phone number, its country, its consent, and how many messages its
-    /// number already gets from this campaign.
+    /// number already gets from this campaign. Without `row`, the first reason in a new round, in which earlier runs of
+    /// the edition do not count.
     pub fn find_reason(
         &self,
-        row: Row,
+        row: Option<Row>,
         phone: Phone,
         country: Option<Region>,
         consent: ConsentVerdict,
         planned: u32,
     ) -> Option<&'static str> {
-        let has_message = || match &self.rows {
+        let has_message = |row| match &self.rows {
             None => Some(ALREADY_SENT),
             Some(rows) => rows.find_reason(row),
         };
-        let is_cancelled = || self.rows.as_ref().is_none_or(|rows| rows.is_cancelled(row));
-        match self.already_sent.contains(phone).then(has_message).flatten() {
+        let is_cancelled = |row| self.rows.as_ref().is_none_or(|rows| rows.is_cancelled(row));
+        match row.filter(|_| self.already_sent.contains(phone)).and_then(has_message) {
             Some(reason) => Some(reason),
             None if self.opted_out.contains(phone) => Some(OPTED_OUT),
             None if consent != ConsentVerdict::Given => consent.skip_reason(),
-            None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
+            None if self.cancelled.contains(phone) && row.is_some_and(is_cancelled) => Some(CANCELLED_EARLIER),
             None if self.excluded.contains(phone) => Some(EXCLUDED),
             None if self.capped.contains(phone, planned) => Some(CAPPED),
             None if !self.allows_country(country) => Some(COUNTRY),

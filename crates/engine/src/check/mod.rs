@@ -42,7 +42,9 @@ pub use rules::{
 };
 pub(crate) use survey::count_sms_parts;
 pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, Tee, survey_recipients};
-pub use timing::{LocalZones, RecipientZones, RowClocks, RunStart, check_beginning, check_timing, zone_of_number};
+pub use timing::{
+    LocalZones, RecipientZones, RowClocks, RunStart, check_beginning, check_timing, count_sending_days, zone_of_number,
+};
 
 #[cfg(test)]
 mod channel_key_tests;

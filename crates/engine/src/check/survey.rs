@@ -23,6 +23,7 @@ use super::timing::{LocalZones, RecipientZones};
 use super::{RecipientCountries, rules};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
+use campaign_core::calendar::SentByDay;
 use campaign_core::domain::{
     ConsentVerdict, CostlyCharacters, CountryFinder, MessageContent, NO_CONSENT, Phone, Row, Stage,
     find_costly_characters, measure_sms,
@@ -89,6 +90,8 @@ pub struct Survey {
     pub undated_consents: RoaringBitmap,
     /// The number of recipients that a new edition for all recipients would have.
     pub everybody: u64,
+    /// The messages of the edition that count toward `per_day`, by day.
+    pub sent_by_day: SentByDay,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
     /// The planned rows by the country of their number.
@@ -302,8 +305,8 @@ pub fn survey_recipients<R: Read + Send>(
     match read_error {
         Some(finding) => Err(vec![finding]),
         None => {
-            let empty = tally.empty.group_by_text(&recipe.empty_cell_finders());
-            tally.into_survey(inputs.brief, columns, empty, recipe.places.as_ref(), detector.into_unmatched())
+            let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
+            tally.into_survey(inputs, columns, empty, recipe.places.as_ref(), detector.into_unmatched())
         }
     }
 }
@@ -346,6 +349,8 @@ struct SurveyTally {
     seen: SeenNumbers,
     /// The number of planned rows of each phone number. Used only if caps apply and a number can have several.
     messages: FxHashMap<Phone, u32>,
+    /// The same for a new round to all recipients.
+    messages_again: FxHashMap<Phone, u32>,
     left_out: ExcludedRows,
     failing: BTreeMap<String, TextProblem>,
     by_size: RowsBySize,
@@ -400,15 +405,22 @@ impl SurveyTally {
         let is_undated = consent == ConsentVerdict::Undated;
         let needs_consent = inputs.consents.is_some_and(Consents::is_required);
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
-        let opted_out = inputs.excluded.opted_out.contains(phone);
         let allows_duplicates = inputs.brief.duplicates == DuplicatePolicy::Allow;
         let repeated = !allows_duplicates && !self.seen.insert(phone);
         let country = self.finder.find_country(phone);
-        let is_allowed = inputs.excluded.allows_country(country);
-        let consents = consent == ConsentVerdict::Given;
-        self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
         let planned = self.messages.get(&phone).copied().unwrap_or_default();
-        let reason = inputs.excluded.find_reason(row, phone, country, consent, planned);
+        let reason = inputs.excluded.find_reason(Some(row), phone, country, consent, planned);
+        let counts_messages = allows_duplicates && !inputs.excluded.capped.is_empty();
+        if !repeated && !held_out {
+            let planned = self.messages_again.get(&phone).copied().unwrap_or_default();
+            let find_again = || inputs.excluded.find_reason(None, phone, country, consent, planned);
+            if (reason.is_none() && !counts_messages) || find_again().is_none() {
+                self.everybody += 1;
+                if counts_messages {
+                    *self.messages_again.entry(phone).or_default() += 1;
+                }
+            }
+        }
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
             self.undated_consents.insert(row.get());
         }
@@ -430,7 +442,7 @@ impl SurveyTally {
         }
         if !allows_duplicates {
             self.repeated_numbers.add_sent(phone, hash);
-        } else if !inputs.excluded.capped.is_empty() {
+        } else if counts_messages {
             *self.messages.entry(phone).or_default() += 1;
         }
         if landline {
@@ -449,12 +461,13 @@ impl SurveyTally {
 
     fn into_survey(
         self,
-        brief: &CampaignBrief,
+        terms: &SurveyInputs<'_>,
         columns: Vec<ListColumn>,
         empty: Vec<EmptyCells>,
         places: Option<&SourceMap>,
         unmatched_comparisons: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
+        let brief = terms.brief;
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
         let Self { unmatched, .. } = self;
         let failing = self.failing.into_iter().map(|(reason, problem)| {
@@ -485,6 +498,7 @@ impl SurveyTally {
             anomalies: self.anomalies,
             unmatched_comparisons,
             columns,
+            sent_by_day: terms.excluded.sent_by_day.clone(),
         };
         let mut findings: Vec<Finding> = rules::check_duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::check_invalid_share(brief, &survey));

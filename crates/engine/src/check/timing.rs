@@ -79,7 +79,8 @@ impl<'c> TimedCampaign<'c> {
             if groups.is_empty() { at_home() } else { groups }
         });
         let rate = campaign.effective_rate(profile).and_then(|rate| rate.per_second());
-        let limits = RunLimits { groups, rate, per_day: campaign.per_day.as_ref(), end };
+        let sent = list.map(|(survey, _)| survey.sent_by_day.clone()).unwrap_or_default();
+        let limits = RunLimits { groups, rate, per_day: campaign.per_day.as_ref(), sent, end };
         let windows = campaign.effective_windows(profile).map(SendingWindow::format_short).collect();
         Self { campaign, limits, windows, messages: list.map(|(_, messages)| messages) }
     }
@@ -88,6 +89,22 @@ impl<'c> TimedCampaign<'c> {
     pub(super) fn format_date(&self, moment: Timestamp) -> String {
         moment.to_zoned(self.campaign.home_zone()).strftime("%a %Y-%m-%d %H:%M").to_string()
     }
+}
+
+/// On how many days a run that begins at this time sends `messages` messages, given the daily limit and the windows.
+/// `None` if the daily limit allows all messages on one day. If `begins` is `None`, days are counted from the beginning of
+/// the campaign's day.
+pub fn count_sending_days(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    (survey, messages): (&Survey, u64),
+    begins: Option<Timestamp>,
+) -> Option<u64> {
+    let per_day = campaign.per_day.as_ref()?;
+    let begins = begins.unwrap_or_else(|| campaign.home_windows(profile).1);
+    let least = per_day.count_days(messages, per_day.count_used(&survey.sent_by_day, begins));
+    let limits = || RunLimits { end: None, ..TimedCampaign::new(campaign, profile, Some((survey, messages))).limits };
+    (least > 1).then(|| limits().calculate_outlook(begins).days.max(least))
 }
 
 /// Findings about messages that a run with this start cannot send in time. An error means that the run can never send,

@@ -117,6 +117,15 @@ impl Breaker {
         self.check_rejection_rate()
     }
 
+    /// Records that receipts report the rejection of so many messages that the gateway accepted or queued before. Receipts
+    /// arrive in any order, so they form no series of errors.
+    ///
+    /// Returns a stop if the share of rejected messages is too high.
+    pub(super) fn observe_reported(&mut self, rejected: u64) -> Option<Stop> {
+        self.rejected += rejected;
+        if self.limits.keep_going { None } else { self.check_rejection_share() }
+    }
+
     /// Counts an answer that accepts a message, or rejects it with an error.
     fn count_answer(&mut self, rejection: Option<&str>) {
         self.answers += 1;
@@ -189,14 +198,14 @@ impl Breaker {
             let reason = format!("{messages} in a row {were} rejected with `{error}`");
             return Some(rejection_stop(&reason));
         }
-        if self.answers >= MIN_ANSWERS
+        self.check_rejection_share()
+    }
+
+    fn check_rejection_share(&self) -> Option<Stop> {
+        let is_too_high = self.answers >= MIN_ANSWERS
             && self.rejected > 0
-            && self.rejected as f64 >= self.limits.rejected * self.answers as f64
-        {
-            let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
-            return Some(rejection_stop(&reason));
-        }
-        None
+            && self.rejected as f64 >= self.limits.rejected * self.answers as f64;
+        is_too_high.then(|| rejection_stop(&format!("{} of {} messages were rejected", self.rejected, self.answers)))
     }
 }
 

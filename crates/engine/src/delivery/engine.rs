@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::feed::Feed;
 use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
 use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
+use super::reported_rejections::ReportedRejections;
 use super::retry_policy::{ResendBatch, RetryMoment, random_share, split_into_resend_batches};
 use super::sending_hours::{NextCheck, SendingPasses};
 use super::shared_run::{DOUBT_WINDOW, count_trailing_doubtful};
@@ -46,6 +47,7 @@ pub async fn send_operations(
         control: FlowControl::new(Arc::clone(&options)),
         planned: counts.get(RowState::Planned),
         tally: RunTally::new(counts),
+        reported: ReportedRejections::default(),
         is_expired: false,
         interrupt,
         began: Instant::now(),
@@ -68,6 +70,7 @@ struct Engine {
     in_flight: InFlight,
     control: FlowControl,
     tally: RunTally,
+    reported: ReportedRejections,
     /// The number of planned rows at the start.
     planned: u64,
     /// Whether the remaining rows can no longer be sent in time.
@@ -91,7 +94,7 @@ impl Engine {
         loop {
             self.begin_envelopes();
             let stops = self.control.stop_reason().is_some();
-            if stops && self.in_flight.is_empty() {
+            if (stops || self.is_expired) && self.in_flight.is_empty() {
                 break;
             }
             if self.in_flight.is_finished() {
@@ -139,7 +142,9 @@ impl Engine {
 
     /// Begins as many envelopes as are allowed now.
     fn begin_envelopes(&mut self) {
-        while self.control.may_begin(self.in_flight.count_in_flight(), self.in_flight.count_settling()) {
+        while !self.is_expired
+            && self.control.may_begin(self.in_flight.count_in_flight(), self.in_flight.count_settling())
+        {
             let Some(count) = self.in_flight.begin_envelope(self.control.next_size()) else { return };
             self.tally.count_begun(count);
             self.silent_until = self.options.is_attended.then(|| Instant::now() + SILENCE_LIMIT);
@@ -160,7 +165,10 @@ impl Engine {
     async fn check_stop_request(&mut self) {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
-            Ok(false) => self.check_opt_outs().await,
+            Ok(false) => {
+                self.check_opt_outs().await;
+                self.check_reported_rejections().await;
+            }
             Ok(true) => self.stop_sending(requested_stop()),
             Err(error) => self.stop_sending(ledger_stop(&error)),
         }
@@ -174,6 +182,23 @@ impl Engine {
         match self.find_opt_out_stop().await {
             Ok(None) => {}
             Ok(Some(stop)) => self.stop_sending(stop),
+            Err(error) => self.stop_sending(ledger_stop(&error)),
+        }
+    }
+
+    /// Stops the run if receipts report that too many of its messages were rejected.
+    async fn check_reported_rejections(&mut self) {
+        if self.options.limits.keep_going {
+            return;
+        }
+        let (ledger, run) = (self.submitter.context.ledger.as_ref(), self.options.lease.run);
+        match self.reported.count_new(ledger, run).await {
+            Ok(0) => {}
+            Ok(rejected) => {
+                if let Some(halt) = self.control.observe_reported_rejections(rejected) {
+                    self.recall_waiting(halt);
+                }
+            }
             Err(error) => self.stop_sending(ledger_stop(&error)),
         }
     }
@@ -258,11 +283,30 @@ impl Engine {
         for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
             self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
         }
-        match self.control.apply_bound(fits, self.in_flight.is_empty(), bound, self.began.elapsed()) {
+        let alone = self.in_flight.is_empty();
+        let postponed = self.postpone_to_opening(bound);
+        // Envelopes in flight can still make room for messages today.
+        if postponed.is_none() && fits == 0 && alone {
+            self.is_expired = true;
+            return;
+        }
+        match self.control.apply_bound(fits, alone, postponed.as_ref().unwrap_or(bound), self.began.elapsed()) {
             BoundEffect::Continue => {}
             BoundEffect::Wait { reason, time } => self.announce_pause(reason, time, AfterWait::NEXT),
             BoundEffect::Stop(halt) => self.recall_waiting(halt),
         }
+    }
+
+    /// Postpones the end of a daily bound to the next opening of the sending windows. Returns `None` if all sending ends
+    /// before.
+    fn postpone_to_opening(&self, bound: &Bound) -> Option<Bound> {
+        let (Bound::Day { limit, until, wait }, Some(passes)) = (bound, &self.submitter.context.passes) else {
+            return Some(bound.clone());
+        };
+        let next_day = until.timestamp();
+        let opens = passes.hours.find_next_departure(next_day)?;
+        let wait = *wait + Duration::try_from(opens.duration_since(next_day)).unwrap_or_default();
+        Some(Bound::Day { limit: *limit, until: opens.to_zoned(until.time_zone().clone()), wait })
     }
 
     /// Puts back an envelope without an intent.
@@ -280,6 +324,7 @@ impl Engine {
             return self.stop_sending(ledger_stop(&error));
         }
         self.tally.count_reply(&envelope, &reply);
+        self.reported.add_answered(number, &envelope, &reply);
         let steps = if withdrawn {
             split_into_resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
@@ -348,6 +393,7 @@ impl Engine {
         if let Some(halt) = self.control.observe_late_rejections(result.rejected.len(), result.asked) {
             self.recall_waiting(halt);
         }
+        result.rejected.iter().for_each(|(message, _)| self.reported.add_known(message.row));
         match self.submitter.record_late_rejections(number, &result.rejected).await {
             Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, result.rejected.len()),
             Ok(Ownership::Lost) => return Err(not_owner_stop()),

@@ -211,6 +211,11 @@ impl FlowControl {
         stop.map(|stop| self.record_stop(stop))
     }
 
+    /// Records that receipts report the rejection of so many messages that the gateway accepted or queued before.
+    pub(super) fn observe_reported_rejections(&mut self, rejected: u64) -> Option<Halt> {
+        self.breaker.observe_reported(rejected).map(|stop| self.record_stop(stop))
+    }
+
     /// Advances the warm-up after a conclusive answer. Returns a status inquiry for queued messages, with one deadline
     /// for all first messages.
     fn advance_warm_up(

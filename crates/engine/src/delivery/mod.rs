@@ -12,6 +12,7 @@ mod frozen;
 mod in_flight;
 mod rate_gate;
 mod reconcile;
+mod reported_rejections;
 mod retry_policy;
 mod sending_hours;
 mod shared_run;

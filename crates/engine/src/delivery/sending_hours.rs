@@ -216,6 +216,25 @@ impl SendingHours {
         }
     }
 
+    /// The first time from `at` on at which messages may leave. `None` if all sending ends before.
+    ///
+    /// If windows depend on the recipient, the result is the earliest opening for the recipients that are known so far,
+    /// but no later than `until`, because the windows of others can open earlier.
+    pub(super) fn find_next_departure(&self, at: Timestamp) -> Option<Timestamp> {
+        let known: Vec<RowZones> = self.known_zones().keys().cloned().collect();
+        let opens = known.iter().filter_map(|zones| self.build_windows(zones).next_open_from(at)).min().unwrap_or(at);
+        let is_same_for_all = self.rules.windows.iter().all(|(_, zone)| *zone == ZoneSource::Campaign);
+        match self.rules.until {
+            Some(until) if at >= until || (is_same_for_all && opens >= until) => None,
+            Some(until) if opens >= until => Some(at),
+            _ => Some(opens),
+        }
+    }
+
+    fn known_zones(&self) -> MutexGuard<'_, HashMap<RowZones, (Timestamp, WindowState)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn passed_rows(&self) -> MutexGuard<'_, PassedRows> {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -245,7 +264,7 @@ impl SendingHours {
     }
 
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known_zones();
         let is_current = |(found, verdict): &(Timestamp, WindowState)| match verdict {
             // A known result does not hold for earlier times: the clock might have been set back.
             WindowState::Open(changes_at) | WindowState::Closed(changes_at) => {
@@ -308,6 +327,29 @@ mod tests {
             "12:00:00", "12:00:01", "11:59:59", "09:59:59", "09:00:00", "10:00:00", "19:59:59", "20:00:00", "19:00:00",
         ];
         assert_eq!(shown.map(is_open), [true, true, true, false, false, true, true, false, true]);
+    }
+
+    #[test]
+    fn next_departure_is_in_a_window_and_before_until() {
+        let hours = calendar::DailyHours::parse("09:00-20:00").unwrap();
+        let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
+        let now: Timestamp = "2026-11-25T12:00:00Z".parse().unwrap();
+        let of_day = |day: u8, hour: u8| format!("2026-11-{day}T{hour:02}:00:00Z").parse::<Timestamp>().unwrap();
+        let midnight = of_day(26, 0);
+        let departure = |zone: ZoneSource, until: Option<Timestamp>| {
+            let keeping = SendingRules { windows: vec![(window.clone(), zone)], home: TimeZone::UTC, until };
+            let hours = SendingHours::new(keeping, Arc::new(Timestamp::now));
+            hours.window_state(now, (None, Vec::new()));
+            hours.find_next_departure(midnight)
+        };
+        let campaign = ZoneSource::Campaign;
+        assert_eq!(departure(campaign, None), Some(of_day(26, 9)));
+        assert_eq!(departure(campaign, Some(of_day(26, 10))), Some(of_day(26, 9)));
+        assert_eq!(departure(campaign, Some(of_day(26, 9))), None);
+        assert_eq!(departure(campaign, Some(of_day(25, 23))), None);
+        // Recipients that are not read yet might be in another zone.
+        assert_eq!(departure(ZoneSource::Country, Some(of_day(26, 9))), Some(midnight));
+        assert_eq!(departure(ZoneSource::Country, Some(midnight)), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::format_duration;
 use crate::check::online::MessagePrices;
-use crate::check::{CountryCount, Survey};
+use crate::check::{CountryCount, Survey, count_sending_days};
 use campaign_core::domain::{Amount, Stage};
 use campaign_manifest::{Campaign, Profile, Rate};
 
@@ -132,7 +132,7 @@ impl Forecast {
             seconds,
             openings: seconds
                 .and_then(|seconds| campaign.count_openings(profile, Duration::from_secs_f64(seconds), due)),
-            days: campaign.per_day.as_ref().map(|per_day| per_day.count_days(messages)).filter(|days| *days > 1),
+            days: count_sending_days(campaign, profile, (survey, messages), due),
             rate,
         }
     }

@@ -113,14 +113,68 @@ pub(super) struct AwaitingApproval {
     pub(super) approvals: usize,
 }
 
-/// An occurrence that waits for its list.
+/// An occurrence that waits until its list is complete.
 #[derive(Debug)]
-pub(super) struct AwaitingList {
-    pub(super) occurrence: Occurrence,
-    pub(super) list: PathBuf,
+pub struct AwaitingList {
+    /// The occurrence.
+    pub occurrence: Occurrence,
+    /// The path of the list.
+    pub list: PathBuf,
     /// The deadline.
-    pub(super) until: Timestamp,
-    pub(super) watch: ListWatch,
+    pub until: Timestamp,
+    watch: ListWatch,
+}
+
+/// How a due occurrence of a schedule with `wait_for_file` starts.
+#[derive(Debug)]
+pub enum ListStart {
+    /// At once, because its list is not a file.
+    Now,
+    /// Not at all, because it is too late.
+    TooLate,
+    /// Once the list is complete.
+    Awaits(AwaitingList),
+}
+
+/// The state of an awaited list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListArrival {
+    /// The list is complete.
+    Complete,
+    /// The list is missing or might still be incomplete.
+    Pending,
+    /// The list did not arrive before the deadline.
+    Overdue,
+}
+
+impl ListStart {
+    /// How an occurrence starts that is due now. `list` is the path of its list, if the list is a file.
+    pub fn of_occurrence(schedule: &Schedule, occurrence: Occurrence, list: Option<PathBuf>, now: Timestamp) -> Self {
+        let stat = list.as_deref().and_then(FileStat::read);
+        let is_missing = list.is_some() && stat.is_none();
+        if !is_missing && now > start_deadline(schedule, &occurrence, stat) {
+            return Self::TooLate;
+        }
+        let Some(list) = list else { return Self::Now };
+        let until = occurrence.at.checked_add(schedule.wait_for_file.unwrap_or_default()).unwrap_or(Timestamp::MAX);
+        Self::Awaits(AwaitingList { occurrence, list, until, watch: ListWatch::default() })
+    }
+}
+
+impl AwaitingList {
+    /// Whether the list does not exist.
+    pub fn is_missing(&self) -> bool {
+        FileStat::read(&self.list).is_none()
+    }
+
+    /// Looks at the list again.
+    pub fn check_arrival(&mut self, now: Timestamp) -> ListArrival {
+        match self.watch.record_and_check_stability(FileStat::read(&self.list), now) {
+            true => ListArrival::Complete,
+            false if now > self.until => ListArrival::Overdue,
+            false => ListArrival::Pending,
+        }
+    }
 }
 
 impl ScheduleMemory {

@@ -1,12 +1,13 @@
 //! Starting, skipping and resuming the occurrences of a schedule, and waiting for lists and approvals.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::due::{
-    AwaitingApproval, AwaitingList, FileStat, ListWatch, ScheduleMemory, find_due, lateness, read_handled_until,
+    AwaitingApproval, FileStat, ListArrival, ListStart, ScheduleMemory, find_due, lateness, read_handled_until,
     start_deadline,
 };
 use super::{DaemonState, ScheduleEvent, SkipReason, StartResult, notify_about};
@@ -20,8 +21,8 @@ use campaign_ledger::{
 };
 use campaign_runs::{
     EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, check_schedule,
-    count_approvals, find_occurrence_plan, find_schedule_damage, has_same_text, list_recent_occurrences, load_schedule,
-    occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
+    count_approvals, find_occurrence_plan, find_run_deadline, find_schedule_damage, has_same_text,
+    list_recent_occurrences, load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
 };
 
 /// The interval between checks for an awaited list, approval or campaign lock.
@@ -101,17 +102,40 @@ impl DaemonState {
                 && (due.begins.is_some() || !self.restore_awaiting_approval(memory, active, &missed, now).await?)
             {
                 let damaged = memory.damage.clone().map(SkipReason::Damaged);
-                self.skip_occurrence(active, &missed, due.before, damaged.unwrap_or(SkipReason::Missed)).await?;
+                let skipped = if memory.running.is_some() { SkipReason::Busy } else { SkipReason::Missed };
+                self.skip_occurrence(active, &missed, due.before, damaged.unwrap_or(skipped)).await?;
             }
         }
+        let mut previous_ends = None;
         if let Some(occurrence) = due.begins {
-            self.begin_occurrence(memory, active, &schedule, occurrence, now).await?;
+            previous_ends = self.find_awaited_end(memory, active, &schedule, &occurrence).await?;
+            if previous_ends.is_none() {
+                self.begin_occurrence(memory, active, &schedule, occurrence, now).await?;
+            }
         }
         let waits = self.poll_list(memory, active, now).await?
             | self.poll_approval(memory, active, now).await?
             | self.poll_lock(memory, active, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
+        let next = previous_ends.map_or(next, |ends| next.min(lateness(now, ends).max(CHECK_INTERVAL)));
         Ok(if waits { next.min(CHECK_INTERVAL) } else { next })
+    }
+
+    /// When the previous run ends, if a due occurrence waits for that. The occurrence stays due meanwhile. Without this
+    /// wait, an `until` as long as the interval of the schedule would skip every second date.
+    async fn find_awaited_end(
+        &self,
+        memory: &ScheduleMemory,
+        active: &ActiveSchedule,
+        schedule: &Schedule,
+        occurrence: &Occurrence,
+    ) -> Result<Option<Timestamp>, LedgerError> {
+        let is_intact = memory.damage.is_none() && memory.change.is_none();
+        let Some(running) = memory.running.as_ref().filter(|running| is_intact && *running != occurrence) else {
+            return Ok(None);
+        };
+        let ends = find_run_deadline(&self.daemon.adapters, active, running).await?;
+        Ok(ends.filter(|ends| schedule.can_start_after(occurrence, *ends)))
     }
 
     /// Whether the schedule must be checked for changes: regularly, and before each occurrence.
@@ -211,8 +235,8 @@ impl DaemonState {
         now: Timestamp,
     ) -> bool {
         let Some(occurrence) = recorded_occurrence(record) else { return true };
-        let list = occurrence_list_path(&self.daemon.adapters, active, &occurrence).ok().flatten();
-        is_too_late(schedule, &occurrence, list.as_deref().and_then(FileStat::read), now)
+        let list = self.find_list(active, &occurrence).ok().flatten();
+        now > start_deadline(schedule, &occurrence, list.as_deref().and_then(FileStat::read))
     }
 
     /// Skips an occurrence for which an earlier daemon sent no messages, and reports the skipped occurrence.
@@ -266,31 +290,30 @@ impl DaemonState {
             self.skip_occurrence(active, &occurrence, 0, SkipReason::Changed(change, findings)).await?;
         } else if memory.running.is_some() {
             self.skip_occurrence(active, &occurrence, 0, SkipReason::Busy).await?;
-        } else if let Some(wait) = schedule.wait_for_file {
-            let list = match occurrence_list_path(&self.daemon.adapters, active, &occurrence) {
+        } else if schedule.wait_for_file.is_some() {
+            let list = match self.find_list(active, &occurrence) {
                 Ok(list) => list,
                 Err(error) => {
                     let reason = SkipReason::Refused(SkipRecord::from_error(&error));
                     return self.skip_occurrence(active, &occurrence, 0, reason).await.map(|_| ());
                 }
             };
-            let stat = list.as_deref().and_then(FileStat::read);
-            let is_awaited = list.is_some() && stat.is_none();
-            if !is_awaited && is_too_late(schedule, &occurrence, stat, now) {
-                return self.skip_occurrence(active, &occurrence, 0, SkipReason::Missed).await.map(|_| ());
-            }
-            let Some(list) = list else {
-                self.start_occurrence(memory, active, occurrence, false);
-                return Ok(());
+            let waiting = match ListStart::of_occurrence(schedule, occurrence.clone(), list, now) {
+                ListStart::Awaits(waiting) => waiting,
+                ListStart::TooLate => {
+                    return self.skip_occurrence(active, &occurrence, 0, SkipReason::Missed).await.map(|_| ());
+                }
+                ListStart::Now => {
+                    self.start_occurrence(memory, active, occurrence, false);
+                    return Ok(());
+                }
             };
-            if is_awaited {
+            if waiting.is_missing() {
                 let what = format!("the run scheduled for {} is waiting for its list", occurrence.format_nominal());
                 notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &what).await?;
-                let (schedule, occurrence) = (active.name.clone(), occurrence.clone());
-                self.notify_observer(ScheduleEvent::Waiting { schedule, occurrence });
+                self.notify_observer(ScheduleEvent::Waiting { schedule: active.name.clone(), occurrence });
             }
-            let until = occurrence.at.checked_add(wait).unwrap_or(Timestamp::MAX);
-            memory.waiting = Some(AwaitingList { occurrence, list, until, watch: ListWatch::default() });
+            memory.waiting = Some(waiting);
         } else {
             self.start_occurrence(memory, active, occurrence, false);
         }
@@ -306,16 +329,24 @@ impl DaemonState {
         now: Timestamp,
     ) -> Result<bool, LedgerError> {
         let Some(mut waiting) = memory.waiting.take() else { return Ok(false) };
-        if waiting.watch.record_and_check_stability(FileStat::read(&waiting.list), now) && memory.damage.is_none() {
-            self.start_occurrence(memory, active, waiting.occurrence, false);
-            return Ok(false);
-        }
-        if now > waiting.until {
-            self.skip_occurrence(active, &waiting.occurrence, 0, SkipReason::NoList(waiting.list)).await?;
-            return Ok(false);
+        match waiting.check_arrival(now) {
+            ListArrival::Complete if memory.damage.is_none() => {
+                self.start_occurrence(memory, active, waiting.occurrence, false);
+                return Ok(false);
+            }
+            ListArrival::Complete | ListArrival::Overdue if now > waiting.until => {
+                self.skip_occurrence(active, &waiting.occurrence, 0, SkipReason::NoList(waiting.list)).await?;
+                return Ok(false);
+            }
+            ListArrival::Complete | ListArrival::Pending | ListArrival::Overdue => {}
         }
         memory.waiting = Some(waiting);
         Ok(true)
+    }
+
+    /// The path of an occurrence's list. `None` if the list is not a file.
+    pub(super) fn find_list(&self, active: &ActiveSchedule, occurrence: &Occurrence) -> Result<Option<PathBuf>, Error> {
+        occurrence_list_path(&self.daemon.adapters.profiles, Path::new(&active.file), None, occurrence)
     }
 
     pub(super) fn start_occurrence(
@@ -442,11 +473,6 @@ impl DaemonState {
         self.notify_observer(ScheduleEvent::Ended { schedule: active.name, occurrence, ended, same_text });
         Ok(())
     }
-}
-
-/// Whether it is too late to start an occurrence.
-fn is_too_late(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>, now: Timestamp) -> bool {
-    now > start_deadline(schedule, occurrence, list)
 }
 
 /// Finds the last occurrence that fired up to a time, with the run that the occurrence started.

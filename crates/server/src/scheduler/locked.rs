@@ -11,21 +11,19 @@ use super::{DaemonState, SkipReason};
 use campaign_core::calendar::Occurrence;
 use campaign_engine::report::is_owned;
 use campaign_ledger::{ActiveSchedule, LedgerError, OccurrenceFilter, RunFilter, find_occurrence};
-use campaign_runs::{occurrence_key, occurrence_list_path};
+use campaign_runs::occurrence_key;
 
 impl DaemonState {
     /// Makes an occurrence wait for the campaign lock.
     pub(super) fn await_lock(&mut self, active: &ActiveSchedule, occurrence: Occurrence) {
-        let (now, adapters) = ((self.daemon.adapters.clock)(), &self.daemon.adapters);
+        let now = (self.daemon.adapters.clock)();
+        let list = self.find_list(active, &occurrence).ok().flatten();
         let Some(memory) = self.memories.get_mut(&active.name) else { return };
         let Some(schedule) = &memory.schedule else { return };
         let until = match memory.unapproved.take() {
             // The approval can come long after the scheduled time, so the grace period starts with it.
             Some(unapproved) => now.checked_add(schedule.grace).unwrap_or(Timestamp::MAX).min(unapproved.until),
-            None => {
-                let list = occurrence_list_path(adapters, active, &occurrence).ok().flatten();
-                start_deadline(schedule, &occurrence, list.as_deref().and_then(FileStat::read))
-            }
+            None => start_deadline(schedule, &occurrence, list.as_deref().and_then(FileStat::read)),
         };
         let until =
             memory.locked.take().filter(|known| known.occurrence == occurrence).map_or(until, |known| known.until);

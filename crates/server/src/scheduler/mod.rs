@@ -36,7 +36,7 @@ use campaign_runs::notify::create_notification;
 use campaign_runs::{Adapters, EndedRun, Error, RunOutcome, ScheduleChange, SkipRecord, load_active_campaign};
 use due::ScheduleMemory;
 
-pub use due::{DueOccurrences, find_due, lateness};
+pub use due::{AwaitingList, DueOccurrences, ListArrival, ListStart, find_due, lateness};
 
 /// An event of a schedule. A schedule has the name of its campaign.
 #[derive(Debug)]

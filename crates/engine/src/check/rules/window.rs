@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 use super::schedule::{find_key_place, find_times_place, format_date, format_dates, sending_runs};
 use crate::check::timing::TimedCampaign;
 use crate::check::{RunStart, Survey, describe_countries, sum_recipients};
-use campaign_core::calendar::{Outlook, ScheduledRun};
+use campaign_core::calendar::{DailyLimits, Outlook, ScheduledRun};
 use campaign_core::define_rules;
 use campaign_core::domain::{
     FieldValue, MessageContent, NamedTemplate, OperationKind, WirePlace, choose_plural, format_count, format_thousands,
@@ -375,11 +375,15 @@ pub fn check_night(
     let lasts = per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows.len() as f64 / rate));
     let zones = group_by_zone(campaign, survey, rows);
     // The messages of later days leave from midnight on.
-    let is_split = campaign.per_day.as_ref().is_some_and(|per_day| per_day.count_days(rows.len()) > 1);
+    let is_split = |begins: Timestamp| {
+        let left_today =
+            |per_day: &DailyLimits| per_day.remaining_today(per_day.count_used(&survey.sent_by_day, begins));
+        campaign.per_day.as_ref().is_some_and(|per_day| rows.len() > left_today(per_day))
+    };
     let find_night = |begins: Timestamp| {
         let night = find_night_recipients(&zones, begins, lasts);
         let midnight = begins.to_zoned(campaign.home_zone()).tomorrow().and_then(|day| day.start_of_day());
-        match midnight.ok().filter(|_| is_split && night.is_empty()) {
+        match midnight.ok().filter(|_| is_split(begins) && night.is_empty()) {
             Some(midnight) => find_night_recipients(&zones, midnight.timestamp(), Duration::ZERO),
             None => night,
         }
@@ -401,7 +405,7 @@ pub fn check_night(
         // A gateway on this machine has no real recipients.
         (RunStart::At(_) | RunStart::Scheduled(_), _) if profile.is_loopback() => return None,
         (RunStart::At(now) | RunStart::Scheduled(now), _) => {
-            let when = if is_split { "the messages of a run that begins now" } else { "messages sent now" };
+            let when = if is_split(now) { "the messages of a run that begins now" } else { "messages sent now" };
             (find_night(now), when.to_owned(), String::new())
         }
     };

@@ -231,6 +231,25 @@ async fn occurrence_is_skipped_while_running_or_paused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn occurrence_waits_for_a_run_that_ends_within_grace() {
+    // A run lasts until its `until`, and two seconds longer.
+    for (until, grace, days) in [("24h", "1h", [1, 2, 3, 4].as_slice()), ("26h", "1h", &[1, 3]), ("26h", "3h", &[1, 2])]
+    {
+        set_clock("2026-12-01T09:59:00Z");
+        let timing = format!("schedule: {{ every: day 10:00, grace: {grace} }}\ndelivery: {{ until: {until} }}");
+        let setup = TestSetup::new(&format!("timezone: UTC\n{timing}"));
+        setup.activate().await.unwrap();
+        let hours: u64 = until.trim_end_matches('h').parse().unwrap();
+        let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(hours * 3_600 + 2)));
+        let days_served = u32::try_from(days.len()).unwrap().max(3);
+        daemon.run_until_shutdown(tokio::time::sleep(days_served * DAY + DAY / 2)).await.unwrap();
+        let fired: Vec<String> = setup.fired_occurrences().iter().map(|one| one[18..28].to_owned()).collect();
+        let expected: Vec<String> = days.iter().map(|day| format!("2026-12-0{day}")).collect();
+        assert_eq!(fired[..days.len()], expected, "{until} {grace}: {:?}", setup.reported_events());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn occurrence_waits_for_its_list_until_timeout() {
     set_clock("2026-12-01T00:10:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");

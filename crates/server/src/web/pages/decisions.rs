@@ -134,8 +134,8 @@ async fn order_schedule(
     order: ScheduleOrder,
 ) -> Result<String, PageError> {
     find_schedule(request.ledger(), name).await?.ok_or(PageError::Unknown)?;
-    let (ledger, schedule) = (request.pages.adapters.ledger.clone(), name.to_owned());
-    let change = async move { apply_schedule_order(ledger.as_ref(), &schedule, order).await };
+    let (adapters, schedule) = (request.pages.adapters.clone(), name.to_owned());
+    let change = async move { apply_schedule_order(&adapters, &schedule, order).await };
     execute_order(request, new_order_record(request, word, name.to_owned()), change, |()| None).await?;
     Ok(format!("/schedules?done={word}"))
 }

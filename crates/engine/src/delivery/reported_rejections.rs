@@ -1,0 +1,104 @@
+//! Rejections that receipts report while a run is sending.
+//!
+//! The asynchronous endpoint only queues messages, so its answers contain few rejections. The receipts of a run are read
+//! again only if new ones arrived, and reading them takes only a small share of the time.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+use tokio::time::Instant;
+
+use campaign_core::domain::{Chain, DeliveryState, OperationOutcome, Row, Status};
+use campaign_gateway::{Envelope, GatewayReply};
+use campaign_ledger::{EnvelopeFilter, Ledger, LedgerError, RunFilter, RunId, StoredReceipt};
+
+/// The minimum time between two readings of receipts.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// How many times longer than a reading the time until the next one is.
+const INTERVAL_FACTOR: u32 = 20;
+/// How many rows are read at once.
+const ROWS_PER_READ: u32 = 16_384;
+
+/// The messages that the gateway accepted or queued in this start of a run, and those that were rejected later.
+#[derive(Debug, Default)]
+pub(super) struct ReportedRejections {
+    /// The rows with such messages, by the channels of the message.
+    sent: Vec<(Chain, RoaringBitmap)>,
+    /// The rows whose rejection is known.
+    rejected: RoaringBitmap,
+    /// The first envelope of this start. Earlier receipts are about earlier messages.
+    first_envelope: Option<u32>,
+    /// The number of receipts at the last reading.
+    receipts: u64,
+    /// When receipts are read next.
+    next_at: Option<Instant>,
+}
+
+impl ReportedRejections {
+    /// Adds the accepted and queued messages of an answered envelope.
+    pub(super) fn add_answered(&mut self, number: u32, envelope: &Envelope, reply: &GatewayReply) {
+        self.first_envelope = Some(self.first_envelope.map_or(number, |first| first.min(number)));
+        for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
+            if matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }) {
+                let known = self.sent.iter().position(|(chain, _)| *chain == operation.chain);
+                let place = known.unwrap_or_else(|| {
+                    self.sent.push((operation.chain, RoaringBitmap::new()));
+                    self.sent.len() - 1
+                });
+                self.sent[place].1.insert(operation.row.get());
+            }
+        }
+    }
+
+    /// Adds a message whose rejection is known from an inquiry.
+    pub(super) fn add_known(&mut self, row: Row) {
+        self.rejected.insert(row.get());
+    }
+
+    /// Counts the rejections that were reported since the last call.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(super) async fn count_new(&mut self, ledger: &dyn Ledger, run: RunId) -> Result<u64, LedgerError> {
+        let began = Instant::now();
+        let Some(first) = self.first_envelope.filter(|_| self.next_at.is_none_or(|at| at <= began)) else {
+            return Ok(0);
+        };
+        self.next_at = Some(began + MIN_INTERVAL);
+        let receipts = ledger.list_runs(RunFilter::with_key(run)).await?.pop().map_or(0, |run| run.receipts);
+        if receipts == self.receipts {
+            return Ok(0);
+        }
+        let envelopes = ledger.load_envelopes(run, EnvelopeFilter::Numbers(first..=first)).await?;
+        let Some(since) = envelopes.first().map(|envelope| envelope.begun_at) else { return Ok(0) };
+        let before = self.rejected.len();
+        let sent: RoaringBitmap = self.sent.iter().fold(RoaringBitmap::new(), |all, (_, rows)| all | rows);
+        let (mut next, last) = (sent.min(), sent.max().unwrap_or_default());
+        while let Some(from) = next {
+            let rows = from..from.saturating_add(ROWS_PER_READ);
+            next = sent.range(rows.end..=last.max(rows.end)).next();
+            for (row, kept) in ledger.load_receipts(run, rows).await? {
+                if self.is_rejected(row, &kept, since) {
+                    self.rejected.insert(row.get());
+                }
+            }
+        }
+        self.receipts = receipts;
+        self.next_at = Some(Instant::now() + MIN_INTERVAL.max(began.elapsed() * INTERVAL_FACTOR));
+        Ok(self.rejected.len() - before)
+    }
+
+    /// Whether receipts since this time report that the message of a row was rejected on its last channel.
+    fn is_rejected(&self, row: Row, kept: &[StoredReceipt], since: Timestamp) -> bool {
+        let Some((chain, _)) = self.sent.iter().find(|(_, rows)| rows.contains(row.get())) else { return false };
+        // Receipts are stored with their time in whole milliseconds.
+        let is_new = |kept: &&StoredReceipt| kept.at.as_millisecond() >= since.as_millisecond();
+        let receipts = || kept.iter().filter(is_new).map(|kept| &kept.receipt);
+        let is_delivered = receipts()
+            .any(|receipt| matches!(receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read));
+        let is_rejected = receipts()
+            .any(|receipt| receipt.status == Status::Rejected && chain.is_exhausted_by(receipt.channel.as_ref()));
+        is_rejected && !is_delivered
+    }
+}
