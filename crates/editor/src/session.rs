@@ -254,12 +254,12 @@ impl EditorSession {
         let document = self.documents.get(&path)?;
         let explained = explain(document.kind, &document.text, cursor, &names);
         let (position, published) = (params.position, self.published.get(&path));
-        let here = published.into_iter().flatten().filter(|diagnostic| contains(&diagnostic.range, position));
-        let mut rules: Vec<&str> = here.clone().filter_map(rule_id).collect();
+        let at_position = published.into_iter().flatten().filter(|diagnostic| contains(&diagnostic.range, position));
+        let mut rules: Vec<&str> = at_position.clone().filter_map(rule_id).collect();
         rules.dedup();
         let rule_texts = rules.into_iter().filter_map(find_rule).map(explain_rule);
         let range = explained.as_ref().map(|Explanation { span, .. }| self.unit.to_range(&document.text, span));
-        let range = range.or_else(|| here.map(|diagnostic| diagnostic.range).next());
+        let range = range.or_else(|| at_position.map(|diagnostic| diagnostic.range).next());
         let texts: Vec<String> = rule_texts.chain(explained.map(|explained| explained.text)).collect();
         let contents = HoverContents::Markup(markdown(texts.join("\n\n---\n\n")));
         (!texts.is_empty()).then_some(Hover { contents, range })

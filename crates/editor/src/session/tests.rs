@@ -66,7 +66,7 @@ impl Editor {
 
     fn take(&mut self) -> Vec<(String, u32, String)> {
         let changed = self.session.take_diagnostics();
-        let of_file = |params: PublishDiagnosticsParams| {
+        let list_findings = |params: PublishDiagnosticsParams| {
             let name = params.uri.path_segments().unwrap().next_back().unwrap().to_owned();
             let shown = params.diagnostics.into_iter();
             let with_rule = shown.filter(|shown| shown.severity != Some(lsp_types::DiagnosticSeverity::INFORMATION));
@@ -74,7 +74,7 @@ impl Editor {
                 .map(|shown| (name.clone(), shown.range.start.line + 1, rule_id(&shown).unwrap().to_owned()))
                 .collect::<Vec<_>>()
         };
-        changed.into_iter().flat_map(of_file).collect()
+        changed.into_iter().flat_map(list_findings).collect()
     }
 
     /// The position parameters for the end of `needle` in a text.

@@ -80,20 +80,21 @@ fn encode_campaign(folder: &TempDir, kind: OperationKind, channels: &str) -> Res
 #[test]
 fn every_channel_key_is_either_sent_or_rejected() {
     let folder = TempDir::new().unwrap();
-    let (mut judged, mut wrong) = (0, Vec::new());
+    let (mut checked, mut wrong) = (0, Vec::new());
     for kind in OperationKind::ALL {
         let in_pipeline = Channel::ALL.into_iter().filter(|channel| !channel.facts().single);
         let tried: Vec<Channel> = match kind {
             OperationKind::Pipeline => in_pipeline.collect(),
             _ => kind.channels().to_vec(),
         };
-        for own in &tried {
-            for field in own.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra) {
-                let with = |value: &str| -> String {
-                    let given = |each: &Channel| Some((field, value)).filter(|_| each == own);
-                    tried.iter().map(|each| channel_yaml(*each, kind, given(each))).collect()
+        for channel in &tried {
+            for field in channel.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra) {
+                let build_channels = |value: &str| -> String {
+                    let extra = |other: &Channel| Some((field, value)).filter(|_| other == channel);
+                    tried.iter().map(|other| channel_yaml(*other, kind, extra(other))).collect()
                 };
-                let [first, second] = sample_values(field).map(|value| encode_campaign(&folder, kind, &with(&value)));
+                let encode = |value: String| encode_campaign(&folder, kind, &build_channels(&value));
+                let [first, second] = sample_values(field).map(encode);
                 let is_sent = match (&first, &second) {
                     (Ok(first), Ok(_)) if matches!(field.kind, FieldKind::Form(_)) => {
                         first.contains(&format!("type\":\"{}\"", sample_values(field)[0]))
@@ -102,18 +103,18 @@ fn every_channel_key_is_either_sent_or_rejected() {
                     _ => false,
                 };
                 let rejection =
-                    format!("not-carried: a `{kind}` message does not support the key `{}` of `{own}`", field.key);
+                    format!("not-carried: a `{kind}` message does not support the key `{}` of `{channel}`", field.key);
                 let is_rejected = [&first, &second]
                     .iter()
                     .all(|result| result.as_ref().is_err_and(|result| result.contains(&rejection)));
-                let is_local = LOCAL_KEYS.contains(&(*own, field.key)) && first.is_ok();
-                judged += 1;
+                let is_local = LOCAL_KEYS.contains(&(*channel, field.key)) && first.is_ok();
+                checked += 1;
                 if u8::from(is_sent) + u8::from(is_rejected) + u8::from(is_local) != 1 {
-                    wrong.push(format!("`{}` of `{own}` in `{kind}`: {first:?} {second:?}", field.key));
+                    wrong.push(format!("`{}` of `{channel}` in `{kind}`: {first:?} {second:?}", field.key));
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "sent and rejected, or neither:\n{}", wrong.join("\n"));
-    assert!(judged > 70, "only {judged} keys were judged");
+    assert!(checked > 70, "only {checked} keys were checked");
 }

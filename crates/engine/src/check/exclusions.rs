@@ -213,8 +213,8 @@ impl SentRows {
         // An earlier row that is no longer in the list was removed or changed. If it was changed, it can be any row
         // without a counterpart.
         let is_gone = |outcome| {
-            let gone = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
-            texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.outcome == outcome))
+            let is_missing = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
+            texts.iter().filter(is_missing).any(|rows| rows.iter().any(|earlier| earlier.outcome == outcome))
         };
         let unclear = lost.sent || is_gone(EarlierOutcome::Sent);
         let cancelled = lost.cancelled || is_gone(EarlierOutcome::Cancelled);

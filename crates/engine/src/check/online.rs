@@ -233,11 +233,11 @@ pub fn check_account(
 ) -> Vec<Finding> {
     let (balance, senders) = match answer {
         Ok(answer) => answer,
-        Err(refused) if refused.cause == FailureCause::KeyRefused => {
-            return vec![rules::key_rejected_finding(refused.reason.clone(), account.key)];
+        Err(failure) if failure.cause == FailureCause::KeyRefused => {
+            return vec![rules::key_rejected_finding(failure.reason.clone(), account.key)];
         }
-        Err(unanswered) => {
-            return vec![rules::online_unknown_finding("the sender names and the balance are", unanswered, account)];
+        Err(failure) => {
+            return vec![rules::online_unknown_finding("the sender names and the balance are", failure, account)];
         }
     };
     let mut findings = match senders {
@@ -337,9 +337,9 @@ mod tests {
     #[test]
     fn sender_list_without_names_gives_no_findings() {
         let sender = |name: &str| SenderName { name: name.into(), status: "Checked".into() };
-        let refused = vec![("sender-unknown", Severity::Error)];
+        let unknown = vec![("sender-unknown", Severity::Error)];
         for (list, expected) in
-            [(vec![], vec![]), (vec![sender(""), sender(" ")], vec![]), (vec![sender(""), sender("OlenaCo")], refused)]
+            [(vec![], vec![]), (vec![sender(""), sender(" ")], vec![]), (vec![sender(""), sender("OlenaCo")], unknown)]
         {
             let answer = Ok((Ok(balance("1")), Ok(list)));
             assert_eq!(rules(&check(&answer, &[signature(Channel::Sms, "Stranger")], &unpriced())), expected);
@@ -402,8 +402,8 @@ mod tests {
         let size = |arm, sms_parts| MessageSize { arm, sms_parts };
         let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
         let sized = RowsBySize::from([(size(0, 1), rows(&[2, 3, 4])), (size(0, 3), rows(&[5, 6]))]);
-        let nowhere = RecipientCountries::default();
-        let by_size = |by_size| SizedRows { by_size, countries: &nowhere };
+        let no_countries = RecipientCountries::default();
+        let by_size = |by_size| SizedRows { by_size, countries: &no_countries };
         let everywhere = |others| VariantPrices { by_country: Vec::new(), others };
         let cost = |sms: &str, other: &str, chosen: &[u32]| {
             MessagePrices(vec![everywhere(of(sms, other))]).max_cost(by_size(&sized), &rows(chosen)).to_string()

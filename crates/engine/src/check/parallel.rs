@@ -34,9 +34,9 @@ fn process_sequentially<T, U, W>(
     work: impl Fn(&mut W, T) -> U,
     mut consume: impl FnMut(U) -> ControlFlow<()>,
 ) {
-    let mut own = tool();
+    let mut tool = tool();
     while let Some(piece) = produce() {
-        if consume(work(&mut own, piece)).is_break() {
+        if consume(work(&mut tool, piece)).is_break() {
             return;
         }
     }
@@ -62,12 +62,12 @@ fn process_on_threads<T: Send, U: Send, W>(
         for worker in 0..workers {
             let receiver = Arc::clone(&receiver);
             let started = Builder::new().spawn_scoped(scope, move || {
-                let mut own = tool();
+                let mut tool = tool();
                 loop {
                     let piece = receiver.lock().ok().and_then(|receiver| receiver.recv().ok());
                     let Some((piece, reply)) = piece else { return };
                     // If the caller has stopped early, the receiver is gone.
-                    let _ = reply.send(work(&mut own, piece));
+                    let _ = reply.send(work(&mut tool, piece));
                 }
             });
             match started {

@@ -400,8 +400,8 @@ mod tests {
     #[test]
     fn empty_markers_are_distinguished_from_values() {
         let found = |cell: &'static str| find_cell_anomaly(cell);
-        for nothing in EMPTY_MARKERS {
-            assert_eq!(found(nothing), Some((RowAnomaly::EmptyMarker(nothing), nothing)));
+        for marker in EMPTY_MARKERS {
+            assert_eq!(found(marker), Some((RowAnomaly::EmptyMarker(marker), marker)));
         }
         assert_eq!(found("{{ first_name }}"), Some((RowAnomaly::EmptyMarker("{{"), "{{ first_name }}")));
         assert_eq!(found("http://a.example"), Some((RowAnomaly::InsecureLink, "http://a.example")));

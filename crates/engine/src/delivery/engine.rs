@@ -489,8 +489,8 @@ impl Engine {
             ledger.update_runs(vec![run], RunUpdate::Proven).await?;
         }
         if reply.is_in_doubt() && self.control.stop_reason().is_none() {
-            let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
-            let in_a_row = count_trailing_doubtful(&ledger.load_envelopes(run, EnvelopeFilter::Numbers(around)).await?);
+            let window = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
+            let in_a_row = count_trailing_doubtful(&ledger.load_envelopes(run, EnvelopeFilter::Numbers(window)).await?);
             if in_a_row >= self.options.limits.doubtful_envelopes {
                 let (requests, are) =
                     (format_count(in_a_row.into(), "request"), choose_plural(in_a_row.into(), "is", "are"));
@@ -523,8 +523,8 @@ impl Engine {
     async fn begin_next_pass(&mut self) -> bool {
         let Some(passes) = self.submitter.context.passes.clone() else { return false };
         let left = self.tally.counts().get(RowState::Planned);
-        let begun = self.planned.saturating_sub(left);
-        if left == 0 || passes.limit.is_some_and(|limit| begun >= limit) {
+        let sent = self.planned.saturating_sub(left);
+        if left == 0 || passes.limit.is_some_and(|limit| sent >= limit) {
             return false;
         }
         match passes.hours.take_next_check() {
@@ -562,7 +562,7 @@ impl Engine {
             NextCheck::Nothing => return false,
         }
         if self.control.stop_reason().is_none() {
-            match (passes.restart_feed)(begun).await {
+            match (passes.restart_feed)(sent).await {
                 Ok(feed) => self.in_flight.set_feed(feed),
                 Err(stop) => self.stop_sending(stop),
             }

@@ -280,11 +280,11 @@ mod tests {
             let unsent = unsent.filter(|(_, outcome)| matches!(outcome, OperationOutcome::NotSent { .. }));
             let expected: Vec<EncodedOperation> = unsent.map(|(operation, _)| operation.clone()).collect();
             let batches = split_into_resend_batches(sent, piece, &GatewayReply::new(outcomes, signal));
-            let most = if split && expected.len() > 1 { 2 } else { 1 };
-            prop_assert!(batches.len() <= most);
+            let max_batches = if split && expected.len() > 1 { 2 } else { 1 };
+            prop_assert!(batches.len() <= max_batches);
             prop_assert!(batches.iter().all(|batch| !batch.operations.is_empty() && batch.is_piece == (piece || split)));
-            let again: Vec<EncodedOperation> = batches.into_iter().flat_map(|batch| batch.operations).collect();
-            prop_assert_eq!(again, expected);
+            let resent: Vec<EncodedOperation> = batches.into_iter().flat_map(|batch| batch.operations).collect();
+            prop_assert_eq!(resent, expected);
         }
 
         #[test]
@@ -316,10 +316,11 @@ mod tests {
             let repeated: RoaringBitmap = sent.operations().iter().step_by(2).map(|one| one.row.get()).collect();
             let mut reply = GatewayReply::new(outcomes.clone(), Signal::Go);
             restore_doubt(&repeated, &sent, &mut reply);
-            for ((operation, reported), kept) in sent.operations().iter().zip(&outcomes).zip(&reply.outcomes) {
+            for ((operation, reported), restored) in sent.operations().iter().zip(&outcomes).zip(&reply.outcomes) {
                 let doubt = repeated.contains(operation.row.get()) && matches!(reported, OperationOutcome::Rejected { .. });
-                prop_assert_eq!(matches!(kept, OperationOutcome::InDoubt { .. }), doubt || matches!(reported, OperationOutcome::InDoubt { .. }));
-                prop_assert!(doubt || kept == reported);
+                let is_in_doubt = |outcome: &OperationOutcome| matches!(outcome, OperationOutcome::InDoubt { .. });
+                prop_assert_eq!(is_in_doubt(restored), doubt || is_in_doubt(reported));
+                prop_assert!(doubt || restored == reported);
             }
         }
     }

@@ -227,14 +227,14 @@ impl StatusInquiry<'_> {
         let Some(probe) = self.run.ids.id_for_row(Row::HEADER) else { return Ok(None) };
         let ids: Vec<MessageId> = [probe].into_iter().chain(reference).chain(messages).collect();
         let mut answers = Vec::with_capacity(ids.len());
-        for asked in ids.chunks(self.most.max(1)) {
-            let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
+        for chunk in ids.chunks(self.most.max(1)) {
+            let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
             let wait = self.ledger.reserve_rate(self.allowance, count).await?.time;
             if Instant::now() + wait > deadline {
                 return Ok(None);
             }
             sleep(wait).await;
-            let Ok(answered) = timeout_at(deadline, self.gateway.ask_statuses(asked)).await else { return Ok(None) };
+            let Ok(answered) = timeout_at(deadline, self.gateway.ask_statuses(chunk)).await else { return Ok(None) };
             answers.extend(answered);
         }
         let mut answers = answers.into_iter();

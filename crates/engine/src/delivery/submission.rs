@@ -150,9 +150,9 @@ impl Submitter {
         let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
         let intent = Intent { lease: *lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
         let registration = self.watchdog.register();
-        let begun = ledger.begin_envelope(intent).await;
+        let permit = ledger.begin_envelope(intent).await;
         self.watchdog.remove(registration);
-        let (number, wait) = match begun? {
+        let (number, wait) = match permit? {
             Permit::Granted { envelope, wait } => (envelope, wait),
             Permit::OptedOut(rows) => {
                 failpoint::pass("opt_outs.kept");
@@ -215,10 +215,10 @@ impl Submitter {
         let (Some(first), Some(last)) = (repeats().min(), repeats().max()) else { return Ok(Vec::new()) };
         let rows = first.get()..last.get().saturating_add(1);
         let mut receipts = self.context.ledger.load_receipts(self.options.lease.run, rows).await?;
-        let is_delivery = |kept: &StoredReceipt| {
-            matches!(kept.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
+        let is_delivery = |stored: &StoredReceipt| {
+            matches!(stored.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
         };
-        receipts.retain(|(row, kept)| kept.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
+        receipts.retain(|(row, stored)| stored.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
         Ok(receipts.into_iter().map(|(row, _)| row).collect())
     }
 
@@ -540,8 +540,8 @@ mod watchdog_tests {
         assert_eq!(measure_overdue(&watchdog).await, None);
         for step in [WaitStep::Intent, WaitStep::Answer, WaitStep::Outcome] {
             watchdog.enter_step(WatchedEnvelope::Envelope(3), step);
-            let soon = tokio::time::timeout(Duration::from_secs(89), watchdog.wait_until_overdue()).await;
-            assert!(soon.is_err(), "each step has its own time");
+            let result = tokio::time::timeout(Duration::from_secs(89), watchdog.wait_until_overdue()).await;
+            assert!(result.is_err(), "each step has its own time");
         }
     }
 
@@ -550,8 +550,8 @@ mod watchdog_tests {
         let watchdog = Watchdog::new(Duration::from_secs(30));
         watchdog.enter_step(WatchedEnvelope::Envelope(1), WaitStep::Answer);
         for _ in 0..3 {
-            let soon = tokio::time::timeout(Duration::from_secs(20), watchdog.wait_until_overdue()).await;
-            assert!(soon.is_err(), "awake for 20 s");
+            let result = tokio::time::timeout(Duration::from_secs(20), watchdog.wait_until_overdue()).await;
+            assert!(result.is_err(), "awake for 20 s");
             tokio::time::advance(Duration::from_secs(3_600)).await;
         }
         assert!(measure_overdue(&watchdog).await.is_some(), "the envelope is still watched");

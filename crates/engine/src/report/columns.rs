@@ -454,7 +454,7 @@ fn outcome_texts<'a>(outcome: Option<&'a OperationOutcome>, exclusion: Option<&'
 /// Describes why a row has its state after receipts, answers and decisions; `before` is why the row was in doubt or
 /// rejected. Proof of the state replaces all decisions and all inquiries without a result.
 fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> String {
-    let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let format_times = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
     let format_reason =
         |reason: &Option<String>| reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let last = amendment.last.as_ref().map(|(_, change)| change);
@@ -462,10 +462,11 @@ fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> S
         None => before.to_owned(),
         Some(RowChange::Found { .. }) => "confirmed by the gateway".to_owned(),
         Some(RowChange::NotFound { asked: times }) => {
-            format!("{before}; not found: the gateway was asked {} and has no record of the message", asked(times))
+            let times = format_times(times);
+            format!("{before}; not found: the gateway was asked {times} and has no record of the message")
         }
         Some(RowChange::Unresolved { asked: times }) => {
-            format!("{before}; the gateway was asked {} but gave no conclusive response", asked(times))
+            format!("{before}; the gateway was asked {} but gave no conclusive response", format_times(times))
         }
         Some(RowChange::AssumedSent { by, why }) => format!("marked as sent by {by}{}", format_reason(why)),
         Some(RowChange::NotSent { by, why }) => format!("marked as not sent by {by}{}", format_reason(why)),

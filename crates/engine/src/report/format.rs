@@ -136,18 +136,18 @@ pub fn template_json(template: &MessageTemplate) -> Value {
 }
 
 /// Formats as JSON the gateway's record of a message, or the reason why there is no record.
-pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> Value {
-    let (ours, theirs) = (asked.own_id(), asked.gateway_id());
+pub fn message_json(inquiry: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> Value {
+    let (own_id, gateway_id) = (inquiry.own_id(), inquiry.gateway_id());
     match answer {
         Ok(MessageRecord { id, msg_id, channel, status, updated }) => json!({
-            "id": id_json(id.as_ref().or(ours.as_ref())),
-            "msg_id": id_json(msg_id.as_ref().or(theirs.as_ref())),
+            "id": id_json(id.as_ref().or(own_id.as_ref())),
+            "msg_id": id_json(msg_id.as_ref().or(gateway_id.as_ref())),
             "type": channel,
             "status": status.name(),
             "updated": updated,
         }),
         Err(failed) => {
-            json!({ "id": id_json(ours.as_ref()), "msg_id": id_json(theirs.as_ref()), "error": failed.reason })
+            json!({ "id": id_json(own_id.as_ref()), "msg_id": id_json(gateway_id.as_ref()), "error": failed.reason })
         }
     }
 }

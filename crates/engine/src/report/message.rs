@@ -195,7 +195,7 @@ async fn load_entries(
     }));
     let rows = row.get()..row.get().saturating_add(1);
     let receipts = ledger.load_receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
-    entries.extend(receipts.map(|kept| HistoryEntry { at: kept.at, event: HistoryEvent::Receipt(kept.receipt) }));
+    entries.extend(receipts.map(|stored| HistoryEntry { at: stored.at, event: HistoryEvent::Receipt(stored.receipt) }));
     entries.sort_by_key(|entry| entry.at);
     Ok(entries)
 }
@@ -222,10 +222,10 @@ async fn load_attempts(
 /// The history entries for the message at `index` of a request: the attempt and, if it is known, the outcome.
 fn attempt_entries(record: &EnvelopeRecord, index: usize, id: Option<MessageId>) -> impl Iterator<Item = HistoryEntry> {
     let (envelope, others) = (record.envelope, record.rows.len() as u64 - 1);
-    let begun = HistoryEntry { at: record.begun_at, event: HistoryEvent::Attempt { envelope, id, others } };
+    let attempt = HistoryEntry { at: record.begun_at, event: HistoryEvent::Attempt { envelope, id, others } };
     let outcome = record.settled.as_ref().and_then(|(at, outcomes)| Some((*at, outcomes.get(index)?.clone())));
-    let ended = outcome.map(|(at, outcome)| HistoryEntry { at, event: HistoryEvent::Outcome { envelope, outcome } });
-    [begun].into_iter().chain(ended)
+    let outcome = outcome.map(|(at, outcome)| HistoryEntry { at, event: HistoryEvent::Outcome { envelope, outcome } });
+    [attempt].into_iter().chain(outcome)
 }
 
 /// The tolerated clock skew between the gateway and this machine.

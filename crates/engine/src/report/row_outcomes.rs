@@ -381,22 +381,22 @@ impl<'a> RowRecords<'a> {
     /// Builds the record of a row. The earlier attempts must be in order.
     fn build_record(&self, row: Row, attempts: RowAttempts) -> RowRecord {
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
-        let judged = self.judge_row(row, &attempts, receipts);
-        let summary = self.summarize_receipts(row, &judged, &attempts, receipts);
+        let judgement = self.judge_row(row, &attempts, receipts);
+        let summary = self.summarize_receipts(row, &judgement, &attempts, receipts);
         let repeated = !attempts.earlier.is_empty();
         let is_amended = self.events.has_events(row) || (repeated && summary.is_some());
-        let mut amendment = is_amended.then(|| build_amendment(&self.events, row, &attempts, &judged));
+        let mut amendment = is_amended.then(|| build_amendment(&self.events, row, &attempts, &judgement));
         let has_two_messages = repeated
             && !receipts.is_empty()
             && self.events.has_two_messages(row, &attempts.to_attempts(row, &self.activities), receipts);
         let parts = attempts.sum_parts();
         // The decisive message can be an earlier one.
-        let has_order = |envelope| self.events.find_order(row, envelope) == judged.order;
+        let has_order = |envelope| self.events.find_order(row, envelope) == judgement.order;
         let sent = if repeated { attempts.select_attempt(has_order) } else { attempts.last };
         if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
             amendment.duplicate |= has_two_messages || (repeated && summary.has_several_msg_ids(&sent, receipts));
         }
-        let state = judged.state;
+        let state = judgement.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
         // Boxed, because few rows have either, and records are moved often.
         let (amendment, summary) = (amendment.map(Box::new), summary.map(Box::new));
@@ -419,18 +419,18 @@ impl<'a> RowRecords<'a> {
     fn summarize_receipts(
         &self,
         row: Row,
-        judged: &Judgement<'_>,
+        judgement: &Judgement<'_>,
         attempts: &RowAttempts,
         receipts: &[StoredReceipt],
     ) -> Option<ReceiptSummary> {
-        let last = judged.final_receipt.or(judged.last_receipt)?;
+        let last = judgement.final_receipt.or(judgement.last_receipt)?;
         let matching = || receipts.iter().filter(|receipt| receipt.order == last.order);
         let msg_id = matching().rev().find_map(|receipt| receipt.receipt.msg_id.clone());
         let mut summary = ReceiptSummary { last: last.clone(), delivery: None, msg_id };
-        if !judged.state.is_delivered() {
+        if !judgement.state.is_delivered() {
             return Some(summary);
         }
-        let has_order = |attempt: &&SentAttempt| self.events.find_order(row, attempt.envelope) == judged.order;
+        let has_order = |attempt: &&SentAttempt| self.events.find_order(row, attempt.envelope) == judgement.order;
         let sent = attempts.earlier.iter().chain([&attempts.last]).filter(has_order).map(|attempt| attempt.begun_at);
         let mut sent: Vec<Timestamp> = sent.collect();
         if sent.is_empty() {
@@ -495,15 +495,15 @@ fn reports_whole_delivery(receipt: &StoredReceipt) -> bool {
         && receipt.receipt.status != Status::PartiallyDelivered
 }
 
-fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged: &Judgement<'_>) -> Amendment {
+fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judgement: &Judgement<'_>) -> Amendment {
     let RowAttempts { last, earlier } = attempts;
     // A message with a different identifier is a duplicate only if receipts prove a delivery.
     let same =
         |attempt: &&SentAttempt| events.find_order(row, attempt.envelope) == events.find_order(row, last.envelope);
     let was_accepted_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);
     Amendment {
-        last: judged.event.map(|event| (format_instant(event.at), event.change.clone())),
-        order: judged.order,
+        last: judgement.event.map(|event| (format_instant(event.at), event.change.clone())),
+        order: judgement.order,
         duplicate: was_accepted_before || events.find_duplicate(row, last.envelope, last.chain).is_some(),
     }
 }

@@ -298,12 +298,12 @@ mod tests {
 
     #[test]
     fn punctuation_after_an_empty_name_is_found() {
-        for hole in ["Hello , your code", ", -20% today", "Hi !", "! Sale", "Dear ; x", "Вітаємо , знижки"]
+        for text in ["Hello , your code", ", -20% today", "Hi !", "! Sale", "Dear ; x", "Вітаємо , знижки"]
         {
-            assert!(has_empty_greeting(hole), "{hole}");
+            assert!(has_empty_greeting(text), "{text}");
         }
-        for whole in ["Hello, you", "Hi! -20%", "…", "3 : 4", "wow !!", "a .b", ""] {
-            assert!(!has_empty_greeting(whole), "{whole}");
+        for text in ["Hello, you", "Hi! -20%", "…", "3 : 4", "wow !!", "a .b", ""] {
+            assert!(!has_empty_greeting(text), "{text}");
         }
     }
 }

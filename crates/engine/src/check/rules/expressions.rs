@@ -229,10 +229,10 @@ fn find_misspelt<'v>(
     used: &BTreeSet<String>,
     known: &[&'v str],
 ) -> Vec<(&'v str, &'v str)> {
-    let own = |name: &str| variant.vars.iter().any(|(own, _)| own == name);
+    let is_own = |name: &str| variant.vars.iter().any(|(own_name, _)| own_name == name);
     let unused = variant.vars.iter().map(|(name, _)| name.as_str()).filter(|name| !used.contains(*name));
     unused
-        .filter_map(|name| Some((name, did_you_mean(name, known.iter().copied().filter(|known| !own(known)))?)))
+        .filter_map(|name| Some((name, did_you_mean(name, known.iter().copied().filter(|known| !is_own(known)))?)))
         .collect()
 }
 

@@ -75,12 +75,12 @@ fn tells_how_to_opt_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool
         return true;
     }
     let tags = find_tags(text);
-    let tells = |tag: &String| {
+    let is_instruction = |tag: &String| {
         let unknown = ["include", "extends", "import"].iter().any(|word| tag.contains(word));
         unknown || INSTRUCTION_NAMES.iter().any(|name| tag.contains(name))
     };
     let mentions = |name: &str| tags.iter().any(|tag| tag.contains(&name.to_lowercase()));
-    tags.iter().any(tells)
+    tags.iter().any(is_instruction)
         || vars.iter().any(|(name, value)| mentions(name) && (has_link(value) || find_opt_out_word(value).is_some()))
 }
 
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn opt_out_instructions_are_recognized_by_word_or_link() {
         let vars = [("site".to_owned(), "https://shop.example".to_owned()), ("shop".to_owned(), "Olena".to_owned())];
-        for (source, tells) in [
+        for (source, expected) in [
             ("Sale: 20% off", false),
             ("Sale at {{ shop }}, {{ first_name }}!", false),
             ("Version 2.0 and/or more", false),
@@ -183,7 +183,7 @@ mod tests {
             ("Unsubscribe: 0 800", true),
             ("{% include \"footer.txt\" %} Sale", true),
         ] {
-            assert_eq!(tells_how_to_opt_out(&text(source), &vars), tells, "{source}");
+            assert_eq!(tells_how_to_opt_out(&text(source), &vars), expected, "{source}");
         }
     }
 

@@ -146,7 +146,7 @@ impl LedgerPair {
             8 => {
                 let phone = Phone::new(row_phone(any_row(chance))).unwrap();
                 let (reason, source) = ("STOP".into(), "a reply".into());
-                let out = OptOut {
+                let opt_out = OptOut {
                     who: phone.into(),
                     scope: OptOutScope::Marketing,
                     reach: OptOutReach::AllGateways,
@@ -154,8 +154,9 @@ impl LedgerPair {
                     source,
                     at: clock(),
                 };
-                let model = self.model.opt_outs.add_opt_outs(vec![out.clone()]);
-                assert_eq!(self.real.add_opt_outs([out].into(), AdditionMode::Add).await.unwrap(), model, "suppress");
+                let model = self.model.opt_outs.add_opt_outs(vec![opt_out.clone()]);
+                let real = self.real.add_opt_outs([opt_out].into(), AdditionMode::Add).await.unwrap();
+                assert_eq!(real, model, "suppress");
             }
             7 => {
                 let request = if chance.once_in(4) { StopRequest::Stop } else { StopRequest::Withdraw };
@@ -167,9 +168,9 @@ impl LedgerPair {
             }
             _ => {
                 let wait = chance.pick(&[None, Some(std::time::Duration::from_secs(3))]);
-                let (account, slower) = (Allowance::new("account", None), RateRequest::SlowDown(wait));
-                let later = self.real.use_rate_limit(&account, slower).await.unwrap();
-                assert_eq!(later, self.model.use_rate_limit(FIXED_NOW, &account, slower), "slow down");
+                let (account, request) = (Allowance::new("account", None), RateRequest::SlowDown(wait));
+                let later = self.real.use_rate_limit(&account, request).await.unwrap();
+                assert_eq!(later, self.model.use_rate_limit(FIXED_NOW, &account, request), "slow down");
             }
         }
     }
@@ -208,8 +209,8 @@ impl LedgerPair {
             (run.epoch.is_some(), run.progress, run.ids, run.orders),
             (model.epoch.is_some(), model.progress, model.ids, model.orders)
         );
-        let guarded = self.real.load_numbers(NumberFilter::Sent(&[self.run])).await.unwrap();
-        assert_eq!(guarded, self.model.load_sent_numbers(&[self.run]), "guard");
+        let sent_numbers = self.real.load_numbers(NumberFilter::Sent(&[self.run])).await.unwrap();
+        assert_eq!(sent_numbers, self.model.load_sent_numbers(&[self.run]), "guard");
     }
 }
 

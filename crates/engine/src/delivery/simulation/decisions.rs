@@ -46,16 +46,17 @@ impl SimulatedWorld {
         };
         self.record_sighting(Sighting::Found, reconciliation.found);
         self.record_sighting(Sighting::Unresolved, reconciliation.unresolved);
-        let hasty = self.mistake == Some(Mistake::OneDenialIsEnough);
-        if self.plan.resend_if_not_found || hasty {
+        let trusts_one_denial = self.mistake == Some(Mistake::OneDenialIsEnough);
+        if self.plan.resend_if_not_found || trusts_one_denial {
             let denied = |answer: &str| answer.starts_with("no such message");
             doubts.rows.retain(|doubt| {
-                doubt.not_found || (hasty && doubt.history.as_ref().is_some_and(|asked| denied(&asked.answer)))
+                let is_denied = || doubt.history.as_ref().is_some_and(|asked| denied(&asked.answer));
+                doubt.not_found || (trusts_one_denial && is_denied())
             });
             self.record_sighting(Sighting::ResentByRule, doubts.rows.len() as u64);
             let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
-            let again = RowChange::SendAgain { by, why: None };
-            let events = doubts.rows.iter().map(|doubt| row_event(doubt.row, doubt.envelope, &again)).collect();
+            let change = RowChange::SendAgain { by, why: None };
+            let events = doubts.rows.iter().map(|doubt| row_event(doubt.row, doubt.envelope, &change)).collect();
             let _ = ledger.update_rows(lease, RowUpdate::Events(events)).await;
         }
     }

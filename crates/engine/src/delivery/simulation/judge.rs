@@ -203,7 +203,7 @@ impl PromiseJudge {
     }
 
     /// Checks counts that are shown to the operator: the answers that they include must be on the disk.
-    pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
+    pub(super) fn check_shown_counts(&self, counts: &StateCounts, stored: &StateCounts) {
         // Another process might know more about a message by now, but no message is forgotten.
         let answered = [
             RowState::Accepted,
@@ -214,9 +214,9 @@ impl PromiseJudge {
             RowState::Read,
         ];
         let sum = |counts: &StateCounts| answered.map(|state| counts.get(state)).iter().sum::<u64>();
-        let (shown, kept) = (sum(counts), sum(kept));
-        if shown > kept {
-            self.record_breach(Breach::ShownEarly, &format!("{shown} answers shown, {kept} kept"));
+        let (shown, stored) = (sum(counts), sum(stored));
+        if shown > stored {
+            self.record_breach(Breach::ShownEarly, &format!("{shown} answers shown, {stored} stored"));
         }
     }
 
@@ -235,11 +235,11 @@ impl PromiseJudge {
             let state = snapshot.row_state(row);
             let reached =
                 accepted.iter().filter(|message| message.phone == row_phone(row) && message.reaches_recipient());
-            let got = reached.count() as u64;
+            let messages = reached.count() as u64;
             let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
             let decided = notes.decided.contains(&row);
-            if got > allowed {
-                notes.record_breach(Breach::Duplicated, || format!("row {row} went out {got} times, {state}"));
+            if messages > allowed {
+                notes.record_breach(Breach::Duplicated, || format!("row {row} went out {messages} times, {state}"));
             }
             let known = accepted.iter().any(|accepted| accepted.phone == row_phone(row));
             let says_accepted =
@@ -254,7 +254,7 @@ impl PromiseJudge {
             // A failure that names no channel is taken as a failure of the whole message, although the platform goes on
             // to the next channel. Only a status inquiry corrects this.
             let is_misreported = state == RowState::Failed && plan.omits_failed_channel();
-            if says_unsent && got > 0 && !decided && !is_misreported {
+            if says_unsent && messages > 0 && !decided && !is_misreported {
                 notes.record_breach(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
             }
             let open =
@@ -280,10 +280,11 @@ impl PromiseJudge {
         for row in
             (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(Phone::new(row_phone(*row)).unwrap()))
         {
-            let got = accepted.iter().any(|accepted| accepted.phone == row_phone(row) && accepted.reaches_recipient());
+            let was_reached =
+                accepted.iter().any(|accepted| accepted.phone == row_phone(row) && accepted.reaches_recipient());
             let state = snapshot.row_state(row);
             let unknown = matches!(state, RowState::Sending | RowState::InDoubt | RowState::Unresolved);
-            if unknown || (got && !notes.decided.contains(&row)) {
+            if unknown || (was_reached && !notes.decided.contains(&row)) {
                 notes.record_breach(Breach::Unguarded, || format!("row {row} is {state}, and would be sent to again"));
             }
         }

@@ -88,8 +88,8 @@ impl ReceiptStore for ProcessLedger {
     }
 
     fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
-        let forgotten = self.mistake == Some(Mistake::ReceiptsForgotten);
-        let rows = if forgotten { 0..0 } else { rows };
+        let forgets_receipts = self.mistake == Some(Mistake::ReceiptsForgotten);
+        let rows = if forgets_receipts { 0..0 } else { rows };
         Box::pin(async move { self.read(|contents| contents.load_receipts(run, rows)).await })
     }
 }
@@ -113,8 +113,9 @@ impl LedgerMaintenance for ProcessLedger {
 }
 
 impl NotificationQueue for ProcessLedger {
-    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
-        Box::pin(async move { self.write(move |disk, now| disk.contents.take_notifications(now, apart, held)).await })
+    fn take_notifications(&self, interval: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        let take = move |disk: &mut SimulatedDisk, now| disk.contents.take_notifications(now, interval, held);
+        Box::pin(async move { self.write(take).await })
     }
 
     fn update_notifications(&self, update: NotificationUpdate) -> LedgerFuture<'_, ()> {

@@ -105,11 +105,11 @@ impl SimulatedWorld {
             }
             let status = Status::from_name(report.status);
             // A platform can omit the name of the last channel, but should name all others.
-            let nameless = match status.is_failure() && fallback.continues_after(report) {
+            let is_nameless = match status.is_failure() && fallback.continues_after(report) {
                 true => self.plan.omits_failed_channel(),
                 false => chance.once_in(4),
             };
-            let channel = report.channel.filter(|_| !nameless).map(ReportedChannel::Known);
+            let channel = report.channel.filter(|_| !is_nameless).map(ReportedChannel::Known);
             reports.push((offset, channel, status));
         }
         reports
@@ -139,7 +139,7 @@ impl SimulatedWorld {
         };
         let run = origin.1.run;
         let Some((row, order)) = disk.stored_run(run).run.find_message(origin.0) else { return true };
-        let hasty = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
+        let acknowledges_early = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
         if attempt != DeliveryAttempt::Lost {
             let before = disk.row_state(run, row);
             let new = NewReceipt { run, row, order, receipt: receipt.clone(), opt_out: None, opt_in: None };
@@ -155,7 +155,7 @@ impl SimulatedWorld {
             self.record_sighting(Sighting::DoubtProven, u64::from(doubtful(before) && !doubtful(after)));
             self.record_sighting(Sighting::ReceiptEarly, u64::from(disk.is_open(run, row)));
         }
-        let acknowledged = attempt == DeliveryAttempt::Acknowledged || hasty;
+        let acknowledged = attempt == DeliveryAttempt::Acknowledged || acknowledges_early;
         if acknowledged {
             let stored = AcknowledgedReceipt { run, row, order, receipt: receipt.clone(), at: wall_now() };
             self.acknowledged.0.lock().unwrap().push(stored);
@@ -168,11 +168,11 @@ impl SimulatedWorld {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter() {
             let stored_run = disk.stored_run(stored.run);
-            let kept = stored_run.receipts.get(&stored.row);
-            let same = kept.is_some_and(|kept| {
-                kept.iter().any(|kept| kept.order == stored.order && kept.receipt == stored.receipt)
+            let receipts = stored_run.receipts.get(&stored.row);
+            let is_stored = receipts.is_some_and(|receipts| {
+                receipts.iter().any(|receipt| receipt.order == stored.order && receipt.receipt == stored.receipt)
             });
-            if !same {
+            if !is_stored {
                 self.judge.record_breach(Breach::ReceiptLost, &format!("row {}: {:?}", stored.row, stored.receipt));
             }
             let new_message = stored_run
@@ -180,12 +180,12 @@ impl SimulatedWorld {
                 .iter()
                 .any(|event| event.row == stored.row && matches!(event.change, RowChange::Retry { .. }));
             let state = snapshot.row_state(stored.row);
-            let forgotten = match stored.receipt.status.delivery_state() {
+            let is_forgotten = match stored.receipt.status.delivery_state() {
                 DeliveryState::Read => state != RowState::Read,
                 DeliveryState::Delivered => !matches!(state, RowState::Delivered | RowState::Read),
                 DeliveryState::Pending | DeliveryState::Failed => false,
             };
-            if stored.run == self.current_run() && !new_message && forgotten {
+            if stored.run == self.current_run() && !new_message && is_forgotten {
                 let details = format!("row {} is {state}: {:?}", stored.row, stored.receipt);
                 self.judge.record_breach(Breach::StatusWentBack, &details);
             }
@@ -197,12 +197,12 @@ impl SimulatedWorld {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter().filter(|stored| stored.run == run && stored.at < since)
         {
-            let asked = doubts.rows.iter().find(|doubt| {
+            let doubt = doubts.rows.iter().find(|doubt| {
                 doubt.row == stored.row
                     && disk.stored_run(run).run.find_message(doubt.id).is_some_and(|found| found.1 == stored.order)
             });
-            let begun = asked.and_then(|doubt| disk.stored_run(run).envelopes.get(&doubt.envelope));
-            if begun.is_some_and(|envelope| envelope.begun_at < stored.at) {
+            let envelope = doubt.and_then(|doubt| disk.stored_run(run).envelopes.get(&doubt.envelope));
+            if envelope.is_some_and(|envelope| envelope.begun_at < stored.at) {
                 self.judge
                     .record_breach(Breach::AskedAlthoughProven, &format!("row {}: {:?}", stored.row, stored.receipt));
             }

@@ -34,8 +34,8 @@ impl SimulatedDisk {
     /// Whether another live worker has shards of a run.
     pub(super) fn has_other_workers(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
         let others = self.workers.iter().filter(|(_, other)| !Arc::ptr_eq(other, life) && !other.is_over());
-        let mut had = others.map(|(epoch, _)| self.stored_run(run).has_shards(*epoch));
-        had.any(|has| has)
+        let mut have_shards = others.map(|(epoch, _)| self.stored_run(run).has_shards(*epoch));
+        have_shards.any(|has| has)
     }
 
     /// The epoch of the worker whose shard contains `rows`.
@@ -99,7 +99,7 @@ impl ProcessLedger {
         if self.disk().abandoned_places(worker.lease.run, Some(worker.place)).is_empty() {
             return Ok(<_>::default());
         }
-        let shut = |disk: &mut SimulatedDisk, _| {
+        let take_all = |disk: &mut SimulatedDisk, _| {
             let left = disk.abandoned_places(worker.lease.run, Some(worker.place));
             if disk.places.has_stalled_holder(&left) {
                 disk.record_sighting(Sighting::SuspendedPastItsLease);
@@ -111,10 +111,10 @@ impl ProcessLedger {
                     &self.leases,
                 )
             };
-            let taken = left.iter().map(take).collect();
-            Ok((left, taken))
+            let guards = left.iter().map(take).collect();
+            Ok((left, guards))
         };
-        self.write(shut).await
+        self.write(take_all).await
     }
 }
 
@@ -151,7 +151,7 @@ impl ShardStore for ProcessLedger {
     ) -> LedgerFuture<'a, ShardDraw> {
         Box::pin(async move {
             let abandoned = if takes_abandoned { Some(self.take_abandoned(worker).await?) } else { None };
-            let (shut, taken) = abandoned.unzip();
+            let (places, guards) = abandoned.unzip();
             if !self.renew_if_lost(worker.lease.epoch).await? {
                 return Ok(ShardDraw::Ended);
             }
@@ -159,8 +159,8 @@ impl ShardStore for ProcessLedger {
                 // The process might have been suspended since it checked.
                 let place = self.leases.find_place(worker.lease.epoch);
                 let is_own = place.is_some_and(|(place, by)| disk.places.is_held_by(place, by));
-                if is_own && taken.iter().flatten().all(|guard| guard.is_still_held(&disk.places)) {
-                    disk.draw_shard_rows(now, (worker, rows), shut.as_deref(), self.mistake)
+                if is_own && guards.iter().flatten().all(|guard| guard.is_still_held(&disk.places)) {
+                    disk.draw_shard_rows(now, (worker, rows), places.as_deref(), self.mistake)
                 } else {
                     Ok(ShardDraw::Ended)
                 }

@@ -121,7 +121,7 @@ impl SimulatedWorld {
         work: impl Future<Output = ()>,
     ) {
         let Some(SharingPlan { workers, .. }) = self.plan.sharing else { return work.await };
-        let (over, is_over) = watch::channel(false);
+        let (end, is_over) = watch::channel(false);
         let workers = (0..workers).map(|_| async {
             while !*is_over.borrow() {
                 let pause = self.with_random(|chance| chance.below(10_000));
@@ -145,7 +145,7 @@ impl SimulatedWorld {
         let workers = join_all(workers);
         let work = async {
             work.await;
-            let _ = over.send(true);
+            let _ = end.send(true);
         };
         tokio::join!(work, workers);
     }

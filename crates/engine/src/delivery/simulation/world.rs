@@ -168,9 +168,9 @@ impl SimulatedWorld {
         let (steps, suspension) = self.with_random(|chance| {
             let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
             // In a shared run, a suspended process loses its lease.
-            let (often, longest) = if self.plan.sharing.is_some() { (2, 80_000) } else { (6, 40_000) };
+            let (odds, longest) = if self.plan.sharing.is_some() { (2, 80_000) } else { (6, 40_000) };
             let suspension =
-                chance.once_in(often).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(longest))));
+                chance.once_in(odds).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(longest))));
             (steps, suspension)
         });
         Arc::new(ProcessLife::new(steps, suspension))
