@@ -200,7 +200,7 @@ impl NumberColumns {
 /// The columns with exactly this header, or else the columns that match after normalization.
 fn find_columns(headers: &[String], header: &str) -> Vec<usize> {
     let exact: Vec<usize> = (0..headers.len()).filter(|column| headers[*column] == header.trim()).collect();
-    match HeaderIndex::of(headers).find(header) {
+    match HeaderIndex::new(headers).find(header) {
         HeaderMatch::Column(column) if exact.is_empty() => vec![column],
         HeaderMatch::Several(columns) => columns,
         _ => exact,

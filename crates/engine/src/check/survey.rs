@@ -305,7 +305,7 @@ pub fn survey_recipients<R: Read + Send>(
     match read_error {
         Some(finding) => Err(vec![finding]),
         None => {
-            let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
+            let empty = tally.empty.group_by_text(&recipe.empty_cell_finders());
             tally.into_survey(inputs, columns, empty, recipe.places.as_ref(), detector.into_unmatched())
         }
     }
