@@ -55,7 +55,7 @@ pub struct Inputs {
     /// The gateway in the campaign file, even if the command names another one.
     pub own_gateway: String,
     /// The states of the suppression files just before they were first read.
-    suppression: Arc<OnceLock<FileStates>>,
+    pub(super) suppression: Arc<OnceLock<FileStates>>,
 }
 
 /// Inputs that might have errors.
@@ -283,11 +283,6 @@ impl Inputs {
         let profile = self.destination.profile();
         self.suppression.get_or_init(|| find_file_states(&self.campaign, profile));
         read_suppressed(&self.campaign, profile).map_err(Error::Findings)
-    }
-
-    /// The states of the suppression files just before these inputs first read them. `None` if they were not read.
-    pub(super) fn suppression_states(&self) -> Option<FileStates> {
-        self.suppression.get().cloned()
     }
 
     /// The error for a list that changed while it was being read, so it is unknown which rows have a message.

@@ -45,7 +45,7 @@ impl SuppressionWatch {
         if inputs.campaign.brief.purpose == Purpose::Service || files.is_empty() {
             return None;
         }
-        let states = inputs.suppression_states();
+        let states = inputs.suppression.get().cloned();
         let known = KnownOptOuts { numbers: RoaringTreemap::new(), states, checked_at: None };
         Some(Arc::new(Self { inputs: Arc::clone(inputs), known: Mutex::new(known) }))
     }
