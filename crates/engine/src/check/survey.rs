@@ -88,7 +88,7 @@ pub struct Survey {
     /// The rows whose consent has no readable date, among those that would get a message with one.
     pub undated_consents: RoaringBitmap,
     /// The number of recipients that a new edition for all recipients would have.
-    pub everybody: u64,
+    pub all_recipients: u64,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
     /// The planned rows by the country of their number.
@@ -357,7 +357,7 @@ struct SurveyTally {
     opted_out: Vec<OptedOutCells>,
     undated_consents: RoaringBitmap,
     anomalies: AnomalyRowsByColumn,
-    everybody: u64,
+    all_recipients: u64,
     shapes: MessageShapes,
     countries: RecipientCountries,
     local_zones: LocalZones,
@@ -406,7 +406,7 @@ impl SurveyTally {
         let country = self.finder.find_country(phone);
         let is_allowed = inputs.excluded.allows_country(country);
         let consents = consent == ConsentVerdict::Given;
-        self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
+        self.all_recipients += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
         let planned = self.messages.get(&phone).copied().unwrap_or_default();
         let reason = inputs.excluded.find_reason(row, phone, country, consent, planned);
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
@@ -477,7 +477,7 @@ impl SurveyTally {
             differing_duplicates: self.repeated_numbers.differing,
             opted_out: self.opted_out,
             undated_consents: self.undated_consents,
-            everybody: self.everybody,
+            all_recipients: self.all_recipients,
             shapes: self.shapes,
             countries: self.countries,
             local_zones: self.local_zones,

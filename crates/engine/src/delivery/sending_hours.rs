@@ -74,7 +74,7 @@ pub struct SendingRules {
 pub struct SendingHours {
     rules: SendingRules,
     clock: WallClock,
-    known: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
+    window_states: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
     passed: Mutex<PassedRows>,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn format_with_zone(time: &Zoned) -> String {
 impl SendingHours {
     /// Creates sending hours from rules and a clock.
     pub fn new(rules: SendingRules, clock: WallClock) -> Self {
-        Self { rules, clock, known: Mutex::default(), passed: Mutex::default() }
+        Self { rules, clock, window_states: Mutex::default(), passed: Mutex::default() }
     }
 
     /// The current time.
@@ -245,7 +245,7 @@ impl SendingHours {
     }
 
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.window_states.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current = |(found, verdict): &(Timestamp, WindowState)| match verdict {
             // A known result does not hold for earlier times: the clock might have been set back.
             WindowState::Open(changes_at) | WindowState::Closed(changes_at) => {
