@@ -1,4 +1,4 @@
-//! The ending of sending with its figures: rows by state, billed parts, errors, deviations from the contract. Pure.
+//! Tally of one start of a run: rows by state, billed parts, errors, deviations from the contract. Pure.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
