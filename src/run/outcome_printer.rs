@@ -188,12 +188,12 @@ impl OutcomePrinter<'_> {
         let (mut notes, mut next) = (describe_left_out(&nothing.survey.survey.left_out), None);
         if let Some(before) = &nothing.before {
             notes.push(describe_sent_before(before));
-            if survey.count_planned() == 0 && survey.everybody > 0 {
-                notes.push(self.describe_another_round(survey.everybody));
+            if survey.count_planned() == 0 && survey.all_recipients > 0 {
+                notes.push(self.describe_another_round(survey.all_recipients));
             }
             next = Some(self.output.command(format!("status {}", before.run)));
-        } else if survey.count_planned() == 0 && !nothing.cancelled_in.is_empty() && survey.everybody > 0 {
-            notes.push(self.describe_another_round(survey.everybody));
+        } else if survey.count_planned() == 0 && !nothing.cancelled_in.is_empty() && survey.all_recipients > 0 {
+            notes.push(self.describe_another_round(survey.all_recipients));
         }
         notes.extend(describe_cancelled_runs(&nothing.cancelled_in));
         // Rows in doubt are skipped too, and another round does not resolve them.

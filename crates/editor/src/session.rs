@@ -37,7 +37,7 @@ pub struct EditorSession {
     documents: BTreeMap<PathBuf, OpenDocument>,
     drafts: BTreeMap<PathBuf, CheckedDraft>,
     /// The campaigns that use each open template.
-    users: BTreeMap<PathBuf, Vec<PathBuf>>,
+    template_users: BTreeMap<PathBuf, Vec<PathBuf>>,
     published: BTreeMap<PathBuf, Vec<Diagnostic>>,
 }
 
@@ -58,7 +58,7 @@ impl EditorSession {
             clock,
             documents: BTreeMap::new(),
             drafts: BTreeMap::new(),
-            users: BTreeMap::new(),
+            template_users: BTreeMap::new(),
             published: BTreeMap::new(),
         }
     }
@@ -100,7 +100,7 @@ impl EditorSession {
     /// Discards the cached state of files on disk after some of them changed.
     pub fn forget_files(&mut self) {
         self.drafts.values_mut().for_each(CheckedDraft::invalidate_list);
-        self.users.clear();
+        self.template_users.clear();
     }
 
     /// Stops all list checks.
@@ -130,7 +130,7 @@ impl EditorSession {
         let (profiles, now) = (self.current_profiles(), (self.clock)());
         self.find_template_campaigns(&profiles, now);
         let open = self.documents.iter().filter(|(_, document)| document.is_written_campaign()).map(|(path, _)| path);
-        let wanted: BTreeSet<PathBuf> = open.chain(self.users.values().flatten()).cloned().collect();
+        let wanted: BTreeSet<PathBuf> = open.chain(self.template_users.values().flatten()).cloned().collect();
         self.drafts.retain(|path, _| wanted.contains(path));
         let mut checks = Vec::new();
         for path in wanted {
@@ -154,7 +154,7 @@ impl EditorSession {
         let open: Vec<PathBuf> = self
             .documents
             .iter()
-            .filter(|(path, document)| is_template(document) && !self.users.contains_key(*path))
+            .filter(|(path, document)| is_template(document) && !self.template_users.contains_key(*path))
             .map(|(path, _)| path.clone())
             .collect();
         let campaigns: Vec<PathBuf> = self
@@ -167,7 +167,7 @@ impl EditorSession {
             let near: BTreeSet<PathBuf> =
                 find_campaigns_near_text(&template).into_iter().chain(campaigns.iter().cloned()).collect();
             let uses = |campaign: &PathBuf| DraftCampaign::load(campaign, profiles, now).uses_text(&template);
-            self.users.insert(template.clone(), near.into_iter().filter(uses).collect());
+            self.template_users.insert(template.clone(), near.into_iter().filter(uses).collect());
         }
     }
 
@@ -350,8 +350,8 @@ impl EditorSession {
 
     /// The campaign whose names a document uses: the document itself, or the first campaign that uses the template.
     fn find_campaign(&self, path: &Path) -> Option<PathBuf> {
-        match self.users.get(path) {
-            Some(users) => users.iter().find(|campaign| self.drafts.contains_key(*campaign)).cloned(),
+        match self.template_users.get(path) {
+            Some(template_users) => template_users.iter().find(|campaign| self.drafts.contains_key(*campaign)).cloned(),
             None => Some(path.to_owned()),
         }
     }

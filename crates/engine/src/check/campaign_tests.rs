@@ -402,8 +402,8 @@ fn decide_by_time(
 fn judge(tested: &TestedCampaign<'_>, test: &CampaignTest, fate: &RecipientFate<'_>, quotes: bool) -> Vec<TestFailure> {
     let expect = &test.expect;
     let fail = |key: String, message: String, help: Option<String>| vec![TestFailure { key, message, help }];
-    let whole = || format!("{}.expect", test.path);
-    let key = || if expect.skipped.is_some() { test.expected_key("skipped") } else { whole() };
+    let expect_key = || format!("{}.expect", test.path);
+    let key = || if expect.skipped.is_some() { test.expected_key("skipped") } else { expect_key() };
     match (fate, expect.skipped) {
         (RecipientFate::Skipped(reason), Some(expected)) if *reason == expected => Vec::new(),
         (RecipientFate::Skipped(reason), Some(expected)) => {
@@ -487,34 +487,34 @@ fn judge_text(
     let Some((_, text)) = stage.texts().find(|(field, _)| field.key == "message") else {
         return vec![fail("", format!("the message on `{name}` has no text"), None)];
     };
-    let whole = || quotes.then(|| format!("the text is `{}`", shorten(text)));
+    let text_help = || quotes.then(|| format!("the text is `{}`", shorten(text)));
     let mut failures = Vec::new();
     if let Some(wanted) = &expected.text
         && let Some(difference) = describe_difference(wanted.trim_end_matches('\n'), text.trim_end_matches('\n'))
     {
         let difference = if quotes { difference } else { "is not the expected one".to_owned() };
-        failures.push(fail("text", format!("the text on `{name}` {difference}"), whole()));
+        failures.push(fail("text", format!("the text on `{name}` {difference}"), text_help()));
     }
     let parts = measure_sms(text).parts;
     let count = format_count(parts as u64, "part");
     if let Some(wanted) = expected.parts.filter(|wanted| *wanted != parts) {
-        failures.push(fail("parts", format!("the text on `{name}` has {count} instead of {wanted}"), whole()));
+        failures.push(fail("parts", format!("the text on `{name}` has {count} instead of {wanted}"), text_help()));
     }
     if let Some(max) = expected.max_parts.filter(|max| parts > *max) {
-        failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {max}"), whole()));
+        failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {max}"), text_help()));
     }
     for (index, piece) in expected.contains.iter().enumerate().filter(|(_, piece)| !text.contains(piece.as_str())) {
         let message = format!("the text on `{name}` does not contain {}", quote_piece(piece));
-        failures.push(fail(&format!("contains[{index}]"), message, whole()));
+        failures.push(fail(&format!("contains[{index}]"), message, text_help()));
     }
     let unwanted = expected.not_contains.iter().enumerate();
     for (index, piece) in unwanted.filter(|(_, piece)| text.contains(piece.as_str())) {
         let message = format!("the text on `{name}` contains {}", quote_piece(piece));
-        failures.push(fail(&format!("not_contains[{index}]"), message, whole()));
+        failures.push(fail(&format!("not_contains[{index}]"), message, text_help()));
     }
     if let Some(pattern) = expected.matches.as_ref().filter(|pattern| !pattern.is_match(text)) {
         let message = format!("the text on `{name}` does not match `{pattern}`");
-        failures.push(fail("matches", message, whole()));
+        failures.push(fail("matches", message, text_help()));
     }
     failures
 }

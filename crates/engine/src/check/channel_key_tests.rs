@@ -1,4 +1,4 @@
-//! Every channel key of a campaign is either sent or rejected, never both and never neither.
+//! Tests that every channel key of a campaign is either sent or rejected, never both and never neither.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

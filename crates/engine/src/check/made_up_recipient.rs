@@ -1,5 +1,5 @@
-//! A made-up recipient, for tests and previews: its row is put into a list of its own, which is read like any other,
-//! and its message is composed as usual.
+//! A made-up recipient, for tests and previews. Its row is put into a list of its own. This list is read like any
+//! other, and the message is composed as usual.
 //!
 //! If the columns of the list are unknown, the names that texts use count as columns.
 

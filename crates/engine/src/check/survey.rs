@@ -89,7 +89,7 @@ pub struct Survey {
     /// The rows whose consent has no readable date, among those that would get a message with one.
     pub undated_consents: RoaringBitmap,
     /// The number of recipients that a new edition for all recipients would have.
-    pub everybody: u64,
+    pub all_recipients: u64,
     /// The messages of the edition that count toward `per_day`, by day.
     pub sent_by_day: SentByDay,
     /// The planned rows by the shape of their messages.
@@ -362,7 +362,7 @@ struct SurveyTally {
     opted_out: Vec<OptedOutCells>,
     undated_consents: RoaringBitmap,
     anomalies: AnomalyRowsByColumn,
-    everybody: u64,
+    all_recipients: u64,
     shapes: MessageShapes,
     countries: RecipientCountries,
     local_zones: LocalZones,
@@ -415,7 +415,7 @@ impl SurveyTally {
             let planned = self.messages_again.get(&phone).copied().unwrap_or_default();
             let find_again = || inputs.excluded.find_reason(None, phone, country, consent, planned);
             if (reason.is_none() && !counts_messages) || find_again().is_none() {
-                self.everybody += 1;
+                self.all_recipients += 1;
                 if counts_messages {
                     *self.messages_again.entry(phone).or_default() += 1;
                 }
@@ -490,7 +490,7 @@ impl SurveyTally {
             differing_duplicates: self.repeated_numbers.differing,
             opted_out: self.opted_out,
             undated_consents: self.undated_consents,
-            everybody: self.everybody,
+            all_recipients: self.all_recipients,
             shapes: self.shapes,
             countries: self.countries,
             local_zones: self.local_zones,

@@ -1,5 +1,5 @@
-//! When a campaign's messages can be sent, given the start of the run and the time zones of recipients, with findings.
-//! A time zone comes from a column of the list, or from the country or area code of the number.
+//! Sending times of a campaign, given the start of the run and the time zones of recipients, with findings. A time zone
+//! comes from a column of the list, or from the country or area code of the number.
 //!
 //! [`RunLimits`] calculates the outlook of each run. The rules write the messages.
 

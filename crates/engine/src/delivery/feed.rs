@@ -158,8 +158,8 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
     let runtime = Handle::current();
     spawn_feed(SHARD_READ_AHEAD, move |sender| {
         // The next shard is drawn while the current one is rendered, if shards are finished quickly. If rows wait for
-        // their window, a pass can end within a shard, so it draws one at a time and the next pass begins with the
-        // drawn shards.
+        // their window, a pass can end within a shard. Therefore it draws one shard at a time, and the next pass begins
+        // with the drawn shards.
         let ahead = selection.hours.is_none() && shards.has_largest_shards();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {

@@ -94,13 +94,13 @@ impl FlowControl {
         }
     }
 
-    /// Whether another envelope may begin while `flying` envelopes are in flight and `settling` envelopes are being
+    /// Whether another envelope may begin while `in_flight` envelopes are in flight and `settling` envelopes are being
     /// recorded.
-    pub(super) fn may_begin(&self, flying: usize, settling: usize) -> bool {
+    pub(super) fn may_begin(&self, in_flight: usize, settling: usize) -> bool {
         // After an outage, a single envelope probes the gateway, as at the start.
         let alone = self.warm_up.is_warming_up() || self.retries.has_outage() || self.bounded;
         let limit = self.options.in_flight;
-        let room = if alone { flying + settling == 0 } else { flying < limit && settling <= limit };
+        let room = if alone { in_flight + settling == 0 } else { in_flight < limit && settling <= limit };
         self.stop.is_none() && !self.is_paused() && room
     }
 

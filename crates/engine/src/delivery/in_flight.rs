@@ -53,7 +53,7 @@ pub(super) struct InFlight {
     shard_sizes: VecDeque<usize>,
     /// Operations that are proven unsent, in the envelopes that resend them.
     resends: VecDeque<ResendBatch>,
-    flying: JoinSet<ReturnedEnvelope>,
+    submissions: JoinSet<ReturnedEnvelope>,
     settling: JoinSet<(EnvelopeResult, Result<(), LedgerError>)>,
     /// Recalls waiting envelopes. Counts the recalls.
     recalls: watch::Sender<u64>,
@@ -67,7 +67,7 @@ impl InFlight {
             ready: VecDeque::new(),
             shard_sizes: VecDeque::new(),
             resends: VecDeque::new(),
-            flying: JoinSet::new(),
+            submissions: JoinSet::new(),
             settling: JoinSet::new(),
             recalls: watch::Sender::new(0),
         }
@@ -80,7 +80,7 @@ impl InFlight {
 
     /// The number of envelopes in flight.
     pub(super) fn count_in_flight(&self) -> usize {
-        self.flying.len()
+        self.submissions.len()
     }
 
     /// The number of envelopes whose outcome is being recorded.
@@ -90,7 +90,7 @@ impl InFlight {
 
     /// Whether nothing is in flight or being recorded.
     pub(super) fn is_empty(&self) -> bool {
-        self.flying.is_empty() && self.settling.is_empty()
+        self.submissions.is_empty() && self.settling.is_empty()
     }
 
     /// Whether all operations are done.
@@ -109,7 +109,7 @@ impl InFlight {
             let submission = submitter.send_envelope(&envelope, recalls).await;
             ReturnedEnvelope { envelope, is_piece: piece, submission }
         };
-        self.flying.spawn(flight.instrument(tracing::info_span!("envelope", number = tracing::field::Empty)));
+        self.submissions.spawn(flight.instrument(tracing::info_span!("envelope", number = tracing::field::Empty)));
         Some(count)
     }
 
@@ -167,7 +167,7 @@ impl InFlight {
             Some(recorded) = self.settling.join_next() => {
                 recorded.map_or_else(task_failure, |(record, recorded)| FlightEvent::Recorded(record, recorded))
             }
-            Some(returned) = self.flying.join_next() => returned.map_or_else(task_failure, FlightEvent::Returned),
+            Some(returned) = self.submissions.join_next() => returned.map_or_else(task_failure, FlightEvent::Returned),
             more = next_group(&mut self.feed), if wants_more => self.take_group(more),
             else => std::future::pending().await,
         }
@@ -188,7 +188,7 @@ impl InFlight {
 
     /// Aborts all envelopes that are in flight or being recorded.
     pub(super) fn abandon(&mut self) {
-        self.flying.abort_all();
+        self.submissions.abort_all();
         self.settling.abort_all();
     }
 }

@@ -113,8 +113,8 @@ pub struct SendOptions {
     pub sharing: Option<SharedPace>,
     /// How rejections become opt-outs, and the name of the run in the suppression list.
     pub opt_outs: Arc<RunOptOuts>,
-    /// Whether a person waits for the end: warnings before it are suppressed, a long silence is announced, and the time
-    /// for an unreachable gateway counts from the start.
+    /// Whether a person waits for the end. Then earlier warnings are suppressed, and a long silence is announced. The
+    /// time limit for an unreachable gateway counts from the start.
     pub is_attended: bool,
 }
 

@@ -74,7 +74,7 @@ pub struct SendingRules {
 pub struct SendingHours {
     rules: SendingRules,
     clock: WallClock,
-    known: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
+    window_states: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
     passed: Mutex<PassedRows>,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn format_with_zone(time: &Zoned) -> String {
 impl SendingHours {
     /// Creates sending hours from rules and a clock.
     pub fn new(rules: SendingRules, clock: WallClock) -> Self {
-        Self { rules, clock, known: Mutex::default(), passed: Mutex::default() }
+        Self { rules, clock, window_states: Mutex::default(), passed: Mutex::default() }
     }
 
     /// The current time.
@@ -232,7 +232,7 @@ impl SendingHours {
     }
 
     fn known_zones(&self) -> MutexGuard<'_, HashMap<RowZones, (Timestamp, WindowState)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.window_states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn passed_rows(&self) -> MutexGuard<'_, PassedRows> {

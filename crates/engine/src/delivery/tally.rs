@@ -1,4 +1,4 @@
-//! The ending of sending with its figures: rows by state, billed parts, errors, deviations from the contract. Pure.
+//! Tally of one start of a run: rows by state, billed parts, errors, deviations from the contract. Pure.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -219,7 +219,7 @@ const MAX_REMEMBERED: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct DeviationCounts {
     counts: BTreeMap<ContractDeviation, u64>,
-    known: FxHashSet<GatewayMessageId>,
+    known_ids: FxHashSet<GatewayMessageId>,
 }
 
 impl DeviationCounts {
@@ -230,10 +230,10 @@ impl DeviationCounts {
         }
         for outcome in &reply.outcomes {
             let OperationOutcome::Accepted { msg_id: Some(msg_id), .. } = outcome else { continue };
-            if self.known.contains(msg_id) {
+            if self.known_ids.contains(msg_id) {
                 *self.counts.entry(ContractDeviation::RepeatedMsgId).or_default() += 1;
-            } else if self.known.len() < MAX_REMEMBERED {
-                self.known.insert(msg_id.clone());
+            } else if self.known_ids.len() < MAX_REMEMBERED {
+                self.known_ids.insert(msg_id.clone());
             }
         }
     }
@@ -244,7 +244,7 @@ impl DeviationCounts {
         for (deviation, count) in next.counts {
             *self.counts.entry(deviation).or_default() += count;
         }
-        self.known.extend(next.known);
+        self.known_ids.extend(next.known_ids);
         self
     }
 

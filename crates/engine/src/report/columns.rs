@@ -206,15 +206,15 @@ pub(super) struct VariantLookup {
     /// The name and operation type of each variant; empty without variants.
     arms: Vec<(String, OperationKind)>,
     /// Whether the results have a variant column, because this or another listed run has variants.
-    shown: bool,
+    has_column: bool,
 }
 
 impl VariantLookup {
     /// The variants of a campaign.
-    pub(super) fn from_brief(brief: &CampaignBrief, shown: bool) -> Self {
+    pub(super) fn from_brief(brief: &CampaignBrief, has_column: bool) -> Self {
         let arms = brief.list_arms();
         let arms = arms.iter().filter_map(|arm| Some((arm.name?.to_owned(), arm.content.kind))).collect();
-        Self { allocation: brief.variant_allocation(), arms, shown }
+        Self { allocation: brief.variant_allocation(), arms, has_column }
     }
 
     /// The name of a recipient's variant. `None` if the number is unknown, or if the campaign has no variants.
@@ -319,7 +319,7 @@ impl RowFormatter {
                 ColumnValue::Text(text) => line.push_text(text),
             }
         }
-        if self.variants.shown {
+        if self.variants.has_column {
             let has_message = !matches!(state, RowState::Skipped | RowState::Invalid);
             let variant = self.variants.find_variant(cells.phone.filter(|_| has_message));
             line.push_text(variant.map_or("", |(name, _)| name));

@@ -364,12 +364,12 @@ impl ListedRecipients {
 struct RowIdentifier {
     texts: Option<std::iter::Peekable<std::vec::IntoIter<(Row, TextHash)>>>,
     /// The number of earlier rows with the same number and text.
-    same: HashMap<(Phone, Option<TextHash>), u32>,
+    repeats: HashMap<(Phone, Option<TextHash>), u32>,
 }
 
 impl RowIdentifier {
     fn new(texts: RowTextHashes) -> Self {
-        Self { texts: texts.map(|texts| texts.into_iter().peekable()), same: HashMap::new() }
+        Self { texts: texts.map(|texts| texts.into_iter().peekable()), repeats: HashMap::new() }
     }
 
     /// Identifies the recipient of a row. Rows must be passed in ascending order.
@@ -377,7 +377,7 @@ impl RowIdentifier {
         let Some(texts) = &mut self.texts else { return RecipientIdentity::Number(phone) };
         while texts.next_if(|(before, _)| *before < row).is_some() {}
         let text = texts.next_if(|(other, _)| *other == row).map(|(_, text)| text);
-        let count = self.same.entry((phone, text)).or_default();
+        let count = self.repeats.entry((phone, text)).or_default();
         let mut hasher = DefaultHasher::new();
         (phone, text, *count).hash(&mut hasher);
         *count += 1;

@@ -217,7 +217,7 @@ pub struct RowRecords<'a> {
     events: RowEvents,
     receipts: FxHashMap<Row, Vec<StoredReceipt>>,
     /// The first row whose receipts are not read yet.
-    unread: u32,
+    first_unread: u32,
     /// The number of rows whose receipts are read at once.
     receipts_at_once: u32,
     /// The last row with an envelope.
@@ -280,7 +280,7 @@ impl<'a> RowRecords<'a> {
             blocks.into_iter().map(|(number, first)| (first, number * block..=number * block + (block - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
         let (attempts, receipts, requests) = Default::default();
-        let (blocks, unread) = (blocks.into(), 0);
+        let (blocks, first_unread) = (blocks.into(), 0);
         Ok(Self {
             ledger,
             run,
@@ -289,7 +289,7 @@ impl<'a> RowRecords<'a> {
             attempts,
             events,
             receipts,
-            unread,
+            first_unread,
             receipts_at_once,
             last,
             clock,
@@ -341,10 +341,10 @@ impl<'a> RowRecords<'a> {
                 }
             }
         }
-        if last.get() >= self.unread {
+        if last.get() >= self.first_unread {
             let (first, end) = (first.get(), last.get().saturating_add(1));
             let rows = first..end.max(first.saturating_add(self.receipts_at_once));
-            self.unread = rows.end;
+            self.first_unread = rows.end;
             self.receipts = self.ledger.load_receipts(self.run, rows).await?.into_iter().collect();
         }
         Ok(())

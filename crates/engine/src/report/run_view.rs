@@ -349,13 +349,13 @@ impl RunReport {
         Self::load_report(ledger, run, true).await
     }
 
-    async fn load_report(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
+    async fn load_report(ledger: &dyn Ledger, run: Run, complete: bool) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
         // The sending process might have ended and recorded its end since the run was read.
         let reloaded = if owned { None } else { ledger.list_runs(RunFilter::with_key(run.key)).await?.pop() };
         let run = reloaded.unwrap_or(run);
         let stored = if owned { None } else { RunFigures::load_stored(ledger, &run).await? };
-        let counted = run.purged_at.is_some() || (!whole && !owned && run.receipts == 0);
+        let counted = run.purged_at.is_some() || (!complete && !owned && run.receipts == 0);
         let figures = match stored {
             None if !counted => Some(RunFigures::load(ledger, &run, owned).await?),
             stored => stored,
@@ -371,10 +371,10 @@ impl RunReport {
         let approvals = load_approvals(ledger, &view.run).await?;
         let senders = load_senders(ledger, &view.run).await?;
         let budget_left = match &figures {
-            Some(figures) if whole => load_budget_left(ledger, &view.run, figures).await?,
+            Some(figures) if complete => load_budget_left(ledger, &view.run, figures).await?,
             _ => None,
         };
-        let opted_out = match whole && view.run.live {
+        let opted_out = match complete && view.run.live {
             true => Some(ledger.count_opt_outs_from(&view.run.name()).await?),
             false => None,
         };

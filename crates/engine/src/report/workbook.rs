@@ -158,7 +158,7 @@ fn write_figures(sheet: &mut Worksheet, figures: &[FigureRow], formats: &SheetFo
     for (row, FigureRow { figure, channel, messages }) in (1_u32..).zip(figures) {
         sheet.write_string(row, 0, figure)?;
         sheet.write_string(row, 1, *channel)?;
-        sheet.write_number_with_format(row, 2, *messages as f64, &formats.whole)?;
+        sheet.write_number_with_format(row, 2, *messages as f64, &formats.integer)?;
     }
     Ok(())
 }
@@ -210,17 +210,17 @@ pub(super) fn truncate_text(text: &str) -> String {
         return text.to_owned();
     }
     let mut units = 1;
-    let whole = text.chars().take_while(|character| {
+    let prefix = text.chars().take_while(|character| {
         units += character.len_utf16();
         units <= MAX_CELL_UNITS
     });
-    whole.chain(['…']).collect()
+    prefix.chain(['…']).collect()
 }
 
 /// The cell formats.
 struct SheetFormats {
     header: Format,
-    whole: Format,
+    integer: Format,
     day: Format,
     time: Format,
 }
@@ -230,7 +230,7 @@ impl SheetFormats {
         let number = |format: &str| Format::new().set_num_format(format);
         Self {
             header: Format::new().set_bold(),
-            whole: number("0"),
+            integer: number("0"),
             day: number("yyyy-mm-dd"),
             time: number("yyyy-mm-dd hh:mm:ss"),
         }
@@ -240,7 +240,7 @@ impl SheetFormats {
         match cell {
             SheetCell::Empty => return Ok(()),
             SheetCell::Text(text) => sheet.write_string(row, column, text),
-            SheetCell::Whole(number) => sheet.write_number_with_format(row, column, number, &self.whole),
+            SheetCell::Whole(number) => sheet.write_number_with_format(row, column, number, &self.integer),
             SheetCell::Decimal(number) => sheet.write_number(row, column, number),
             SheetCell::Day(day) => sheet.write_number_with_format(row, column, day, &self.day),
             SheetCell::Time(time) => sheet.write_number_with_format(row, column, time, &self.time),

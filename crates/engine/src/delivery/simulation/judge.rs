@@ -57,8 +57,8 @@ pub(super) enum Breach {
     SentAlthoughProven,
     /// A process took too long.
     Unbounded,
-    /// Several workers sent before the gateway had accepted a message; or an unproven start did not continue with
-    /// single messages after its first were rejected, or continued after four with one text.
+    /// Several workers sent before the gateway had accepted a message. Or an unproven start did not continue with
+    /// single messages after its first rejections, or continued after four rejections with the same text.
     WarmUp,
 }
 

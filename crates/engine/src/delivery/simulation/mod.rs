@@ -1,5 +1,5 @@
-//! Simulation of whole worlds from a seed: the real engine, the real answer parsing and the ledger's rules, against a
-//! faulty platform and faulty processes, in virtual time.
+//! Simulation of whole worlds from a seed, in virtual time. The real engine, the real answer parsing and the ledger's
+//! rules run against a faulty platform and faulty processes.
 //!
 //! A world begins with faults and ends healthy; then every row must have a true final state. Only the platform knows
 //! the truth; [`judge`] compares it with the ledger. A failing seed is printed;

@@ -46,7 +46,7 @@ struct RateFaults {
     /// By how many seconds the wall clock is set, forward or back.
     clock_set: Option<i64>,
     /// The processes share one run, whose own rate is half of the account's.
-    together: bool,
+    shares_run: bool,
     /// The first process has a slower campaign than the account allows, and ends it halfway.
     slow: bool,
 }
@@ -184,7 +184,7 @@ fn assert_rate_holds_in(extent: TestExtent, faults: RateFaults, full: bool) {
         runtime.block_on(async {
             begin_world();
             let mut chance = SimulationRandom::new(seed);
-            let run_limit = faults.together.then(Arc::default);
+            let run_limit = faults.shares_run.then(Arc::default);
             let account = LimitedAccount { run_limit, ..LimitedAccount::new(rate, &mut chance, seed) };
             run_processes(&account, faults, measured, &mut chance).await;
             let suspended = usize::from(faults.suspension.is_some());
@@ -192,8 +192,8 @@ fn assert_rate_holds_in(extent: TestExtent, faults: RateFaults, full: bool) {
             let forgotten = if faults.clock_set.is_some_and(|seconds| seconds > 0) { faults.processes } else { 0 };
             let envelopes = faults.processes + usize::from(faults.restarts) + suspended + forgotten;
             // Without a gate, each envelope in flight can be late on its own.
-            let flying = if faults.together { account.in_flight } else { 1 };
-            let spare = (account.size * envelopes * flying) as f64;
+            let in_flight = if faults.shares_run { account.in_flight } else { 1 };
+            let spare = (account.size * envelopes * in_flight) as f64;
             let excess = max_excess(&account.log.lock().unwrap(), rate);
             let mean = account.mean_rate();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
@@ -216,10 +216,15 @@ fn two_processes_share_and_use_the_full_rate() {
 
 #[test]
 fn workers_of_one_run_share_and_use_its_full_rate() {
-    assert_rate_holds(RateFaults { processes: 3, together: true, ..RateFaults::default() }, true);
-    assert_rate_holds(RateFaults { processes: 3, together: true, restarts: true, ..RateFaults::default() }, true);
+    assert_rate_holds(RateFaults { processes: 3, shares_run: true, ..RateFaults::default() }, true);
+    assert_rate_holds(RateFaults { processes: 3, shares_run: true, restarts: true, ..RateFaults::default() }, true);
     assert_rate_holds(
-        RateFaults { processes: 3, together: true, suspension: Some(Duration::from_secs(20)), ..RateFaults::default() },
+        RateFaults {
+            processes: 3,
+            shares_run: true,
+            suspension: Some(Duration::from_secs(20)),
+            ..RateFaults::default()
+        },
         false,
     );
 }
@@ -263,8 +268,8 @@ fn rate_holds_in_many_long_worlds() {
     for (faults, full) in [
         (RateFaults { processes: 1, ..RateFaults::default() }, true),
         (RateFaults { processes: 2, ..RateFaults::default() }, true),
-        (RateFaults { processes: 3, together: true, restarts: true, ..RateFaults::default() }, true),
-        (RateFaults { processes: 3, together: true, suspension, ..RateFaults::default() }, false),
+        (RateFaults { processes: 3, shares_run: true, restarts: true, ..RateFaults::default() }, true),
+        (RateFaults { processes: 3, shares_run: true, suspension, ..RateFaults::default() }, false),
         (RateFaults { processes: 2, slow: true, ..RateFaults::default() }, true),
         (RateFaults { processes: 2, restarts: true, ..RateFaults::default() }, true),
         (RateFaults { processes: 2, suspension, ..RateFaults::default() }, false),

@@ -181,7 +181,7 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
 #[derive(Default)]
 pub(super) struct PlaceLocks {
     locks: BTreeMap<u32, PlaceLock>,
-    taken: u64,
+    last_holder: u64,
 }
 
 struct PlaceLock {
@@ -204,8 +204,8 @@ impl PlaceLocks {
 
     /// Takes a free place. Returns the number of the new holder.
     pub(super) fn lock_place(&mut self, place: u32, life: &Arc<ProcessLife>) -> u64 {
-        self.taken += 1;
-        let (holder, life, until) = (self.taken, Arc::clone(life), elapsed() + GRANT_TIME);
+        self.last_holder += 1;
+        let (holder, life, until) = (self.last_holder, Arc::clone(life), elapsed() + GRANT_TIME);
         self.locks.insert(place, PlaceLock { holder, life, until });
         holder
     }
@@ -248,7 +248,7 @@ pub(super) struct HeldPlace {
     pub(super) place: u32,
     pub(super) holder: u64,
     /// The last heartbeat, by both clocks of the process. `None` once the place is known to be lost.
-    asked: Option<(Duration, Timestamp)>,
+    renewed_at: Option<(Duration, Timestamp)>,
 }
 
 /// The places of a process by epoch.
@@ -258,16 +258,16 @@ pub(super) struct HeldPlaces(Mutex<HashMap<Epoch, HeldPlace>>);
 impl HeldPlaces {
     /// Records that a place was taken now, and under which epoch.
     pub(super) fn record_acquisition(&self, epoch: Epoch, place: u32, holder: u64) {
-        let asked = Some((elapsed(), wall_now()));
-        self.0.lock().unwrap().insert(epoch, HeldPlace { place, holder, asked });
+        let renewed_at = Some((elapsed(), wall_now()));
+        self.0.lock().unwrap().insert(epoch, HeldPlace { place, holder, renewed_at });
     }
 
     /// Whether a process may rely on an epoch. `None` if the epoch has no place.
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
         let held = self.0.lock().unwrap().get(&epoch).copied()?;
-        Some(held.asked.is_some_and(|(steady, asked_at)| {
-            let by_wall = Duration::try_from(wall_now().duration_since(asked_at)).unwrap_or_default();
-            (elapsed() - steady).max(by_wall) < RELIANCE_TIME
+        Some(held.renewed_at.is_some_and(|(elapsed_then, wall_then)| {
+            let by_wall = Duration::try_from(wall_now().duration_since(wall_then)).unwrap_or_default();
+            (elapsed() - elapsed_then).max(by_wall) < RELIANCE_TIME
         }))
     }
 
@@ -278,8 +278,8 @@ impl HeldPlaces {
 
     /// Renews all places, and records which places were lost.
     pub(super) fn renew_all(&self, places: &mut PlaceLocks) {
-        for held in self.0.lock().unwrap().values_mut().filter(|held| held.asked.is_some()) {
-            held.asked = places.renew_lock(held.place, held.holder).then(|| (elapsed(), wall_now()));
+        for held in self.0.lock().unwrap().values_mut().filter(|held| held.renewed_at.is_some()) {
+            held.renewed_at = places.renew_lock(held.place, held.holder).then(|| (elapsed(), wall_now()));
         }
     }
 
