@@ -23,12 +23,12 @@ pub(crate) use fixes::KnownKeys;
 pub(crate) use granit_parser::ScalarStyle as Style;
 pub(crate) use mistakes::find_slips;
 
-/// A value with its bytes in the file.
+/// A value with its position in the file.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The content.
     pub(crate) content: NodeContent,
-    /// Its bytes in the file.
+    /// The byte range of the value in the file.
     pub span: Range<usize>,
 }
 
