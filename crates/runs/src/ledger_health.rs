@@ -69,8 +69,10 @@ impl CheckedLedger {
     }
 }
 
-/// Checks a ledger: its file with all indexes, each record of each run, the copies of runs, the lists, and the
-/// schedules, occurrences, plans, approvals and notifications. Nothing is written.
+/// Checks all parts of a ledger without writing anything.
+///
+/// These are the file with all indexes, each record of each run, the copies of runs, the lists, schedules, occurrences,
+/// plans, approvals and notifications.
 ///
 /// # Errors
 /// If the check itself fails.

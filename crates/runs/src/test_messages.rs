@@ -254,8 +254,7 @@ pub struct OrderedTest {
     pub recipients: Vec<Phone>,
 }
 
-/// Loads the campaign of a run from its current file, and the message that a test sends: of this row, or else of the
-/// first row.
+/// Loads the campaign of a run from its current file, and the test message of this row, or else of the first row.
 ///
 /// # Errors
 /// If the inputs are wrong, or the row has no message.
