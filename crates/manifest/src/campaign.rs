@@ -63,7 +63,7 @@ pub struct Campaign {
     pub receipts: ReceiptMode,
     /// Notifications about its live runs; can change when a run is resumed.
     pub notify: Option<NotifySettings>,
-    /// Its tests, in the order of the file.
+    /// The campaign's tests, in the order of the file.
     pub tests: Vec<CampaignTest>,
     /// The results file of a live run.
     pub results: CampaignPath,

@@ -18,11 +18,11 @@ use campaign_core::finding::{Finding, rules};
 /// A test of a campaign.
 #[derive(Clone, Debug)]
 pub struct CampaignTest {
-    /// Its name, unique in the file.
+    /// The name, unique in the file.
     pub name: String,
-    /// The path of its keys in the file, such as `tests[0]`.
+    /// The path of the test's keys in the file, such as `tests[0]`.
     pub path: String,
-    /// Its recipients.
+    /// The recipients of the test.
     pub subject: TestSubject,
     /// The local time of sending, in the time zone of the campaign.
     pub at: Option<DateTime>,

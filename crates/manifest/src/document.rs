@@ -182,7 +182,7 @@ impl FindingCollector {
 
 /// A map with the table of its keys; a missing map has all defaults.
 ///
-/// It reads what the structure check accepted and ignores everything else.
+/// A section reads only what the structure check accepted and ignores everything else.
 #[derive(Clone, Copy)]
 pub struct ConfigSection<'n> {
     node: Option<&'n Node>,

@@ -70,7 +70,7 @@ impl KeylessAccount {
 
 /// A gateway account that can be queried.
 pub struct GatewayAccount {
-    /// Its profile.
+    /// The profile of the account.
     pub profile: Profile,
     api: JsonApi,
     ledger: Arc<dyn Ledger>,
@@ -258,9 +258,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The account of a new profile.
 #[derive(Debug)]
 pub struct NewAccount {
-    /// Its balance.
+    /// The balance of the account.
     pub balance: Result<Balance, InquiryFailure>,
-    /// Its sender names.
+    /// The account's sender names.
     pub senders: Result<Vec<SenderName>, InquiryFailure>,
 }
 
@@ -379,9 +379,9 @@ impl GatewayAccount {
             return Err(Error::NotConfirmed { what, refusal: ConsentRefusal::NoTerminal });
         }
         let templates = self.ask(&ListTemplates { channel }).await?;
-        let wanted =
+        let has_id =
             |template: &MessageTemplate| template.id.as_ref().map(GatewayMessageId::to_string) == Some(id.to_string());
-        let template = templates.into_iter().find(wanted);
+        let template = templates.into_iter().find(has_id);
         let template = template.ok_or_else(|| TemplateRefusal::NoSuchTemplate { gateway: gateway(), channel, id })?;
         Ok(template.text.ok_or(TemplateRefusal::TextUnknown { channel, id })?)
     }

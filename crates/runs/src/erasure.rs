@@ -55,7 +55,7 @@ pub struct ForgottenPerson {
 pub struct ForgottenRows {
     /// The run.
     pub run: String,
-    /// Its rows.
+    /// The forgotten rows.
     pub rows: RoaringBitmap,
     /// The rows that were planned and are now skipped.
     pub skipped: RoaringBitmap,
@@ -342,9 +342,9 @@ impl ForgottenNumbers {
             text = key.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
             file.write_all(text.as_bytes())?;
         }
-        let kept = Self::parse(&text)?;
-        if !kept.contains(phone) {
-            file.write_all(format!("{}\n", kept.hash_number(phone)).as_bytes())?;
+        let stored = Self::parse(&text)?;
+        if !stored.contains(phone) {
+            file.write_all(format!("{}\n", stored.hash_number(phone)).as_bytes())?;
         }
         file.sync_all()?;
         private::sync_entry(&path)
@@ -373,9 +373,9 @@ impl ForgottenNumbers {
 /// The runs that ended before a time.
 #[derive(Debug, Default)]
 pub struct OldRuns {
-    /// Those that can be purged, oldest first.
+    /// The runs that can be purged, oldest first.
     pub purgeable: Vec<RunView>,
-    /// Those that cannot be purged, with the reasons.
+    /// The runs that cannot be purged, with the reasons.
     pub kept: Vec<(String, PurgeBlocker)>,
 }
 
@@ -390,7 +390,7 @@ pub enum PurgeBlocker {
     InUse,
     /// A forgotten person could not be removed from its copies or results yet.
     Forgetting,
-    /// Its list cannot be read, so later runs would send to its cancelled recipients.
+    /// The list of the run cannot be read, so later runs would send to its cancelled recipients.
     Unreadable,
 }
 

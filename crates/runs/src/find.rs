@@ -74,14 +74,14 @@ pub async fn find_stored_run(ledger: &dyn Ledger, campaign: &str, name: &str) ->
 /// # Errors
 /// If all runs began from another file.
 fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
-    let here = absolute_file_path(file);
+    let path = absolute_file_path(file);
     let elsewhere = runs.iter().rfind(|run| run.file.is_some());
-    let mine = |run: &&Run| run.file.as_ref() == Some(&here);
+    let mine = |run: &&Run| run.file.as_ref() == Some(&path);
     match elsewhere.filter(|_| !runs.iter().any(|run| mine(&run))) {
-        Some(Run { file: Some(there), .. }) => Err(Error::RunsElsewhere {
+        Some(Run { file: Some(other), .. }) => Err(Error::RunsElsewhere {
             campaign: runs.last().map(|run| run.campaign.clone()).unwrap_or_default(),
             run: runs.last().map(Run::name).unwrap_or_default(),
-            there: PathBuf::from(there),
+            there: PathBuf::from(other),
         }),
         _ => Ok(runs.into_iter().filter(|run| run.file.is_none() || mine(&run)).collect()),
     }
@@ -176,8 +176,8 @@ pub(super) async fn planned_results_path(ledger: &dyn Ledger, run: &Run) -> Opti
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn find_later_run(ledger: &dyn Ledger, run: &Run, results: &str) -> Result<Option<String>, LedgerError> {
-    let there = RunFilter { results: Some(results.to_owned()), latest: Some(1), ..RunFilter::all() };
-    let latest = ledger.list_runs(there).await?.pop();
+    let filter = RunFilter { results: Some(results.to_owned()), latest: Some(1), ..RunFilter::all() };
+    let latest = ledger.list_runs(filter).await?.pop();
     Ok(latest.filter(|latest| latest.key.0 > run.key.0).map(|latest| latest.name()))
 }
 
@@ -226,9 +226,9 @@ pub(super) async fn refuse_other_file(
     inputs: &Inputs,
     includes: &Includes,
 ) -> Result<(), Error> {
-    let here = absolute_file_path(&inputs.campaign.file);
+    let path = absolute_file_path(&inputs.campaign.file);
     let known = || runs.iter().filter_map(|run| Some((run, run.file.as_ref()?)));
-    let Some((run, there)) = known().next_back().filter(|_| known().all(|(_, file)| *file != here)) else {
+    let Some((run, other)) = known().next_back().filter(|_| known().all(|(_, file)| *file != path)) else {
         return Ok(());
     };
     let frozen = FrozenInputs::load_for_run(ledger, run).await;
@@ -239,7 +239,7 @@ pub(super) async fn refuse_other_file(
         campaign: run.campaign.clone(),
         run: run.name(),
         began_at: run.began_at,
-        there: PathBuf::from(there),
+        there: PathBuf::from(other),
     })
 }
 

@@ -31,9 +31,9 @@ use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipie
 /// Recipients who already have a message of a campaign and edition through an account.
 #[derive(Debug)]
 pub struct SentRecipients {
-    /// Their numbers.
+    /// The numbers of these recipients.
     pub numbers: NumberSet,
-    /// Their round.
+    /// The round of the edition.
     pub round: u32,
     /// The runs of that round, oldest first.
     runs: Vec<Run>,
@@ -44,7 +44,7 @@ pub struct SentRecipients {
 /// Recipients of an edition whom `stop --for-good` cancelled.
 #[derive(Clone, Debug, Default)]
 pub struct CancelledRecipients {
-    /// Their numbers.
+    /// The numbers of these recipients.
     pub numbers: NumberSet,
     /// The names of the runs that were stopped for good, oldest first.
     pub runs: Vec<String>,

@@ -32,9 +32,9 @@ pub struct HeldRun {
 pub struct ReleasedRun {
     /// The run before it was taken, with its current progress.
     pub run: Run,
-    /// Whether it can be resumed because of the new information or decision.
+    /// Whether the run can be resumed because of the new information or decision.
     pub reopened: bool,
-    /// Its current state.
+    /// The current state of the run.
     pub snapshot: Snapshot,
     /// Why the results were not updated.
     pub stale_results: Option<StaleResults>,

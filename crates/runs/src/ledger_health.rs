@@ -47,7 +47,7 @@ pub struct CheckedLedger {
 /// A damaged or unreadable record in a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerProblem {
-    /// Its run, if it belongs to one.
+    /// The run that the record belongs to, if any.
     pub run: Option<String>,
     /// A description.
     pub what: String,
@@ -69,8 +69,10 @@ impl CheckedLedger {
     }
 }
 
-/// Checks a ledger: its file with all indexes, each record of each run, the copies of runs, the lists, and the
-/// schedules, occurrences, plans, approvals and notifications. Nothing is written.
+/// Checks all parts of a ledger without writing anything.
+///
+/// These are the file with all indexes, each record of each run, the copies of runs, the lists, schedules, occurrences,
+/// plans, approvals and notifications.
 ///
 /// # Errors
 /// If the check itself fails.
@@ -280,7 +282,7 @@ pub struct RestoredLedger {
 /// Why a backup, or a ledger restored from one, sends nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupRefusal {
-    /// It is a backup.
+    /// The ledger is a backup that has not been restored.
     #[error(
         "the ledger `{ledger}` is a backup from {} that has not been restored; nothing was sent",
         format_local_minute(*.made_at)
@@ -385,8 +387,8 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
     }
     let mut behind = None;
     loop {
-        let wanted = OptOutFilter::Listed { behind, at_most: OPT_OUTS_PER_PAGE };
-        let listed = ledger.list_opt_outs(wanted).await?;
+        let filter = OptOutFilter::Listed { behind, at_most: OPT_OUTS_PER_PAGE };
+        let listed = ledger.list_opt_outs(filter).await?;
         let numbers = listed.entries.iter().filter_map(|record| record.opt_out.who.phone());
         found.extend(numbers.filter(|phone| forgotten.contains(*phone)).map(Phone::to_u64));
         behind = listed.next;

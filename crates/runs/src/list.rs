@@ -281,8 +281,8 @@ pub async fn survey_list(
     ledger: Option<&dyn Ledger>,
     observer: &RunObserver,
 ) -> Result<ListSurvey, Error> {
-    let opened = Arc::clone(inputs);
-    let edition = run_blocking(move || Ok::<_, Error>(opened.compile_campaign()?.edition)).await??;
+    let shared = Arc::clone(inputs);
+    let edition = run_blocking(move || Ok::<_, Error>(shared.compile_campaign()?.edition)).await??;
     if inputs.destination.is_live()
         && let Some(sign) = find_unknown_results(ledger, &inputs.campaign.results_file()).await?
     {

@@ -299,8 +299,8 @@ pub async fn list_recent_occurrences(
     latest: u32,
 ) -> Result<Vec<OccurrenceRecord>, LedgerError> {
     let mut recent = Vec::new();
-    let wanted = OccurrenceFilter::Latest { schedule: &schedule.name, until, most: latest };
-    for stored in ledger.list_occurrences(wanted).await? {
+    let filter = OccurrenceFilter::Latest { schedule: &schedule.name, until, most: latest };
+    for stored in ledger.list_occurrences(filter).await? {
         match stored {
             Ok(record) => recent.push(record),
             Err(damaged) if damaged.at.is_some_and(|at| at <= schedule.since) => break,

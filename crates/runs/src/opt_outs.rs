@@ -30,9 +30,9 @@ const MAX_NAMED_ROWS: usize = 5;
 /// A file of recipients who opted out.
 #[derive(Clone, Debug)]
 pub struct OptOutFile {
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u64,
-    /// Its opt-outs, each once.
+    /// The opt-outs, each once.
     pub opt_outs: Arc<[OptOut]>,
     /// How many of its phone numbers repeat an earlier opt-out.
     pub repeated: u64,
@@ -49,7 +49,7 @@ pub struct OptOutFile {
 /// A column that marks some recipients as not opted out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MixedColumn {
-    /// Its header.
+    /// The header of the column.
     pub header: String,
     /// How many recipients it marks as opted out.
     pub opted_out: u64,

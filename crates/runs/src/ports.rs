@@ -107,7 +107,7 @@ pub enum RunEvent {
     PutAside {
         /// The sign.
         sign: LossSign,
-        /// Its new place.
+        /// The new place of the sign.
         aside: String,
     },
     /// Results of another run were renamed, because this run writes to their path.
@@ -130,9 +130,9 @@ pub enum RunEvent {
     },
     /// An earlier run is resumed.
     GoingOn {
-        /// Its name.
+        /// The name of the resumed run.
         run: String,
-        /// Its edition, if the campaign now has a different one.
+        /// The edition of the resumed run, if the campaign now has a different one.
         other_edition: Option<String>,
     },
     /// A new run replaces another one and keeps its edition, although the campaign now has a different one.

@@ -175,7 +175,7 @@ pub fn load_hook(profile: &Profile) -> Result<Option<WebhookUrls>, Error> {
 /// The webhooks of profiles.
 #[derive(Debug)]
 pub struct ProfileHooks {
-    /// Their receivers.
+    /// The URLs and secrets of the webhooks.
     pub hooks: Vec<WebhookUrls>,
     /// The words in replies that mean an opt-out or an opt-in, for all profiles.
     pub opt_out_words: OptOutWords,

@@ -388,7 +388,7 @@ async fn count_opt_outs(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerErr
         };
         count += reported
             .iter()
-            .filter(|(_, kept)| kept.iter().any(|kept| kept.receipt.replies.iter().any(opts_out)))
+            .filter(|(_, stored)| stored.iter().any(|stored| stored.receipt.replies.iter().any(opts_out)))
             .count() as u64;
     }
     Ok(count)

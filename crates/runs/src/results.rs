@@ -1,5 +1,7 @@
-//! Results of runs: writing them at the end of a call, with its record and notification; updates after new statuses or
-//! decisions; and the files that results never overwrite.
+//! Results of runs, and the files that they never overwrite.
+//!
+//! Results are written at the end of a call, with its record and notification. They are updated after new statuses or
+//! decisions.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

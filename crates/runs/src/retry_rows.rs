@@ -81,11 +81,11 @@ impl RefusedRow {
 /// The number of retried rows with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetriedError {
-    /// Their state.
+    /// The state of the rows.
     pub state: RowState,
     /// The error, or the status of the gateway; empty if there is neither.
     pub text: String,
-    /// Their number.
+    /// The number of rows.
     pub rows: u64,
 }
 
@@ -115,7 +115,7 @@ pub struct RetryPreview {
     pub inputs: Arc<Inputs>,
     /// The number of messages.
     pub messages: u64,
-    /// Their errors, with the number of messages.
+    /// The errors of the retried rows, with the number of messages.
     pub errors: Vec<RetriedError>,
     /// The rows that are not retried.
     pub skipped: SkippedRetries,

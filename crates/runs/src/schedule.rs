@@ -75,12 +75,12 @@ impl ScheduleActivation {
             return Err(Error::NoGatewayNamed);
         }
         let name = inputs.campaign.brief.name.clone();
-        let here = absolute_file_path(file);
+        let path = absolute_file_path(file);
         // A damaged record is replaced, because activating the schedule reviews everything again.
         let stored = adapters.ledger.list_schedules().await?;
         let was_active = stored.iter().any(|stored| schedule_name(stored) == name);
         let known = stored.into_iter().flatten().find(|known| known.name == name);
-        if let Some(other) = known.filter(|known| known.file != here) {
+        if let Some(other) = known.filter(|known| known.file != path) {
             return refuse(ScheduleRefusal::OtherFile { name, there: PathBuf::from(&other.file) });
         }
         let profiles = &adapters.profiles;
@@ -111,7 +111,7 @@ impl ScheduleActivation {
             && !mentions_today(current, survey.as_ref().map_or(&Vec::new(), |survey| &survey.includes));
         let active = ActiveSchedule {
             name,
-            file: here,
+            file: path,
             digest: run_blocking(move || campaign_digest(&undated)).await?,
             gateway: inputs.campaign.brief.gateway.clone(),
             addresses: format_addresses(&inputs.destination),

@@ -90,15 +90,15 @@ pub struct ConfirmedSingle {
 /// The result of an operation.
 #[derive(Debug)]
 pub struct EndedSingle {
-    /// Its run.
+    /// The run of the operation.
     pub run: Run,
-    /// Its row in the run.
+    /// The row of the operation in the run.
     pub row: Row,
     /// Our identifier.
     pub id: MessageId,
-    /// Its state.
+    /// The state of the row.
     pub state: RowState,
-    /// Why it was skipped: [`OPTED_OUT`](campaign_ledger::OPTED_OUT) or [`CAPPED`](campaign_ledger::CAPPED).
+    /// Why the row was skipped: [`OPTED_OUT`](campaign_ledger::OPTED_OUT) or [`CAPPED`](campaign_ledger::CAPPED).
     pub skipped: Option<&'static str>,
     /// The gateway's answer, if there is one.
     pub outcome: Option<OperationOutcome>,

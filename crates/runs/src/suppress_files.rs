@@ -22,7 +22,7 @@ const MAX_NAMED_ROWS: usize = 5;
 /// The opt-outs in the files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileOptOuts {
-    /// Their numbers.
+    /// The numbers that opted out.
     pub(super) numbers: RoaringTreemap,
     /// Warnings about rows without a usable number, whose recipients still get messages.
     pub(super) warnings: Vec<Finding>,

@@ -100,8 +100,8 @@ pub async fn load_test_message(
     if let Some((RowState::Invalid, reason)) = survey.left_out.find_reason(row) {
         return Err(Error::Input(format!("row {row} has no message: {reason}")));
     }
-    let opened = Arc::clone(inputs);
-    let content = run_blocking(move || render_row(&opened, &rows)).await??;
+    let shared = Arc::clone(inputs);
+    let content = run_blocking(move || render_row(&shared, &rows)).await??;
     let content = content.ok_or_else(|| Error::Input(format!("row {row} is blank, so it has no message")))?;
     Ok(TestMessage { row, content, edition, list })
 }
@@ -254,8 +254,7 @@ pub struct OrderedTest {
     pub recipients: Vec<Phone>,
 }
 
-/// Loads the campaign of a run from its current file, and the message that a test sends: of this row, or else of the
-/// first row.
+/// Loads the campaign of a run from its current file, and the test message of this row, or else of the first row.
 ///
 /// # Errors
 /// If the inputs are wrong, or the row has no message.

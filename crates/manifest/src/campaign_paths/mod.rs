@@ -248,7 +248,7 @@ impl CampaignPath {
     /// Opens the text at this path: the unsaved text of an editor, or else the file.
     ///
     /// # Errors
-    /// Those of [`Self::open_file`].
+    /// The same errors as [`Self::open_file`].
     pub(super) fn open_text(&self) -> io::Result<Box<dyn Read>> {
         if let PathScope::Editor(unsaved) = &self.scope
             && let Some(text) = unsaved.find(&self.path)

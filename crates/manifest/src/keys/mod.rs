@@ -1,9 +1,10 @@
 //! Tables of the keys that files can have, their structure checks and JSON Schemas.
 //!
-//! Only these tables define a key, its form, default and meaning; the keys of channels are derived from the channels'
-//! own tables, and the keys of `tests` are in `campaign_tests`. The structure check, the hints about misplaced keys and
-//! the JSON Schema read them. For editors, a [`KeyPlace`] says what can be written at a path; it records neither the
-//! file nor the position in it.
+//! Only these tables define a key, its form, default and meaning. The structure check, the hints about misplaced keys
+//! and the JSON Schema read them. The keys of channels are derived from the channels' own tables, and the keys of
+//! `tests` are in `campaign_tests`.
+//!
+//! For editors, a [`KeyPlace`] says what can be written at a path; it records neither the file nor the position in it.
 
 mod advice;
 #[cfg(test)]

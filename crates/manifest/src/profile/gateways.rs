@@ -120,7 +120,7 @@ impl GatewaySearch {
 /// A new profile; omitted values have their defaults.
 #[derive(Clone, Debug)]
 pub struct NewProfile {
-    /// Its name.
+    /// The name of the profile.
     pub name: String,
     /// The URL of the synchronous endpoint.
     pub base_url: EndpointUrl,
@@ -194,10 +194,10 @@ pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(Stri
     };
     let added = format!("{text}{separator}{}", new.to_yaml());
     let (gateways, findings) = read_profiles(&SourceText::new(path, added.as_str()));
-    let kept = names(&added);
+    let after = names(&added);
     let profile = gateways.find_profile(name).cloned();
     match profile {
-        Ok(profile) if !findings.iter().any(Finding::is_error) && before.iter().all(|name| kept.contains(name)) => {
+        Ok(profile) if !findings.iter().any(Finding::is_error) && before.iter().all(|name| after.contains(name)) => {
             Ok((added, profile))
         }
         Err(refused) if refused.iter().all(|finding| *finding.rule != rules::UNKNOWN_GATEWAY) => Err(refused),

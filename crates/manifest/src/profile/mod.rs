@@ -101,7 +101,7 @@ pub struct Profile {
     pub opt_in_words: Vec<String>,
     /// The gateway's terms for a verified sender name; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
-    /// Its programs, addresses and sources, without the endpoints.
+    /// The profile's programs, addresses and sources, without the endpoints.
     pub resources: Vec<Resource>,
 }
 

@@ -21,13 +21,13 @@ const MAX_NAME_LENGTH: usize = 64;
 
 /// A channel of the list with its keys.
 pub(super) struct ChannelEntry<'n> {
-    /// The path of its keys, such as `channels[0].sms`.
+    /// The path of the channel's keys, such as `channels[0].sms`.
     pub(super) path: String,
     /// The channel.
     pub(super) channel: Channel,
-    /// The location of its name.
+    /// The location of the channel's name.
     pub(super) name_span: &'n Range<usize>,
-    /// Its keys.
+    /// The keys of the channel.
     pub(super) section: ConfigSection<'n>,
 }
 

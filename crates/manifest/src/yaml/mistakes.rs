@@ -1,8 +1,8 @@
 //! Explanations of YAML syntax errors, and typing mistakes that change the meaning of a file.
 //!
 //! The parser reports where it failed; the mistake itself is guessed from the kind of error and the line. Unrecognized
-//! errors keep the parser's message. Typing mistakes, such as a no-break space, a long dash or a key without a space
-//! after its colon, are looked for only in files with errors.
+//! errors keep the parser's message. Only files with errors are searched for typing mistakes, such as a no-break space,
+//! a long dash or a key without a space after its colon.
 
 use std::ops::Range;
 

@@ -1,8 +1,7 @@
-//! YAML with locations: parsing into a tree whose nodes record their byte ranges in the file, and findings about YAML
-//! features that campaigns do not allow.
+//! Parsing of YAML into a tree whose nodes record their byte ranges in the file.
 //!
-//! This module knows nothing about campaigns. Values stay as typed; only [`node_to_json`] gives them the types of the
-//! core schema of YAML 1.2.
+//! The parser also reports YAML features that campaign files must not use, but knows nothing else about campaigns.
+//! Values stay as typed; only [`node_to_json`] gives them the types of the core schema of YAML 1.2.
 
 mod fixes;
 mod mistakes;
@@ -23,12 +22,12 @@ pub(crate) use fixes::KnownKeys;
 pub(crate) use granit_parser::ScalarStyle as Style;
 pub(crate) use mistakes::find_slips;
 
-/// A value with its bytes in the file.
+/// A value with its position in the file.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The content.
     pub(crate) content: NodeContent,
-    /// Its bytes in the file.
+    /// The byte range of the value in the file.
     pub span: Range<usize>,
 }
 

@@ -104,9 +104,9 @@ fn format_recipients(list: &DraftList) -> String {
             _ => line.to_owned(),
         };
     }
-    let kept = list.unchanged_columns();
-    if !kept.is_empty() {
-        yaml += &format!("  # templates can also use these headers: {}\n", kept.join(", "));
+    let headers = list.unchanged_columns();
+    if !headers.is_empty() {
+        yaml += &format!("  # templates can also use these headers: {}\n", headers.join(", "));
     }
     yaml + "\n"
 }
@@ -163,7 +163,7 @@ const GREETING_COLUMNS: [&str; 7] = ["first_name", "name", "full_name", "client"
 pub struct DraftList {
     /// The path as typed.
     pub path: String,
-    /// Its sheet and its header row, if specified.
+    /// The sheet and the header row, if specified.
     pub format: ListFormat,
     /// The header of the numbers.
     pub phone: String,

@@ -2,7 +2,7 @@
 //! example.
 //!
 //! A draft never overwrites a file, and either all of its files are written or none. A new profile is added to an
-//! existing gateway file, and a `gateway` line to an existing campaign file; the rest of these files stays unchanged.
+//! existing gateway file, and a `gateway` line to an existing campaign file. The rest of these files stays unchanged.
 
 mod campaign;
 
@@ -43,7 +43,7 @@ pub enum DraftError {
     /// The existing profiles cannot be read.
     #[error("cannot read the gateway profiles in `{}`: {error}; nothing was written", path.display())]
     ProfilesUnreadable {
-        /// Their file.
+        /// The file of the profiles.
         path: PathBuf,
         /// The I/O error.
         error: io::Error,

@@ -164,7 +164,7 @@ pub enum Error {
          stop"
     )]
     SinglesOnTheirWay {
-        /// Its run.
+        /// The run that cannot be stopped.
         run: String,
     },
     /// The name of a lookup or a verification call was given for a campaign.
@@ -179,7 +179,7 @@ pub enum Error {
     OtherFile {
         /// The campaign.
         campaign: String,
-        /// Its last run from there.
+        /// The last run that was started from the other file.
         run: String,
         /// When that run began.
         began_at: Timestamp,
@@ -193,7 +193,7 @@ pub enum Error {
     RunsElsewhere {
         /// The campaign.
         campaign: String,
-        /// Its last run.
+        /// The campaign's last run.
         run: String,
         /// The other file.
         there: PathBuf,
@@ -348,7 +348,7 @@ pub enum Error {
     /// The process received this signal.
     #[error("{phase}")]
     Interrupted {
-        /// Its number.
+        /// The number of the signal.
         signal: u8,
         /// The interrupted phase.
         phase: RunPhase,

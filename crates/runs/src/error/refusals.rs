@@ -23,9 +23,9 @@ pub enum InputChanges {
     Campaign(Vec<String>),
     /// The copies of the run are lost.
     Copies {
-        /// Their place.
+        /// The place of the copies.
         place: String,
-        /// Whether they exist and are damaged.
+        /// Whether the copies exist but are damaged.
         damaged: bool,
     },
 }
@@ -41,7 +41,7 @@ pub struct ChangedInputs {
     pub gateway: Option<String>,
     /// The changes.
     pub changes: InputChanges,
-    /// Its edition, if the campaign now has a different one.
+    /// The edition of the run, if the campaign now has a different one.
     pub earlier_edition: Option<EarlierEdition>,
 }
 
@@ -124,7 +124,7 @@ pub enum DecisionRefusal {
     NotApplicable {
         /// The row.
         row: Row,
-        /// Its state.
+        /// The state of the row.
         state: RowState,
     },
     /// A named row needs no decision.
@@ -132,7 +132,7 @@ pub enum DecisionRefusal {
     NotInDoubt {
         /// The row.
         row: Row,
-        /// Its state.
+        /// The state of the row.
         state: RowState,
     },
     /// No row of a run needs a decision.
@@ -375,7 +375,7 @@ pub enum PlanRefusal {
     /// The plan was stored by another version of this program.
     #[error("plan {} was created by a different version of campaign", short_digest(.digest))]
     OtherVersion {
-        /// Its digest.
+        /// The digest of the plan.
         digest: String,
     },
     /// The campaign differs from the plan.

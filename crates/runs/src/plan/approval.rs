@@ -32,7 +32,7 @@ use campaign_manifest::{ApproverKey, CampaignDay, Profile, SecretSource};
 /// A plan that is under review for its approval.
 #[derive(Debug)]
 pub struct PlanReview {
-    /// Its digest.
+    /// The digest of the plan.
     pub digest: String,
     /// The planned campaign.
     pub planned: PlannedCampaign,
@@ -91,14 +91,14 @@ pub async fn approve_plan(
     // Rounded as in the ledger, so that the signed time equals the stored one.
     let now = (adapters.clock)().as_microsecond();
     let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;
-    let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
+    let retention = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
     let approval = Approval {
         token: new_token(),
         digest,
         by,
         up_to: standing.map_or(review.planned.messages, |standing| standing.up_to),
         at,
-        until: standing.map_or(at.checked_add(kept).unwrap_or(at), |standing| standing.until),
+        until: standing.map_or(at.checked_add(retention).unwrap_or(at), |standing| standing.until),
         standing: standing.is_some(),
     };
     let approval = match key {
@@ -222,10 +222,10 @@ pub async fn count_approvals(
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn find_occurrence_plan(ledger: &dyn Ledger, key: &OccurrenceKey) -> Result<Option<String>, LedgerError> {
-    let wanted = Some((key.nominal.clone(), key.zone.clone()));
-    let is_wanted = |content: &PlanContent| match content {
+    let occurrence = Some((key.nominal.clone(), key.zone.clone()));
+    let is_for_occurrence = |content: &PlanContent| match content {
         PlanContent::Campaign(planned) => {
-            planned.inputs.brief.name == key.schedule && planned.options.occurrence == wanted
+            planned.inputs.brief.name == key.schedule && planned.options.occurrence == occurrence
         }
         PlanContent::Pending(_) => false,
     };
@@ -234,7 +234,7 @@ pub async fn find_occurrence_plan(ledger: &dyn Ledger, key: &OccurrenceKey) -> R
     Ok(plans
         .into_iter()
         .flatten()
-        .find(|plan| PlanContent::from_plan(plan).is_ok_and(|content| is_wanted(&content)))
+        .find(|plan| PlanContent::from_plan(plan).is_ok_and(|content| is_for_occurrence(&content)))
         .map(|plan| plan.digest))
 }
 
@@ -307,9 +307,9 @@ pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRe
 /// # Errors
 /// If the ledger cannot be written.
 pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Approval>, Error> {
-    for kept in ledger.list_approvals(ApprovalFilter::Digest(digest)).await? {
-        if ledger.use_approval(&kept.approval.token, None).await? {
-            return Ok(Some(kept.approval));
+    for stored in ledger.list_approvals(ApprovalFilter::Digest(digest)).await? {
+        if ledger.use_approval(&stored.approval.token, None).await? {
+            return Ok(Some(stored.approval));
         }
     }
     Ok(None)
@@ -349,14 +349,14 @@ pub async fn approve_pending(
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
     let now = (adapters.clock)();
-    if let Some(given) = adapters
+    if let Some(earlier) = adapters
         .ledger
         .list_approvals(ApprovalFilter::Digest(digest))
         .await?
         .into_iter()
-        .find(|kept| kept.is_valid(now))
+        .find(|stored| stored.is_valid(now))
     {
-        return Err(Error::Plan(PlanRefusal::Approved { digest: digest.to_owned(), by: given.approval.by }));
+        return Err(Error::Plan(PlanRefusal::Approved { digest: digest.to_owned(), by: earlier.approval.by }));
     }
     confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown }).await?;
     let at = (adapters.clock)();

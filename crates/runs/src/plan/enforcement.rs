@@ -21,7 +21,7 @@ use campaign_manifest::{ApprovalRule, Profile};
 
 /// A plan that a call must follow.
 pub(crate) struct RequiredPlan {
-    /// Its digest.
+    /// The digest of the plan.
     pub(super) digest: String,
     /// The planned campaign, if this ledger has it.
     pub(super) planned: Option<Box<PlannedCampaign>>,
@@ -52,7 +52,7 @@ pub(super) async fn load_approvals(
     rule: Option<&ApprovalRule>,
 ) -> Result<Vec<StoredApproval>, Error> {
     let mut approvals = ledger.list_approvals(ApprovalFilter::Digest(digest)).await?;
-    approvals.retain(|kept| is_valid_approval(&kept.approval, rule));
+    approvals.retain(|stored| is_valid_approval(&stored.approval, rule));
     Ok(approvals)
 }
 
@@ -77,7 +77,7 @@ impl RequiredPlan {
 
     /// The count of planned messages, or the count of approved messages if the plan is in another ledger.
     pub(super) fn count_messages(&self) -> u64 {
-        let approved = || self.approvals.iter().map(|kept| kept.approval.up_to).max();
+        let approved = || self.approvals.iter().map(|stored| stored.approval.up_to).max();
         self.planned.as_ref().map(|planned| planned.messages).or_else(approved).unwrap_or(0)
     }
 
@@ -89,8 +89,8 @@ impl RequiredPlan {
 
 /// Finds a usable approval in `approvals` for at least this many messages.
 pub(super) fn find_usable_approval(approvals: &[StoredApproval], now: Timestamp, messages: u64) -> Option<&Approval> {
-    let is_usable = |kept: &&StoredApproval| kept.is_valid(now) && messages <= kept.approval.up_to;
-    approvals.iter().find(is_usable).map(|kept| &kept.approval)
+    let is_usable = |stored: &&StoredApproval| stored.is_valid(now) && messages <= stored.approval.up_to;
+    approvals.iter().find(is_usable).map(|stored| &stored.approval)
 }
 
 /// Stores an approval from another machine and returns its digest.
@@ -344,7 +344,7 @@ impl Session {
             .list_approvals(ApprovalFilter::Run(run.key))
             .await?
             .into_iter()
-            .map(|kept| kept.approval);
+            .map(|stored| stored.approval);
         let mut own = used.filter(|own| digests.contains(&own.digest) && is_valid_approval(own, self.approval_rule()));
         Ok(own.next())
     }
@@ -438,12 +438,13 @@ pub(super) async fn count_unapproved(
 
 /// Finds the time since which a run has had a valid approval.
 pub(super) fn find_approval_time(run: &Run, approvals: &[StoredApproval], rule: &ApprovalRule) -> Option<Timestamp> {
-    let valid = approvals.iter().filter(|kept| is_valid_approval(&kept.approval, Some(rule)));
+    let valid = approvals.iter().filter(|stored| is_valid_approval(&stored.approval, Some(rule)));
     // The ledger records only the last use. If another run has used a standing approval since, that approval covered
     // this run from its start.
-    let own =
-        |kept: &StoredApproval| kept.used.filter(|used| used.run == Some(run.key)).map_or(run.began_at, |used| used.at);
-    valid.map(own).min()
+    let approval_time = |stored: &StoredApproval| {
+        stored.used.filter(|used| used.run == Some(run.key)).map_or(run.began_at, |used| used.at)
+    };
+    valid.map(approval_time).min()
 }
 
 /// Counts the rows whose last attempt was before this time.

@@ -371,7 +371,7 @@ impl PlannedCampaign {
 /// A new plan.
 #[derive(Debug)]
 pub struct CreatedPlan {
-    /// Its digest.
+    /// The digest of the plan.
     pub digest: String,
     /// The planned campaign.
     pub planned: PlannedCampaign,
