@@ -108,7 +108,7 @@ fn describe_polled(polled: &PollCounts) -> String {
         (0, 0) => return "every accepted message has a final status".to_owned(),
         (0, left) => {
             let messages = format_count(left, "message");
-            return format!("the gateway was not checked {messages} without a final status; try again later");
+            return format!("the gateway was not asked about {messages} without a final status; try again later");
         }
         _ => {}
     }
@@ -307,7 +307,7 @@ mod tests {
         );
         assert_eq!(
             describe(PollCounts { left: 1, ..none }),
-            "the gateway was not checked 1 message without a final status; try again later"
+            "the gateway was not asked about 1 message without a final status; try again later"
         );
     }
 }

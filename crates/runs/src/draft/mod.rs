@@ -99,7 +99,7 @@ fn create_file(draft: &DraftFile) -> io::Result<()> {
     })
 }
 
-/// The most bytes that are read from a profiles file or a campaign file.
+/// The maximum size of a profiles file or a campaign file, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A profiles file with a new profile that is not written yet.
@@ -115,14 +115,18 @@ impl ProfileDraft {
     /// Prepares to add the profile to a file, which might not exist yet.
     ///
     /// # Errors
-    /// If the file cannot be read, or the profile is invalid.
+    /// If the file cannot be read or is larger than 1 MiB, or the profile is invalid.
     pub fn prepare(file: &Path, new: &NewProfile) -> Result<Self, DraftError> {
         let unreadable = |error| DraftError::ProfilesUnreadable { path: file.to_owned(), error };
         let mut text = String::new();
         match regular_file::open(file) {
-            Ok(there) => drop(there.take(MAX_BYTES).read_to_string(&mut text).map_err(unreadable)?),
+            Ok(existing) => drop(existing.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(unreadable(error)),
+        }
+        // Writing only a part of the file back would delete the profiles in the rest.
+        if text.len() as u64 > MAX_BYTES {
+            return Err(unreadable(io::Error::other("the file is larger than 1 MiB")));
         }
         let (text, profile) = append_profile(file, &text, new).map_err(DraftError::ProfileRefused)?;
         Ok(Self { profile, file: file.to_owned(), text })
@@ -304,6 +308,16 @@ mod tests {
             rate: Some("10/s".into()),
             home: None,
         }
+    }
+
+    #[test]
+    fn profile_is_not_added_to_a_file_that_is_too_large() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let large = format!("{}\n", "#".repeat(1024 * 1024));
+        fs::write(&file, &large).unwrap();
+        let error = ProfileDraft::prepare(file.path(), &new_profile()).unwrap_err().to_string();
+        assert!(error.contains("larger than 1 MiB; nothing was written"), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), large);
     }
 
     #[cfg(unix)]
