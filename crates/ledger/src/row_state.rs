@@ -313,12 +313,12 @@ impl RowStates {
         if self.states.len() <= index {
             self.states.resize(index + 1, None);
         }
-        let index = self.chains.iter().position(|known| *known == chain).unwrap_or_else(|| {
+        let chain_index = self.chains.iter().position(|known| *known == chain).unwrap_or_else(|| {
             self.chains.push(chain);
             self.chains.len() - 1
         });
         // A campaign has one chain for each of its few variants. Chains beyond the limit count as unknown.
-        let chain = u8::try_from(index).unwrap_or(u8::MAX);
+        let chain = u8::try_from(chain_index).unwrap_or(u8::MAX);
         self.states[index] = Some(RecordedState { state, chain });
     }
 
