@@ -136,7 +136,7 @@ fn key_prompt_does_not_echo_the_key() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn key_prompt_ends_on_ctrl_c_and_leaves_the_echo_on() {
+fn ctrl_c_ends_the_key_prompt_and_restores_the_echo() {
     let folder = Folder::new(true);
     let add =
         "trap : INT; \"$0\" gateway add main --base-url http://127.0.0.1:9; echo \"code $?\" >after; stty -a >>after";
@@ -165,9 +165,9 @@ fn new_gateway_is_added_to_the_only_campaign_if_confirmed() {
         terminal.shows("or press Enter for sync mode: ").types("");
         terminal.shows("Use main for spring.yaml?").shows("press Enter to leave the file as it is: ").types(answer);
         terminal.shows("accepts the key").shows("next: campaign run spring.yaml");
-        let through = if names_gateway { "" } else { " --gateway main" };
-        terminal.shows(&format!("campaign test spring.yaml --to NUMBER{through}\r\n"));
-        terminal.shows(&format!("next: campaign run spring.yaml{through}\r\n"));
+        let gateway_option = if names_gateway { "" } else { " --gateway main" };
+        terminal.shows(&format!("campaign test spring.yaml --to NUMBER{gateway_option}\r\n"));
+        terminal.shows(&format!("next: campaign run spring.yaml{gateway_option}\r\n"));
         terminal.finish().exits(0);
         let after = read_text(&folder, "spring.yaml");
         assert_eq!(after != before, names_gateway);
@@ -176,7 +176,7 @@ fn new_gateway_is_added_to_the_only_campaign_if_confirmed() {
     }
 }
 
-/// Runs only the suggested commands, with `--yes` and the key, from a spreadsheet export to the first live message.
+/// Runs only the suggested commands, with the gateway's URL and key, from a spreadsheet export to a live message.
 #[test]
 fn suggested_commands_lead_from_a_list_to_a_live_message() {
     let (sandbox, folder) = (SandboxProcess::start(), Folder::new(true));

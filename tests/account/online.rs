@@ -80,13 +80,13 @@ fn online_check_of_a_sandbox_campaign_needs_a_gateway() {
 #[test]
 fn live_run_checks_the_gateway_first_and_needs_an_answer() {
     let sale = live();
-    for _ in ["it begins", "it goes on"] {
+    for _ in ["first run", "resumed run"] {
         sale.run(&["--yes"]).exits(5).says("online-unknown").says("campaign gateway balance");
     }
     let offline = live().run(&["--yes", "--offline"]).exits(5);
     assert!(!offline.told().contains("online-unknown"), "{}", offline.told());
-    let unasked = live().run(&[]).exits(2).says("--yes");
-    assert!(!unasked.told().contains("online-unknown"), "{}", unasked.told());
+    let unconfirmed = live().run(&[]).exits(2).says("--yes");
+    assert!(!unconfirmed.told().contains("online-unknown"), "{}", unconfirmed.told());
 }
 
 #[test]

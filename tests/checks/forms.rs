@@ -17,7 +17,7 @@ fn folder_with_findings() -> Folder {
     sale
 }
 
-/// A JSON schema for the part of SARIF 2.1.0 that we write.
+/// A JSON schema for the part of SARIF 2.1.0 that `check` writes.
 fn sarif_schema() -> Value {
     let text = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string", "minLength": 1 } } });
     let level = json!({ "enum": ["none", "note", "warning", "error"] });
