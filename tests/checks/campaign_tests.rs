@@ -308,7 +308,8 @@ fn failed_expectation_is_located_in_each_of_forty_campaigns() {
 }
 
 /// A failing test for `campaign()`.
-const FAILING: &str = "tests: [ { name: a greeting, given: { name: Olena }, expect: { sms: { text: \"Hi, Olena\" } } } ]";
+const FAILING: &str =
+    "tests: [ { name: a greeting, given: { name: Olena }, expect: { sms: { text: \"Hi, Olena\" } } } ]";
 
 #[test]
 fn failed_campaign_test_blocks_runs_and_plans_and_schedules() {

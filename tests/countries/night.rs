@@ -1,4 +1,5 @@
-//! Marketing at night without a window, and windows by the recipient's clock for countries with several time zones.
+//! Marketing at night without a window, and windows in the recipient's local time for countries with several time
+//! zones.
 
 use jiff::Timestamp;
 use serde_json::Value;

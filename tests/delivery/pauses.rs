@@ -68,7 +68,7 @@ fn run_with_a_changed_frozen_list_needs_accept_changes() {
 }
 
 #[test]
-fn missing_rows_are_refused_and_sent_rows_are_not_resent() {
+fn nonexistent_rows_are_refused_and_sent_rows_not_resent() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--rows", "5-99"]).exits(2).says("row 99");
