@@ -51,9 +51,9 @@ fn campaign_tools_need_the_campaigns_option_and_come_last() {
     // Sending also needs the operator's `--allow-send`.
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_campaign"}}"#;
     assert_eq!(connector(campaigns_folder(&gateway)).post(&[], call).json()["error"]["message"], "Unknown tool");
-    let senders =
+    let all_tools =
         names(&Connector::start_in(campaigns_folder(&gateway), &["--campaigns", "campaigns", "--allow-send"]));
-    assert_eq!((senders.len(), senders.last().map(String::as_str)), (11 + TOOLS.len() + 1, Some("run_campaign")));
+    assert_eq!((all_tools.len(), all_tools.last().map(String::as_str)), (11 + TOOLS.len() + 1, Some("run_campaign")));
     for argument in ["nowhere", "gateways.yaml"] {
         campaigns_folder(&gateway).campaign(&["connector", "--campaigns", argument]).exits(2).says(argument);
     }

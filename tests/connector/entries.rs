@@ -17,7 +17,8 @@ fn each_client_gets_its_own_entry_format_and_variable() {
     for (client, pointer, bearer) in table {
         let client_args = client.map_or(vec![], |client| vec!["--client", client]);
         for form in [&[][..], &["--json"]] {
-            let arguments = [&["connector", "--print-config", "--listen", "127.0.0.1:9000"], &client_args[..], form].concat();
+            let arguments =
+                [&["connector", "--print-config", "--listen", "127.0.0.1:9000"], &client_args[..], form].concat();
             let printed = folder.campaign(&arguments).exits(0);
             let file: Value = serde_json::from_str(&printed.stdout).expect("the output is exactly the file");
             let entry =

@@ -68,7 +68,7 @@ fn columns_can_be_mapped_and_national_numbers_are_read() {
 }
 
 #[test]
-fn too_many_invalid_rows_are_named_with_the_best_advice() {
+fn too_many_invalid_rows_are_listed_with_the_best_advice() {
     let long = "x".repeat(500);
     let national = "0501234567,Ann\n".repeat(30);
     let rounded = "3.80501E+11,Bo\n".repeat(30);
