@@ -1,4 +1,4 @@
-//! Benchmark of the moments at which requests arrive.
+//! Benchmark of request timing.
 //!
 //! `cargo bench --bench timing -- ROWS ROUNDS` measures, as medians of ROUNDS runs (default 5):
 //!

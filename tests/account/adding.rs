@@ -11,8 +11,8 @@ use crate::support::{
     until,
 };
 
-/// An account with 2.00 UAH and one sender name.
-fn rich_account(operation: &Value) -> Value {
+/// The payloads of an account with 2.00 UAH and one sender name.
+fn account_payload(operation: &Value) -> Value {
     match operation["type"].as_str() {
         Some("balance") => json!({ "amount": 2, "currency": "UAH" }),
         _ => json!([{ "name": "OlenaCo", "status": "Checked" }]),
@@ -37,7 +37,7 @@ fn read_text(folder: &Folder, name: &str) -> String {
 
 #[test]
 fn gateway_is_tested_and_appended_to_the_profiles() {
-    let gateway = account_gateway(rich_account);
+    let gateway = account_gateway(account_payload);
     let folder = folder(&gateway);
     let before = read_text(&folder, "gateways.yaml") + "# the test account; ask Ihor\n";
     folder.write("gateways.yaml", &before);
@@ -58,7 +58,7 @@ fn gateway_is_tested_and_appended_to_the_profiles() {
 fn key_from_standard_input_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let gateway = account_gateway(rich_account);
+    let gateway = account_gateway(account_payload);
     let folder = Folder::new(true);
     let base_url = gateway.base_url();
     let added = run_with_input(&folder, &["gateway", "add", "main", "--base-url", &base_url], &format!("{KEY}\n"));

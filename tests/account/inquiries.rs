@@ -115,8 +115,8 @@ fn gateway_can_be_named_or_defaults_to_the_only_profile() {
     folder.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
     folder.campaign(&["gateway", "balance", "--gateway", "locl"]).exits(2).says("did you mean `local`?");
     folder.campaign(&["gateway", "balance", "--gateway", "sandbox"]).exits(2).says("campaign sandbox");
-    let both = profile("local", &nobody(), "") + &profile("other", &nobody(), "");
-    folder.write("gateways.yaml", &both);
+    let profiles = profile("local", &nobody(), "") + &profile("other", &nobody(), "");
+    folder.write("gateways.yaml", &profiles);
     folder.campaign(&["gateway", "balance"]).exits(2).says("--gateway NAME").says("`local` and `other`");
     std::fs::remove_file(folder.path("gateways.yaml")).expect("removed");
     folder.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway add NAME");

@@ -272,14 +272,14 @@ fn answer_sent_before_reading_the_body_is_valid() {
 /// Cuts the answer to the second envelope after this many bytes, and returns whether it was complete.
 fn run_with_cut_answer(bytes: usize, asynchronous: bool) -> bool {
     let complete = Arc::new(AtomicBool::new(false));
-    let (seen, sends) = (Arc::clone(&complete), AtomicUsize::new(0));
+    let (answer_was_complete, sends) = (Arc::clone(&complete), AtomicUsize::new(0));
     let play = script(move |wire: &Wire<'_>| {
         let request = wire.read()?;
         let full_answer = complete_answer(&request);
         // An asynchronous run also asks for the status of its first message; that request is not an envelope.
         let second = !request.asks() && sends.fetch_add(1, Ordering::SeqCst) == 1;
         let end = if second { bytes.min(full_answer.len()) } else { full_answer.len() };
-        seen.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
+        answer_was_complete.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
         wire.write(&full_answer[..end])?;
         wire.end_and_wait()
     });

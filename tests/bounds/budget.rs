@@ -53,8 +53,8 @@ fn cost_counts_the_most_expensive_channel_and_every_sms_part() {
     let gateway = Gateway::accepting();
     let long = "a".repeat(161);
     let list = format!("phone,text\n{},short\n{},{long}\n{},short\n{},short\n", phone(2), phone(3), phone(4), phone(5));
-    let both = "  - viber: { signature: OlenaCo, message: \"{{ text }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ text }}\" }";
-    let draft = campaign().channels(both).with_list(&list).through(&gateway);
+    let channels = "  - viber: { signature: OlenaCo, message: \"{{ text }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ text }}\" }";
+    let draft = campaign().channels(channels).with_list(&list).through(&gateway);
     let sale = draft.profile("prices: { sms: 0.80, viber: 1 }").top("limits: { cost: 3.6 }").write();
     // 1.00 for Viber, 1.60 for two SMS parts, 1.00 for Viber.
     assert_eq!(stop_summary(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 1));
@@ -142,8 +142,8 @@ fn two_processes_with_two_accounts_share_one_budget() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway, "recipients: 7").write();
     add_second_account(&sale);
-    let both = [sale.start(&["--json"]), sale.start(&["--json", "--gateway", "second"])];
-    let sent: u64 = both.into_iter().map(|run| stop_summary(&run.finish().exits(5)).1).sum();
+    let runs = [sale.start(&["--json"]), sale.start(&["--json", "--gateway", "second"])];
+    let sent: u64 = runs.into_iter().map(|run| stop_summary(&run.finish().exits(5)).1).sum();
     assert_eq!((sent, gateway.phones().len()), (7, 7));
 }
 

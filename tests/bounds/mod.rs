@@ -1,4 +1,4 @@
-//! Sending limits: budgets, frequency caps and daily limits across starts, processes and profiles.
+//! Sending limits: budgets, frequency caps and daily limits across runs, processes and profiles.
 
 mod budget;
 mod caps;

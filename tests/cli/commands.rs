@@ -36,8 +36,8 @@ fn status_lists_runs_with_the_next_step() {
     let sale = campaign_with_rejections();
     let all = sale.campaign(&["status"]).exits(0).says("sale@1").says("8 accepted");
     assert!(all.stdout.contains("2 rejected"));
-    let one = sale.campaign(&["status", "sale"]).exits(3);
-    let next = one.stdout.lines().last().expect("lines").strip_prefix("next: campaign ").expect("a command").to_owned();
+    let run = sale.campaign(&["status", "sale"]).exits(3);
+    let next = run.stdout.lines().last().expect("lines").strip_prefix("next: campaign ").expect("a command").to_owned();
     let rows = sale.campaign(&next.split(' ').collect::<Vec<_>>()).exits(0);
     assert_eq!(Results::parse(&rows.stdout).states(), ["rejected"; 2]);
 }
@@ -106,9 +106,9 @@ fn recipients_of_an_edition_are_listed_once_across_runs() {
     let draft = campaign().with_list(list).recipients("max_invalid: 100%").batches_of(1).one_at_a_time();
     let sale = draft.through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
-    let more =
+    let new_list =
         "phone,name,city\n380501000009,Ivan,Lviv\n380501000002,Olena,Kyiv\n12,Nobody,\n380501000003,Petro,Odesa\n";
-    sale.write("sale.csv", more);
+    sale.write("sale.csv", new_list);
     sale.run(&["--keep-going", "--accept-changes"]).exits(3);
     let output = sale.campaign(&["results", "sale", "--people"]).exits(0).says("results of sale: ");
     output.says("sale.people.csv");

@@ -102,8 +102,8 @@ fn report_unless(is_valid: bool, location: &str, rule: &Value) -> Vec<String> {
 }
 
 fn types(rule: &Value) -> Vec<String> {
-    let one = |kind: &Value| kind.as_str().expect("a type").to_owned();
-    rule.as_array().map_or_else(|| vec![one(rule)], |kinds| kinds.iter().map(one).collect())
+    let type_name = |kind: &Value| kind.as_str().expect("a type").to_owned();
+    rule.as_array().map_or_else(|| vec![type_name(rule)], |kinds| kinds.iter().map(type_name).collect())
 }
 
 fn has_type(kind: &str, value: &Value) -> bool {

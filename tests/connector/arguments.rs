@@ -163,7 +163,7 @@ fn null_counts_as_absent_and_confirms_nothing() {
 }
 
 #[test]
-fn bad_phone_is_reported_in_plain_words_without_the_number() {
+fn invalid_phone_is_explained_without_showing_the_number() {
     let gateway = Gateway::accepting();
     let table = [
         (json!("38050marker"), "`phone` has letters; write digits only, with the country code first"),

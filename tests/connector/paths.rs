@@ -63,8 +63,8 @@ const FILE_KEYS: [(&str, &str); 11] = [
 /// Entries outside the folder. The refusal is the same for all of them.
 const OUTSIDE: [&str; 6] = ["secret.csv", "missing.csv", "closed.csv", "drawer", "pipe.csv", "secret.yaml"];
 
-/// Ways to name an entry outside the folder. `OUT` is its name, `ROOT` the folder around the campaigns.
-const WAYS: [&str; 6] = ["../OUT", "below/../../OUT", "ROOT/OUT", "to-OUT", "whole-to-OUT", "up/OUT"];
+/// Forms of a path to an entry outside the folder. `OUT` is its name, `ROOT` the folder around the campaigns.
+const PATH_FORMS: [&str; 6] = ["../OUT", "below/../../OUT", "ROOT/OUT", "to-OUT", "whole-to-OUT", "up/OUT"];
 
 /// File of the campaign under test, rewritten for each case.
 const FILE: &str = "reach.yaml";
@@ -105,14 +105,14 @@ fn calls() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Fails unless each `step`-th combination of a key and a way to name a path is refused in the same words for all entries
+/// Fails unless each `step`-th combination of a key and a path form is refused, in the same words for all entries
 /// outside.
 fn assert_all_refused(campaigns: &Path, step: usize, mut call: impl FnMut(&str, &Value) -> Value) {
     let root = campaigns.parent().expect("a folder").canonicalize().expect("a folder").display().to_string();
-    for ((key, yaml), way) in KEYS.into_iter().flat_map(|key| WAYS.map(|way| (key, way))).step_by(step) {
+    for ((key, yaml), form) in KEYS.into_iter().flat_map(|key| PATH_FORMS.map(|form| (key, form))).step_by(step) {
         let mut refusals: Vec<Vec<String>> = Vec::new();
         for name in OUTSIDE {
-            let path = way.replace("OUT", name).replace("ROOT", &root);
+            let path = form.replace("OUT", name).replace("ROOT", &root);
             std::fs::write(campaigns.join(FILE), campaign(yaml, &path)).expect("a file");
             let results = calls().into_iter().map(|(tool, arguments)| {
                 let result = call(tool, &arguments);
@@ -122,7 +122,7 @@ fn assert_all_refused(campaigns: &Path, step: usize, mut call: impl FnMut(&str, 
             refusals.push(results.collect());
         }
         for other in &refusals[1..] {
-            assert_eq!(other, &refusals[0], "{key} {way}: the refusal reveals what is there");
+            assert_eq!(other, &refusals[0], "{key} {form}: the refusal reveals what is there");
         }
     }
 }
@@ -162,7 +162,7 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
 fn no_campaign_key_reads_a_file_outside_the_folder_over_http() {
     let connector = Connector::start_in(folder_with_entries_outside(), &["--campaigns", "campaigns", "--allow-send"]);
     // Both transports call the same tools, so this test takes samples. Five and six have no common factor, so all six
-    // ways are covered.
+    // path forms are covered.
     assert_all_refused(&connector.folder.path("campaigns"), 5, |tool, arguments| connector.call(tool, arguments));
 }
 

@@ -74,7 +74,7 @@ impl Client {
 }
 
 /// Creates the campaigns folder, with these lines at the top of the campaign.
-fn campaigns_folder_with(gateway: &impl Reachable, top: &str) -> Folder {
+fn campaigns_folder_with_top(gateway: &impl Reachable, top: &str) -> Folder {
     let folder = campaigns_folder(gateway);
     folder.replace("campaigns/sale.yaml", "name: sale\n", &format!("name: sale\n{top}"));
     folder
@@ -109,7 +109,7 @@ fn connector_runs_profile_commands_but_never_campaign_commands() {
     for start in TRANSPORTS {
         // The run stops at the first answer and is later resumed and finished.
         let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
-        let folder = campaigns_folder_with(&gateway, CAMPAIGN_COMMAND);
+        let folder = campaigns_folder_with_top(&gateway, CAMPAIGN_COMMAND);
         folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
         let mut client = start(folder);
         let digest = client.plan();
@@ -130,7 +130,7 @@ fn command_recorded_by_another_process_is_left_to_that_process() {
     let _files = in_files();
     for start in TRANSPORTS {
         let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
-        let folder = campaigns_folder_with(&gateway, "");
+        let folder = campaigns_folder_with_top(&gateway, "");
         // The run started by the operator records its notification command, which fails at first.
         let failing = "name: sale\nnotify: { command: [sh, -c, \"test -e ready && echo >> campaign-ran\"] }\n";
         folder.replace("campaigns/sale.yaml", "name: sale\n", failing);
@@ -155,7 +155,7 @@ fn run_without_recipients_does_not_start() {
     for start in TRANSPORTS {
         for suppressed in [false, true] {
             let gateway = Gateway::accepting();
-            let folder = campaigns_folder_with(&gateway, "notify: { url: { file: nowhere.url } }\n");
+            let folder = campaigns_folder_with_top(&gateway, "notify: { url: { file: nowhere.url } }\n");
             folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
             if suppressed {
                 for number in &numbers {
@@ -189,7 +189,7 @@ fn run_with_no_recipients_left_is_refused() {
     let _files = in_files();
     for start in TRANSPORTS {
         let gateway = Gateway::accepting();
-        let folder = campaigns_folder_with(&gateway, "");
+        let folder = campaigns_folder_with_top(&gateway, "");
         // Every recipient has a message, and the process dies before the run ends.
         let mut command = folder.command(&["run", "campaigns/sale.yaml", "--gateway", "local", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", "results.written:1");
@@ -207,7 +207,7 @@ fn command_or_address_added_after_the_approval_is_refused() {
     let _files = in_files();
     for start in TRANSPORTS {
         let sandbox = SandboxProcess::start();
-        let mut client = start(campaigns_folder_with(&sandbox, ""));
+        let mut client = start(campaigns_folder_with_top(&sandbox, ""));
         let digest = client.plan();
         approve(client.folder(), &digest);
         let additions = [
@@ -233,7 +233,7 @@ fn command_or_address_added_after_the_approval_is_refused() {
 fn notification_commands_are_shown_before_approval() {
     let sandbox = SandboxProcess::start();
     for start in TRANSPORTS {
-        let folder = campaigns_folder_with(&sandbox, CAMPAIGN_COMMAND);
+        let folder = campaigns_folder_with_top(&sandbox, CAMPAIGN_COMMAND);
         folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
         let mut client = start(folder);
         let planned = client.call("plan_campaign", &json!({ "campaign": "sale" }));

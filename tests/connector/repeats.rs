@@ -62,11 +62,11 @@ fn repeats_are_refused_across_connectors_and_restarts() {
 #[test]
 fn two_concurrent_connectors_send_a_message_once() {
     let gateway = Gateway::accepting();
-    let one = Connector::start(&gateway, &SENDING);
-    let other = second_connector(&one.folder);
+    let first = Connector::start(&gateway, &SENDING);
+    let other = second_connector(&first.folder);
     for text in ["Hi", "Ho", "Ha"] {
         let codes = thread::scope(|scope| {
-            let calls: Vec<_> = [&one, &other, &one, &other]
+            let calls: Vec<_> = [&first, &other, &first, &other]
                 .map(|connector| scope.spawn(move || send(connector, text)))
                 .into_iter()
                 .collect();
@@ -81,12 +81,12 @@ fn two_concurrent_connectors_send_a_message_once() {
 #[test]
 fn rejected_message_can_be_sent_by_another_connector() {
     let gateway = Gateway::answering([Answer::refused("No route"), Answer::CloseRead]).with_key_checks();
-    let one = Connector::start(&gateway, &SENDING);
-    let other = second_connector(&one.folder);
-    assert_eq!(send(&one, "Hi"), "platform_error");
+    let first = Connector::start(&gateway, &SENDING);
+    let other = second_connector(&first.folder);
+    assert_eq!(send(&first, "Hi"), "platform_error");
     // The request was sent, and its answer is lost.
     assert_eq!(send(&other, "Hi"), "unknown_outcome");
-    assert_eq!(send(&one, "Hi"), "repeated");
+    assert_eq!(send(&first, "Hi"), "repeated");
 }
 
 #[test]

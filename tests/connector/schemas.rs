@@ -84,7 +84,7 @@ fn account_tools_conform_to_their_schemas() {
     assert_eq!(samples.len(), tools.len(), "a sample of each");
     for (name, sample) in samples {
         let tool = tools.iter().find(|tool| tool["name"] == name).expect("a tool");
-        let schema = |which: &str| JsonSchema::new(&tool[which]);
+        let schema = |kind: &str| JsonSchema::new(&tool[kind]);
         let confirmable = tool["inputSchema"]["properties"]["confirm"].is_object();
         for confirmed in if confirmable { [false, true].as_slice() } else { &[true] } {
             let mut arguments = sample.clone();
@@ -132,7 +132,7 @@ fn campaign_tools_conform_to_their_schemas() {
             approve(&connector.folder, &digest);
         }
         let tool = tools.iter().find(|tool| tool["name"] == *name).expect("a tool");
-        let schema = |which: &str| JsonSchema::new(&tool[which]);
+        let schema = |kind: &str| JsonSchema::new(&tool[kind]);
         check_schema(&tool["inputSchema"], name);
         assert!(schema("inputSchema").is_valid(arguments), "{name}: {arguments}");
         let result = connector.call(name, arguments);

@@ -73,8 +73,8 @@ fn unconfirmed_call_is_previewed_without_a_key_or_arguments() {
             assert!(refusal["reason"].is_string() && refusal["how_to"].is_string(), "{refusal}");
             assert!(refusal["problems"].as_array().is_some_and(|problems| !problems.is_empty()), "{refusal}");
         }
-        let bare = parse_result(&connector.call(tool, &json!({})));
-        assert_eq!(bare["refused"], true, "{tool}");
+        let empty_call = parse_result(&connector.call(tool, &json!({})));
+        assert_eq!(empty_call["refused"], true, "{tool}");
     }
     let mut unconfirmed = with_members(&sms(), json!({ "text": "я".repeat(71) }));
     unconfirmed.as_object_mut().expect("an object").remove("confirm");

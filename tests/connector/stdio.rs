@@ -119,7 +119,7 @@ fn connector_over_stdio_uses_the_key_of_the_profile() {
 }
 
 #[test]
-fn invalid_line_gets_an_error_and_the_next_is_read() {
+fn invalid_line_gets_an_error_and_the_next_line_is_read() {
     let mut client = Conversation::start(&Gateway::accepting());
     let code = |answer: Value| answer["error"]["code"].as_i64();
     for (line, expected) in [
@@ -213,7 +213,7 @@ fn rmcp_stdio_client_calls_tools_in_both_lifecycle_modes() {
 }
 
 #[test]
-fn locks_are_the_same_for_a_client_over_stdio() {
+fn same_locks_apply_over_stdio() {
     let gateway = Gateway::accepting();
     let sms = |confirm: Value| {
         let arguments = json!({ "phone": "380501234567", "text": "Hi", "sender": "OlenaCo", "confirm": confirm });

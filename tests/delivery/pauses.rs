@@ -91,7 +91,7 @@ fn partial_results_do_not_replace_the_full_results() {
 }
 
 #[test]
-fn header_is_not_a_row() {
+fn header_cannot_be_selected_as_a_row() {
     let gateway = Gateway::accepting();
     campaign().through(&gateway).write().run(&["--rows", "1-2"]).exits(2).says("header");
     assert!(gateway.requests().is_empty());

@@ -54,10 +54,10 @@ fn show_lists_all_messages_to_a_number() {
     let shown = sale.campaign(&["show", "sale", "--to", &number]).exits(0).says("row 2 to").says("row 4 to");
     shown.says("sale@1: 2 messages");
     let shown = sale.campaign(&["show", "sale", "--to", &number, "--json"]).exits(0).json();
-    let rows: Vec<_> = shown["messages"].as_array().expect("messages").iter().map(|one| &one["row"]).collect();
+    let rows: Vec<_> = shown["messages"].as_array().expect("messages").iter().map(|message| &message["row"]).collect();
     assert_eq!((rows, &shown["more"]), (vec![&json!(2), &json!(4)], &json!(0)));
-    let one = sale.campaign(&["show", "sale", "--to", &phone(3).to_string(), "--json"]).exits(0).json();
-    assert_eq!(one["row"], 3, "a single message has its history at the top level");
+    let message = sale.campaign(&["show", "sale", "--to", &phone(3).to_string(), "--json"]).exits(0).json();
+    assert_eq!(message["row"], 3, "a single message has its history at the top level");
 }
 
 #[test]

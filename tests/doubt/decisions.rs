@@ -35,11 +35,11 @@ fn rows_counted_as_sent_are_final_with_author_and_reason() {
     let report = sale.campaign(&["resolve", "sale", "--rows", "3,5", "--as", "sent", "--json"]).exits(4).json();
     assert_eq!((&report["rows"], &report["as"], &report["exit"]), (&json!(2), &json!("sent"), &json!(4)));
     assert_eq!(report["counts"], json!({ "accepted": 6, "in_doubt": 2, "assumed_sent": 2 }));
-    let why = "the operator's list has them";
-    let report = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", why]).exits(0);
+    let reason = "the operator's list has them";
+    let report = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", reason]).exits(0);
     report.says("resolved 2 rows as sent");
     assert_eq!(states(&sale), "assssaaaaa");
-    assert!(result_cell(&sale, 4, "reason").contains(why) && !result_cell(&sale, 3, "reason").contains(why));
+    assert!(result_cell(&sale, 4, "reason").contains(reason) && !result_cell(&sale, 3, "reason").contains(reason));
     assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(0));
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 10);

@@ -18,8 +18,8 @@ fn events(shown: &Value) -> &[Value] {
 fn history_lists_the_events_of_a_message_chronologically() {
     let (gateway, sale) = sale_in_doubt();
     sale.campaign(&["reconcile", "sale"]).exits(4);
-    let why = "the subscriber has not got it";
-    let again = ["resolve", "sale", "--rows", "3", "--as", "send-again", "--i-accept-duplicates", "1", "--why", why];
+    let reason = "the subscriber has not got it";
+    let again = ["resolve", "sale", "--rows", "3", "--as", "send-again", "--i-accept-duplicates", "1", "--why", reason];
     let mut command = sale.command(&again);
     command.env("USER", "olena");
     Process::start(command).finish().exits(5);
@@ -44,7 +44,7 @@ fn history_lists_the_events_of_a_message_chronologically() {
     ];
     let positions: Vec<_> = expected_order.iter().map(|words| text.stdout.find(words).expect(words)).collect();
     assert!(positions.is_sorted(), "{}", text.told());
-    text.says(why).says("with 3 other messages");
+    text.says(reason).says("with 3 other messages");
     let once =
         sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("asked the gateway ").says("; last response: ");
     assert!(!once.stdout.contains("about the attempt"), "{}", once.told());

@@ -108,8 +108,8 @@ fn retry_without_rejections_does_nothing() {
     sale.campaign(&["retry", "sale", "--error", "Not enough money"]).exits(3).says("`Not enough money`");
     sale.campaign(&["retry", "sale"]).exits(0);
     sale.campaign(&["retry", "sale"]).exits(0).says("no rows to retry");
-    let nothing = sale.campaign(&["retry", "sale", "--json"]).exits(0).json();
-    assert!(nothing["sent"] == 0 && nothing["why"].is_string(), "{nothing}");
+    let summary = sale.campaign(&["retry", "sale", "--json"]).exits(0).json();
+    assert!(summary["sent"] == 0 && summary["why"].is_string(), "{summary}");
     assert_eq!(gateway.phones().len(), 7);
 }
 

@@ -192,7 +192,7 @@ fn decision_about_an_older_run_keeps_newer_results() {
 }
 
 #[test]
-fn newer_run_does_not_hide_doubt_in_an_older_one() {
+fn newer_run_does_not_hide_doubt_in_an_older_run() {
     let (gateway, sale) = sale_in_doubt();
     sale.run(&[]).exits(4).says("4 rows in sale@1 are still in doubt").says("next: campaign reconcile sale@1");
     add_recipient(&sale);

@@ -87,11 +87,11 @@ fn figures_match_the_results_on_every_surface() {
     let run = ["run", "sale.yaml", "--no-wait", "--keep-going", "--limit", "20"];
     let sent = Process::start(hooked.sale.command_after(&clock.set_to(started_at), &run)).finish().exits(4);
     assert_lines(&sent.stdout, &compute_figures(&hooked));
-    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut compared_states: BTreeSet<String> = BTreeSet::new();
     let mut compare = |hooked: &Hooked| {
         let figures = compute_figures(hooked);
         assert_surfaces(&hooked.sale, &browser, &figures);
-        seen.extend(figures.states.keys().cloned());
+        compared_states.extend(figures.states.keys().cloned());
         figures
     };
     compare(&hooked);
@@ -135,7 +135,7 @@ fn figures_match_the_results_on_every_surface() {
         "skipped",
         "unresolved",
     ];
-    assert_eq!(seen, states.map(str::to_owned).into(), "every state but `queued` was compared");
+    assert_eq!(compared_states, states.map(str::to_owned).into(), "every state but `queued` was compared");
 }
 
 #[test]

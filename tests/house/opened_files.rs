@@ -125,16 +125,16 @@ fn find_words<'w>(code: &str, words: &[&'w str]) -> BTreeSet<&'w str> {
 
 #[test]
 fn only_one_module_opens_paths_that_a_campaign_names() {
-    let mut seen = BTreeSet::new();
+    let mut found_files = BTreeSet::new();
     for (file, code) in read_code(&FOLDERS) {
         let words = find_words(&code, &WORDS);
         let listed = OPENING_FILES.iter().find(|(name, _, _)| *name == file);
         let known: BTreeSet<&str> = listed.iter().flat_map(|(_, words, _)| words.iter().copied()).collect();
         let advice = "open paths of a campaign with `CampaignPath`, or add the file to the list";
         assert_eq!(words, known, "`{file}` uses other names than `OPENING_FILES` lists: {advice}");
-        seen.extend(listed.map(|(name, _, _)| *name));
+        found_files.extend(listed.map(|(name, _, _)| *name));
     }
-    assert_eq!(seen.len(), OPENING_FILES.len(), "a listed file does not exist");
+    assert_eq!(found_files.len(), OPENING_FILES.len(), "a listed file does not exist");
 }
 
 #[test]

@@ -1,9 +1,14 @@
 //! Realistic lists and campaigns in `corpus/`, each with its expected result.
 //!
-//! `lists/NAME.csv` has its expectation in `NAME.yaml`: `told` holds words of `init --from`; `rows` maps spreadsheet
-//! rows to numbers and messages as `preview` shows them, or to the reason for no message (`⏎` is a line break);
-//! `refused` holds words of `init` if it writes no campaign. `campaigns/NAME.spoilt` is a campaign file. `NAME.said`
-//! holds the exit code of `check`, words of its output, and words after `not:` that it must not print.
+//! `lists/NAME.csv` has its expectation in `NAME.yaml`:
+//!
+//! - `told`: words of the output of `init --from`;
+//! - `rows`: for each spreadsheet row, the number and message that `preview` shows, or the reason for no message (`⏎`
+//!   is a line break);
+//! - `refused`: words of the output of `init` if it writes no campaign.
+//!
+//! `campaigns/NAME.spoilt` is a campaign file. `NAME.said` holds the exit code of `check`, words of its output, and
+//! words after `not:` that it must not print.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -138,8 +138,8 @@ fn check(folder: &Folder, file: &str) -> Vec<(String, String)> {
     let all = findings.map(|finding| {
         let values = finding.as_object().expect("an object").values();
         let words: Vec<String> = values.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect();
-        let place = format!("{}:{}", finding["file"].as_str().unwrap_or_default(), finding["line"]);
-        (finding["severity"].as_str().expect("a severity").to_owned(), format!("{} {place}", words.join(" ")))
+        let position = format!("{}:{}", finding["file"].as_str().unwrap_or_default(), finding["line"]);
+        (finding["severity"].as_str().expect("a severity").to_owned(), format!("{} {position}", words.join(" ")))
     });
     all.collect()
 }

@@ -88,9 +88,9 @@ fn results_file_used_as_a_list_is_not_replaced() {
 fn results_and_empty_files_are_replaced() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
-    let ours = std::fs::read_to_string(sale.results_file()).expect("results");
-    let saved = format!("\u{feff}{}", ours.replace(',', ";").replace('\n', "\r\n"));
-    for before in [ours.as_str(), &saved, ""] {
+    let results = std::fs::read_to_string(sale.results_file()).expect("results");
+    let spreadsheet = format!("\u{feff}{}", results.replace(',', ";").replace('\n', "\r\n"));
+    for before in [results.as_str(), &spreadsheet, ""] {
         std::fs::write(sale.results_file(), before).expect("a file");
         sale.run(&[]).exits(0);
         assert_eq!(sale.results().states(), ["accepted"; 3]);

@@ -167,7 +167,7 @@ fn stored_files_are_readable_by_their_owner_only() {
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&[]).exits(4);
     sale.campaign(&["results", "sale", "--out", "again.csv"]).exits(0);
-    let mut seen = Vec::new();
+    let mut names = Vec::new();
     let mut paths = vec![sale.path("state"), sale.path("results"), sale.path("again.csv")];
     while let Some(path) = paths.pop() {
         let mode = std::fs::metadata(&path).expect("an entry").permissions().mode() & 0o777;
@@ -176,10 +176,10 @@ fn stored_files_are_readable_by_their_owner_only() {
         if path.is_dir() {
             paths.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
         }
-        seen.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+        names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
     }
     for name in ["ledger.sqlite", "frozen.json", "recipients.csv", "sale.csv", "again.csv", "locks"] {
-        assert!(seen.iter().any(|seen| seen == name), "no {name} among {seen:?}");
+        assert!(names.iter().any(|other| other == name), "no {name} among {names:?}");
     }
 }
 

@@ -137,7 +137,7 @@ fn workbook_that_exceeds_parser_limits_is_refused() {
 }
 
 #[test]
-fn bomb_in_relocated_workbook_parts_is_refused() {
+fn zip_bomb_in_relocated_workbook_parts_is_refused() {
     let bomb = Content::repeated("<sst><si><t>", " ", 400, "</t></si></sst>");
     let elsewhere = format!("<Relationships>{}</Relationships>", relation("r", "officeDocument", "/Else/book.xml"));
     let book = "<workbook><sheets><sheet name=\"s\" x:id=\"r\"/></sheets></workbook>";
