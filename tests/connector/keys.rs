@@ -1,4 +1,4 @@
-//! Keys that the gateway rejects: a call with such a key changes nothing and does not slow other callers.
+//! Keys that the gateway rejects: a call with such a key changes nothing and does not slow down other callers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
