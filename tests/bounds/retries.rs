@@ -73,7 +73,7 @@ fn retry_respects_the_countries_of_the_profile() {
 }
 
 #[test]
-fn retry_sends_to_some_recipients_and_counts_the_others_by_reason() {
+fn retry_sends_to_some_recipients_and_counts_others_by_reason() {
     let (gateway, sale) = send_with_rejections(|draft| draft);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
     let report = sale.campaign(&["retry", "sale", "--json"]).exits(3).json();

@@ -55,7 +55,7 @@ fn check_at_night_gives_a_note_that_strict_ignores() {
 }
 
 #[test]
-fn check_reports_messages_that_a_daily_limit_delays_until_midnight() {
+fn check_reports_messages_delayed_to_midnight_by_a_daily_limit() {
     let (sale, clock) = (live(), Clock::new());
     sale.replace("sale.yaml", "delivery:\n", "timezone: Europe/Kyiv\ndelivery:\n  per_day: 2\n");
     let (_, message) = night_finding(&sale, &clock, DAY).expect("a finding");
