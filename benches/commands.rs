@@ -48,7 +48,7 @@ fn measure_command(scene: &Scene, (rows, rounds): (u64, u64), command: &[&str]) 
     print_medians(command[0], &figures);
 }
 
-/// Prints the medians of a command.
+/// Prints the median figures of a command.
 fn print_medians(name: &str, figures: &[Figures]) {
     let median = |value: fn(&Figures) -> f64| {
         let mut values: Vec<f64> = figures.iter().map(value).collect();
@@ -56,7 +56,7 @@ fn print_medians(name: &str, figures: &[Figures]) {
         values[values.len() / 2]
     };
     let (time, cpu) = (median(|figures| figures.wall.as_secs_f64()), median(|figures| figures.cpu.as_secs_f64()));
-    let (rate, each) = (median(Figures::rate), median(Figures::cpu_each));
+    let (rate, cpu_per_row) = (median(Figures::rate), median(Figures::cpu_per_row));
     let peak = median(|figures| figures.peak_kib as f64 / 1024.0);
-    println!("{name:<8} {time:>10.2} {rate:>12.0} {cpu:>10.2} {each:>12.2} {peak:>10.1}");
+    println!("{name:<8} {time:>10.2} {rate:>12.0} {cpu:>10.2} {cpu_per_row:>12.2} {peak:>10.1}");
 }

@@ -52,12 +52,12 @@ fn main() {
         callers.into_iter().flat_map(|caller| caller.join().expect("every call is answered")).collect()
     });
     let calls = latencies.len() as f64;
-    let took = began.elapsed().as_secs_f64();
+    let elapsed = began.elapsed().as_secs_f64();
     latencies.sort();
     let quantile = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    let each = |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / calls;
+    let micros_per_call = |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / calls;
     println!("calls of `balance` at {rate}/s for {seconds} s over {CONNECTIONS} connections:");
-    println!("  answered: {:.0}/s", calls / took);
+    println!("  answered: {:.0}/s", calls / elapsed);
     println!(
         "  latency from the due time: median {:.2} ms, p99 {:.2} ms, maximum {:.2} ms",
         quantile(0.5),
@@ -66,8 +66,8 @@ fn main() {
     );
     println!(
         "  CPU per call: {:.0} µs in the connector, {:.0} µs in the sandbox",
-        each(connector.cpu(), before.0),
-        each(sandbox.cpu(), before.1)
+        micros_per_call(connector.cpu(), before.0),
+        micros_per_call(sandbox.cpu(), before.1)
     );
 }
 
@@ -141,7 +141,7 @@ impl Server {
     fn cpu(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
-        let ticks = |index: usize| fields[index].parse::<u64>().expect("a count of ticks");
+        let ticks = |index: usize| fields[index].parse::<u64>().expect("a number of ticks");
         Duration::from_millis((ticks(11) + ticks(12)) * 10)
     }
 }

@@ -1,8 +1,9 @@
 //! Benchmark of the sandbox: operations per second, and memory for a million undelivered messages.
 //!
-//! `cargo bench --bench sandbox` starts `campaign sandbox` as a process. It sends 1,000,000 messages (Viber with an SMS
-//! fallback, each with a webhook) in envelopes of 100 over two connections, and requests some of their statuses. No
-//! message is delivered during the benchmark, so the sandbox still holds all of them when its memory is measured.
+//! `cargo bench --bench sandbox` starts `campaign sandbox` as a process. It sends 1,000,000 messages in envelopes of
+//! 100 over two connections, and requests some of their statuses. Each message is Viber with an SMS fallback and has a
+//! webhook. No message is delivered during the benchmark, so the sandbox still holds all of them when its memory is
+//! measured.
 //!
 //! `cargo bench --bench sandbox -- MESSAGES` sends another number. Linux only: the figures come from /proc.
 

@@ -1,4 +1,4 @@
-//! Benchmark of the moments at which requests arrive.
+//! Benchmark of request timing.
 //!
 //! `cargo bench --bench timing -- ROWS ROUNDS` measures, as medians of ROUNDS runs (default 5):
 //!
@@ -38,8 +38,8 @@ const LIMIT: u64 = 100;
 const TARGET_SHARE: f64 = 0.98;
 /// Requests that are compared with the schedule.
 const REQUESTS: u64 = 1_000;
-/// The longest wait for a request.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The maximum wait for a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A gateway that records when each request arrives.
 struct Arrivals {
@@ -50,9 +50,9 @@ struct Arrivals {
 impl Arrivals {
     fn start() -> Self {
         let times: Arc<Mutex<Vec<Instant>>> = Arc::default();
-        let recorded = Arc::clone(&times);
+        let recorder = Arc::clone(&times);
         let server = gateway::start(Arc::new(move |_| {
-            recorded.lock().expect("no panic while it is locked").push(Instant::now());
+            recorder.lock().expect("no panic while it is locked").push(Instant::now());
         }));
         Self { times, server }
     }
@@ -69,7 +69,7 @@ impl Arrivals {
     fn wait_for(&self, requests: usize) {
         let start = Instant::now();
         while self.count() < requests {
-            assert!(start.elapsed() < PATIENCE, "{requests} requests did not arrive within {PATIENCE:?}");
+            assert!(start.elapsed() < REQUEST_TIMEOUT, "{requests} requests did not arrive within {REQUEST_TIMEOUT:?}");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -84,10 +84,10 @@ fn main() {
         let times: Vec<Duration> = (0..rounds).map(|_| time_first_request(&arrivals, rows)).collect();
         print_time(&format!("first request, {rows} recipients"), median(times));
     }
-    let paces: Vec<Pace> = (0..rounds).map(|_| measure_pace(&arrivals)).collect();
-    print_time(&format!("delay at {LIMIT}/s, median"), median(paces.iter().map(|pace| pace.median).collect()));
-    print_time(&format!("delay at {LIMIT}/s, p99"), median(paces.iter().map(|pace| pace.p99).collect()));
-    let slowest = paces.iter().map(|pace| pace.rate).fold(f64::INFINITY, f64::min);
+    let timings: Vec<RequestTiming> = (0..rounds).map(|_| measure_timing(&arrivals)).collect();
+    print_time(&format!("delay at {LIMIT}/s, median"), median(timings.iter().map(|timing| timing.median).collect()));
+    print_time(&format!("delay at {LIMIT}/s, p99"), median(timings.iter().map(|timing| timing.p99).collect()));
+    let slowest = timings.iter().map(|timing| timing.rate).fold(f64::INFINITY, f64::min);
     println!("{:<50} {slowest:>10.1} messages/s", format!("lowest rate at {LIMIT}/s"));
     let times: Vec<Duration> = (0..rounds).map(|_| time_resumed_request(&arrivals, rows)).collect();
     print_time(&format!("first request after SIGKILL, {rows} recipients"), median(times));
@@ -119,7 +119,7 @@ fn time_first_request(arrivals: &Arrivals, rows: u64) -> Duration {
 }
 
 /// How evenly a run sent its requests.
-struct Pace {
+struct RequestTiming {
     /// The median delay against the schedule.
     median: Duration,
     /// The 99th percentile of the delay.
@@ -131,9 +131,9 @@ struct Pace {
 /// Measures how evenly a run sends its requests.
 ///
 /// The schedule begins as early as any request allows, so no request is ahead of it.
-fn measure_pace(arrivals: &Arrivals) -> Pace {
+fn measure_timing(arrivals: &Arrivals) -> RequestTiming {
     let scene = Scene::new(REQUESTS, arrivals.server, &format!("{LIMIT}/s"));
-    send_single_messages(&scene);
+    use_single_message_requests(&scene);
     arrivals.take();
     assert!(start_run(&scene).wait().expect("the exit status").success());
     scene.assert_all_accepted(REQUESTS);
@@ -146,17 +146,17 @@ fn measure_pace(arrivals: &Arrivals) -> Pace {
     delays.sort_by(f64::total_cmp);
     let delay = |index: usize| Duration::from_secs_f64(delays[index] - delays[0]);
     let rate = (times.len() - 1) as f64 / since_first(&times[times.len() - 1]);
-    Pace { median: delay(delays.len() / 2), p99: delay(delays.len() * 99 / 100), rate }
+    RequestTiming { median: delay(delays.len() / 2), p99: delay(delays.len() * 99 / 100), rate }
 }
 
 /// Changes the campaign so that each request contains one message.
-fn send_single_messages(scene: &Scene) {
+fn use_single_message_requests(scene: &Scene) {
     let path = scene.path().join("bench.yaml");
     let campaign = fs::read_to_string(&path).expect("the campaign");
     fs::write(path, campaign.replace("batch: 100", "batch: 1")).expect("the campaign is written");
 }
 
-/// The time from the start of a resumed run to its first request. The run before was killed halfway.
+/// The time from the start of a resumed run to its first request. The previous run was killed halfway.
 fn time_resumed_request(arrivals: &Arrivals, rows: u64) -> Duration {
     let scene = Scene::new(rows, arrivals.server, "unlimited");
     arrivals.take();
@@ -165,7 +165,7 @@ fn time_resumed_request(arrivals: &Arrivals, rows: u64) -> Duration {
     arrivals.wait_for((rows / 200) as usize);
     run.kill().expect("the run is still sending");
     run.wait().expect("the exit status");
-    // Requests that were on their way have been read when their connections are closed.
+    // Requests in flight have been read by the time their connections are closed.
     std::thread::sleep(Duration::from_millis(200));
     arrivals.take();
     let start = Instant::now();

@@ -23,7 +23,7 @@ const CRATES: &[&[&str]] = &[
 ];
 
 /// The crates that the sandbox may use. It shares no wire types with the client, so that one mistake cannot hide on both
-/// sides. `manifest` reads scenario files; none of them knows the contract.
+/// sides. `manifest` reads scenario files. None of these crates knows the contract.
 const SANDBOX_MAY_USE: [&str; 3] = ["core", "net", "manifest"];
 
 /// The modules of a crate in layers, from the top. A module uses only modules of lower layers.
@@ -37,11 +37,11 @@ const MODULES: &[(&str, &[&[&str]])] = &[
 ];
 
 /// Names of arguments, terminals and exit codes, which only the command line may use.
-const OF_THE_COMMAND_LINE: [&str; 9] =
+const COMMAND_LINE_NAMES: [&str; 9] =
     ["clap", "console", "indicatif", "ExitCode", "exit", "IsTerminal", "stdin", "stdout", "std::process"];
 
 /// Exceptions below the command line: file, name and reason.
-const NAMED_BELOW: [(&str, &str, &str); 9] = [
+const ALLOWED_NAMES: [(&str, &str, &str); 9] = [
     ("crates/engine/src/report/results_file.rs", "std::process", "a temporary file is named after its process"),
     ("crates/runs/src/notify/targets.rs", "std::process", "the streams of a notification program"),
     ("crates/runs/src/notify/targets.rs", "stdin", "the standard input of a notification program"),
@@ -53,26 +53,26 @@ const NAMED_BELOW: [(&str, &str, &str); 9] = [
     ("crates/runs/src/tests.rs", "exit", "a method of a trace subscriber in a test"),
 ];
 
-/// The names of the copies of runs in the state folder.
-const OF_THE_COPIES: [&str; 4] =
+/// The paths of frozen copies in the state folder, as the code writes them.
+const FROZEN_COPY_PATHS: [&str; 4] =
     ["\"frozen.json\"", "\"recipients.csv\"", "join(\"runs\")", "with_file_name(\"runs\")"];
 
-/// The most lines of a file, its inline tests aside.
-const LONGEST: usize = 650;
+/// The maximum number of lines of a file, without its inline tests.
+const MAX_LINES: usize = 650;
 
 pub(crate) fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder with the sources of a crate; the command line is `campaign`.
-fn source_of(name: &str) -> PathBuf {
+/// The folder with the source files of a crate. The command line is `campaign`.
+fn source_folder(name: &str) -> PathBuf {
     match name {
         "campaign" => repository().join("src"),
         name => repository().join("crates").join(name).join("src"),
     }
 }
 
-/// The names of the crates, the command line included.
+/// The names of the crates, including the command line.
 fn crates() -> Vec<String> {
     let entries = fs::read_dir(repository().join("crates")).expect("a folder").map(|entry| entry.expect("an entry"));
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -82,17 +82,17 @@ fn crates() -> Vec<String> {
 
 /// The Rust files of all crates.
 pub(crate) fn source_files() -> Vec<PathBuf> {
-    crates().iter().flat_map(|name| files(&source_of(name))).collect()
+    crates().iter().flat_map(|name| files(&source_folder(name))).collect()
 }
 
-/// The path of a file in the repository.
-fn within(file: &Path) -> String {
+/// The path of a file, relative to the repository.
+fn relative_path(file: &Path) -> String {
     file.strip_prefix(repository()).expect("in the repository").to_string_lossy().into_owned()
 }
 
-/// The path of a file as the documents write it: below `crates`, without `src`.
-fn short(file: &Path) -> String {
-    within(file).replacen("crates/", "", 1).replacen("/src/", "/", 1)
+/// The path of a file as the documents write it: relative to `crates`, without `src`.
+fn document_path(file: &Path) -> String {
+    relative_path(file).replacen("crates/", "", 1).replacen("/src/", "/", 1)
 }
 
 /// The Rust files in a folder and its subfolders.
@@ -103,34 +103,34 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     rust.chain(folders.iter().flat_map(|folder| self::files(folder))).collect()
 }
 
-/// The top modules in the `crate::` paths of a text, comments aside.
+/// The top-level modules in the `crate::` paths of a text, without its comments.
 fn used_modules(text: &str) -> BTreeSet<String> {
     let code: String = text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
     let mut used = BTreeSet::new();
     for (_, path) in code.match_indices("crate::").map(|(at, path)| (at, &code[at + path.len()..])) {
         match path.strip_prefix('{') {
-            Some(group) => used.extend(names_in(group)),
-            None => used.extend(name(path)),
+            Some(group) => used.extend(first_names(group)),
+            None => used.extend(first_name(path)),
         }
     }
     used
 }
 
 /// The first name of a path.
-fn name(path: &str) -> Option<String> {
+fn first_name(path: &str) -> Option<String> {
     let path = path.trim_start();
     let end = path.find(|character: char| !(character.is_alphanumeric() || character == '_')).unwrap_or(path.len());
     (end > 0).then(|| path[..end].to_owned())
 }
 
-/// The first name of each path in a group, nested groups included.
-fn names_in(group: &str) -> Vec<String> {
+/// The first name of each path in a group. The names in nested groups are skipped.
+fn first_names(group: &str) -> Vec<String> {
     let (mut depth, mut names, mut begin) = (0_usize, Vec::new(), 0);
     for (at, character) in group.char_indices() {
         match character {
             '{' => depth += 1,
             ',' | '}' if depth == 0 => {
-                names.extend(name(&group[begin..at]));
+                names.extend(first_name(&group[begin..at]));
                 begin = at + 1;
                 if character == '}' {
                     break;
@@ -143,15 +143,15 @@ fn names_in(group: &str) -> Vec<String> {
     names
 }
 
-/// Whether one of some layers may use another: it is below.
+/// Whether `user` may use `used`: only if `used` is in a lower layer.
 fn may_use(layers: &[&[&str]], user: &str, used: &str) -> bool {
     let layer = |name: &str| layers.iter().position(|layer| layer.contains(&name));
     user == used || layer(user).zip(layer(used)).is_some_and(|(user, used)| used > user)
 }
 
-/// The crates of this workspace among the dependencies of a crate, those of its tests aside.
+/// The crates of this workspace that a crate depends on, without the dependencies of its tests.
 fn dependencies(name: &str) -> Vec<String> {
-    let folder = source_of(name);
+    let folder = source_folder(name);
     let manifest = fs::read_to_string(folder.with_file_name("Cargo.toml")).expect("a manifest");
     let section =
         manifest.split("\n[").find_map(|section| section.strip_prefix("dependencies]")).expect("dependencies");
@@ -228,12 +228,13 @@ fn modules_use_only_lower_layers_of_their_crate() {
     let mut broken = Vec::new();
     for (name, layers) in MODULES {
         for module in layers.iter().flat_map(|layer| layer.iter()) {
-            let (folder, file) = (source_of(name).join(module), source_of(name).join(module).with_extension("rs"));
+            let folder = source_folder(name).join(module);
+            let file = folder.with_extension("rs");
             let files = if folder.exists() { files(&folder) } else { vec![file] };
             for file in files {
                 let used = used_modules(&fs::read_to_string(&file).expect("a file"));
                 let wrong = used.iter().filter(|used| !may_use(layers, module, used));
-                broken.extend(wrong.map(|used| format!("{}: `{module}` uses `{used}`", within(&file))));
+                broken.extend(wrong.map(|used| format!("{}: `{module}` uses `{used}`", relative_path(&file))));
             }
         }
     }
@@ -253,29 +254,29 @@ fn layer_uses_are_found_in_every_path_syntax() {
 }
 
 /// Whether a line contains a name as a whole word.
-fn names_word(line: &str, word: &str) -> bool {
-    let part = |character: char| character.is_alphanumeric() || character == '_';
+fn contains_word(line: &str, word: &str) -> bool {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
     line.match_indices(word).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + word.len()..]);
-        !before.ends_with(part) && !after.starts_with(part)
+        !before.ends_with(is_part) && !after.starts_with(is_part)
     })
 }
 
 #[test]
 fn only_the_command_line_uses_arguments_and_terminals() {
     let mut found = Vec::new();
-    for file in source_files().into_iter().filter(|file| !file.starts_with(source_of("campaign"))) {
-        let within = within(&file);
+    for file in source_files().into_iter().filter(|file| !file.starts_with(source_folder("campaign"))) {
+        let path = relative_path(&file);
         let text = fs::read_to_string(&file).expect("a file");
-        if within.contains("tests/") {
+        if path.contains("tests/") {
             continue;
         }
         let code = without_tests(&text);
         for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
-            let named = OF_THE_COMMAND_LINE.iter().chain(&["tokio::signal"]).filter(|word| names_word(line, word));
-            let excused = |word: &str| NAMED_BELOW.iter().any(|(file, named, _)| within == *file && *named == word);
+            let named = COMMAND_LINE_NAMES.iter().chain(&["tokio::signal"]).filter(|word| contains_word(line, word));
+            let is_allowed = |word: &str| ALLOWED_NAMES.iter().any(|(file, named, _)| path == *file && *named == word);
             found.extend(
-                named.filter(|word| !excused(word)).map(|word| format!("{within}: `{word}` in {}", line.trim())),
+                named.filter(|word| !is_allowed(word)).map(|word| format!("{path}: `{word}` in {}", line.trim())),
             );
         }
     }
@@ -290,8 +291,8 @@ fn only_the_file_adapter_knows_the_paths_of_frozen_copies() {
         let code = without_tests(&text);
         // The list of a new campaign has the same name.
         let code = code.replace("include_str!(\"recipients.csv\")", "");
-        if OF_THE_COPIES.iter().any(|name| code.contains(name)) {
-            named.insert(within(&file));
+        if FROZEN_COPY_PATHS.iter().any(|name| code.contains(name)) {
+            named.insert(relative_path(&file));
         }
     }
     assert_eq!(named, ["crates/ledger/src/sqlite/copies.rs".to_owned()].into(), "copies are opened through the ledger");
@@ -300,10 +301,10 @@ fn only_the_file_adapter_knows_the_paths_of_frozen_copies() {
 #[test]
 fn files_named_in_architecture_and_contributing_exist() {
     let repository = repository();
-    let there: Vec<PathBuf> =
+    let files: Vec<PathBuf> =
         ["src", "crates", "tests", "benches"].iter().flat_map(|name| files(&repository.join(name))).collect();
-    let is_there =
-        |name: &str| there.iter().any(|path| path.ends_with(name) || Path::new(&short(path)).ends_with(name));
+    let exists =
+        |name: &str| files.iter().any(|path| path.ends_with(name) || Path::new(&document_path(path)).ends_with(name));
     let mut named = 0;
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = fs::read_to_string(repository.join(document)).expect("a document");
@@ -311,7 +312,7 @@ fn files_named_in_architecture_and_contributing_exist() {
         let names = text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") && !name.contains("NAME"));
         for name in names {
             named += 1;
-            assert!(is_there(name), "{document} names `{name}`, which does not exist");
+            assert!(exists(name), "{document} names `{name}`, which does not exist");
         }
     }
     assert!(named > 50, "only {named}");
@@ -371,10 +372,10 @@ fn no_file_is_too_long() {
     let long: Vec<String> = source_files()
         .into_iter()
         .map(|file| (without_tests(&fs::read_to_string(&file).expect("a file")).lines().count(), file))
-        .filter(|(lines, _)| *lines > LONGEST)
+        .filter(|(lines, _)| *lines > MAX_LINES)
         .map(|(lines, file)| format!("{}: {lines} lines", file.display()))
         .collect();
-    assert!(long.is_empty(), "longer than {LONGEST} lines:\n{}", long.join("\n"));
+    assert!(long.is_empty(), "longer than {MAX_LINES} lines:\n{}", long.join("\n"));
 }
 
 /// A file without its inline test modules, which are at its end.
@@ -399,26 +400,26 @@ fn code(text: &str) -> String {
 
 /// Whether a file contains only tests.
 fn is_test(file: &Path) -> bool {
-    let mut ways = file.ancestors().take_while(|way| !way.ends_with("src"));
-    ways.any(|way| {
-        let name = way.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let above = ["mod.rs", "lib.rs"].map(|name| fs::read_to_string(way.with_file_name(name)).unwrap_or_default());
+    let mut ancestors = file.ancestors().take_while(|path| !path.ends_with("src"));
+    ancestors.any(|path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let above = ["mod.rs", "lib.rs"].map(|name| fs::read_to_string(path.with_file_name(name)).unwrap_or_default());
         // Declared in `mod.rs`, or in the file next to the folder.
-        let beside = way.parent().map(|folder| fs::read_to_string(folder.with_extension("rs")).unwrap_or_default());
+        let beside = path.parent().map(|folder| fs::read_to_string(folder.with_extension("rs")).unwrap_or_default());
         let declared = format!("#[cfg(test)]\nmod {name};");
         above.iter().any(|above| above.contains(&declared)) || beside.is_some_and(|beside| beside.contains(&declared))
     })
 }
 
 /// Files with facts about single channels, which a new channel does not touch.
-const SPECIAL: &[(&str, &[&str])] = &[
+const CHANNEL_FACTS: &[(&str, &[&str])] = &[
     // Runs for tests.
     ("crates/testing/src/lib.rs", &["Sms", "Viber"]),
     // Single gateway commands.
     ("crates/engine/src/delivery/single.rs", &["Hlr", "CallOtp"]),
     // Tools of the connector send on one channel.
     ("crates/server/src/connector/tools/send.rs", &["Sms", "Viber", "Rcs"]),
-    // Only a code call has such an answer.
+    // Only a code call is answered with a code.
     ("crates/gateway/src/json_api/reply.rs", &["CallOtp"]),
     // The list of sender names might contain SMS senders only.
     ("crates/engine/src/check/rules/environment.rs", &["Sms"]),
@@ -454,24 +455,24 @@ fn new_channel_touches_the_files_that_contributing_lists() {
         let code = code(&fs::read_to_string(&file).expect("a file"));
         let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
         let found: Vec<&str> = variants.iter().map(String::as_str).filter(|variant| words.contains(variant)).collect();
-        let path = within(&file);
-        let special = SPECIAL.iter().find(|(file, _)| *file == path).map_or(&[][..], |(_, variants)| variants);
+        let path = relative_path(&file);
+        let special = CHANNEL_FACTS.iter().find(|(file, _)| *file == path).map_or(&[][..], |(_, variants)| variants);
         if found.is_empty() || found.iter().all(|variant| special.contains(variant)) {
             continue;
         }
         let is_channel = path.starts_with("crates/core/src/domain/channel/") && !path.ends_with("/mod.rs");
-        let path = if is_channel { CHANNEL_FILE.to_owned() } else { short(&file) };
+        let path = if is_channel { CHANNEL_FILE.to_owned() } else { document_path(&file) };
         if !listed.contains(path.as_str()) {
             foreign.push(format!("{path}: {found:?}"));
         }
         named.insert(path);
     }
-    assert!(foreign.is_empty(), "missing in the list of CONTRIBUTING:\n{}", foreign.join("\n"));
-    let idle: Vec<&&str> = listed
+    assert!(foreign.is_empty(), "missing from the list in CONTRIBUTING:\n{}", foreign.join("\n"));
+    let unused: Vec<&&str> = listed
         .iter()
         .filter(|file| !file.starts_with("tests/") && file.ends_with(".rs") && !named.contains(**file))
         .collect();
-    assert!(idle.is_empty(), "listed in CONTRIBUTING, but without a channel: {idle:?}");
+    assert!(unused.is_empty(), "listed in CONTRIBUTING, but without a channel: {unused:?}");
 }
 
 /// The path of a channel in CONTRIBUTING.
@@ -479,15 +480,15 @@ const CHANNEL_FILE: &str = "core/domain/channel/NAME.rs";
 
 #[test]
 fn new_rule_needs_only_an_entry_in_a_list_of_its_file() {
-    let folder = source_of("engine").join("check/rules");
+    let folder = source_folder("engine").join("check/rules");
     let groups = fs::read_to_string(folder.join("mod.rs")).expect("the groups");
     let mut rules = 0;
     for file in source_files() {
-        let whole = fs::read_to_string(&file).expect("a file");
-        let text = code(&whole);
+        let source = fs::read_to_string(&file).expect("a file");
+        let text = code(&source);
         let blocks: Vec<&str> = text.split("define_rules! {").skip(1).collect();
-        let made = ["error", "warning", "note"].iter().any(|form| text.contains(&format!("Rule::{form}(")));
-        if file.starts_with(source_of("core").join("finding")) || (blocks.is_empty() && !made) {
+        let builds_rule = ["error", "warning", "note"].iter().any(|form| text.contains(&format!("Rule::{form}(")));
+        if file.starts_with(source_folder("core").join("finding")) || (blocks.is_empty() && !builds_rule) {
             continue;
         }
         let shown = file.display();
@@ -495,7 +496,7 @@ fn new_rule_needs_only_an_entry_in_a_list_of_its_file() {
             file.parent() == Some(&folder),
             "{shown}: rules belong to `engine/check/rules` or `core/finding/rules`"
         );
-        assert!(!made, "{shown}: each rule is in a list of `define_rules!`");
+        assert!(!builds_rule, "{shown}: each rule is in a list of `define_rules!`");
         let topic = file.file_stem().expect("a name").to_string_lossy().into_owned();
         for block in blocks {
             let block = block.split("\n}").next().unwrap_or_default();
@@ -505,7 +506,10 @@ fn new_rule_needs_only_an_entry_in_a_list_of_its_file() {
             for entry in entries.lines().filter_map(|line| line.strip_suffix(" = \" {")) {
                 let name = entry.rsplit(' ').next().expect("a name");
                 let id = name.to_lowercase().replace('_', "-");
-                assert!(whole.contains(&format!("{name} = \"{id}\" {{")), "{shown}: `{name}` has the name of its rule");
+                assert!(
+                    source.contains(&format!("{name} = \"{id}\" {{")),
+                    "{shown}: `{name}` has the name of its rule"
+                );
                 rules += 1;
             }
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Ten million numbers of one network divided by the step of 7 between rows.
+/// Rows that fit into the ten million numbers of one network, in steps of 7.
 const SPREAD: u64 = 1_428_571;
 
 /// Writes a list with this number of recipients, at most eleven million.

@@ -18,7 +18,7 @@ pub(crate) fn compare(
         pairs.push((product, other));
     }
     let throughput = median(pairs.iter().map(|(product, other)| product.rate() / other.rate()).collect());
-    let cpu = median(pairs.iter().map(|(product, other)| product.cpu_each() / other.cpu_each()).collect());
+    let cpu = median(pairs.iter().map(|(product, other)| product.cpu_per_row() / other.cpu_per_row()).collect());
     println!("\n{name} / {other_name}, median of the pairs: {throughput:.2} × throughput, {cpu:.2} × CPU per message");
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn print_header() {
 pub(crate) fn print_row(name: &str, figures: &Figures) {
     let cores = figures.cpu.as_secs_f64() / figures.wall.as_secs_f64();
     let mib = figures.peak_kib as f64 / 1024.0;
-    println!("{name:<8} {:>12.0} {:>14.2} {mib:>12.1} {cores:>8.2}", figures.rate(), figures.cpu_each());
+    println!("{name:<8} {:>12.0} {:>14.2} {mib:>12.1} {cores:>8.2}", figures.rate(), figures.cpu_per_row());
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -21,8 +21,8 @@ impl Figures {
         self.rows as f64 / self.wall.as_secs_f64()
     }
 
-    /// CPU microseconds per message.
-    pub(crate) fn cpu_each(&self) -> f64 {
+    /// Microseconds of CPU time per message.
+    pub(crate) fn cpu_per_row(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.rows as f64
     }
 }
@@ -64,6 +64,6 @@ pub(crate) fn read_cpu(stat_file: &str, field: usize) -> Duration {
     // If the process has exited since it was listed, the time of its parent includes its own.
     let Ok(stat) = fs::read_to_string(stat_file) else { return Duration::ZERO };
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |index: usize| fields[index].parse::<u64>().expect("a count of ticks");
+    let ticks = |index: usize| fields[index].parse::<u64>().expect("a number of ticks");
     Duration::from_millis((ticks(field) + ticks(field + 1)) * 10)
 }

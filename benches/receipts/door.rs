@@ -44,7 +44,7 @@ impl Connection {
         self.read_status()
     }
 
-    /// Reads the HTTP status of an answer. Its body has one word at most.
+    /// Reads the HTTP status of an answer. Its body is at most one word.
     fn read_status(&mut self) -> io::Result<u16> {
         let mut answer = [0; 512];
         let length = self.stream.read(&mut answer)?;

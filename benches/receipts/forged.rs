@@ -35,7 +35,7 @@ pub(crate) fn run(rate: u64, seconds: u64, rounds: u64) {
         .map(|_| {
             [Flood::None, Flood::MinimalServer, Flood::CampaignServer].map(|flood| {
                 let (figures, summary) = send_during((rate, seconds), flood);
-                println!("  {:.1}/s at {:.0} µs of CPU per message: {summary}", figures.rate(), figures.cpu_each());
+                println!("  {:.1}/s at {:.0} µs of CPU per message: {summary}", figures.rate(), figures.cpu_per_row());
                 figures
             })
         })
@@ -49,7 +49,7 @@ pub(crate) fn run(rate: u64, seconds: u64, rounds: u64) {
         println!(
             "  {name} flooded / no flood, median of the rounds: {:.3} × the rate, {:.2} × the CPU",
             median(Figures::rate),
-            median(Figures::cpu_each)
+            median(Figures::cpu_per_row)
         );
     }
 }

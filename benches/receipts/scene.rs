@@ -13,6 +13,7 @@ use crate::process::{Figures, measure};
 
 /// Receipts are shuffled within blocks of this size, because phones do not answer in order.
 const SHUFFLE_BLOCK: usize = 4_096;
+/// The start of a webhook URL in a request.
 const HOOK: &[u8] = b"\"hook\":\"http://";
 
 /// A campaign, its ledger, and the webhook paths of its messages.
@@ -30,13 +31,13 @@ impl Scene {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let endpoint = find_free_port();
         let paths: Arc<Mutex<Vec<Box<str>>>> = Arc::default();
-        let recorded = Arc::clone(&paths);
+        let recorder = Arc::clone(&paths);
         let server = gateway::start(Arc::new(move |body: &[u8]| {
-            recorded.lock().expect("no panic while it is locked").extend(find_hook_paths(body));
+            recorder.lock().expect("no panic while it is locked").extend(find_hook_paths(body));
         }));
         let rate = rate.map_or("unlimited".to_owned(), |rate| format!("{rate}/s"));
-        let at = |name: &str| folder.path().join(name);
-        let write = |name: &str, text: String| fs::write(at(name), text).expect("the file is written");
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str, text: String| fs::write(path(name), text).expect("the file is written");
         write(
             "bench.yaml",
             format!(
@@ -50,8 +51,8 @@ impl Scene {
             ),
         );
         write("hook.secret", "s".repeat(40));
-        fs::set_permissions(at("hook.secret"), fs::Permissions::from_mode(0o600)).expect("the permissions");
-        list::write(&at("bench.csv"), rows).expect("the list is written");
+        fs::set_permissions(path("hook.secret"), fs::Permissions::from_mode(0o600)).expect("the permissions");
+        list::write(&path("bench.csv"), rows).expect("the list is written");
         Self { folder, rows, endpoint, paths }
     }
 
@@ -77,7 +78,7 @@ impl Scene {
 
     /// The `id`s of the messages that are in this state in the results.
     pub(crate) fn ids_in(&self, state: &str) -> Vec<u64> {
-        let out = self.path("of-state.csv");
+        let out = self.path("selected.csv");
         let name = out.display().to_string();
         measure(self.command(&["results", "bench", "--state", state, "--out", &name]), self.rows);
         let mut results = csv::Reader::from_path(out).expect("the results");

@@ -16,7 +16,7 @@ pub(crate) fn run(receipts: u64) {
     let scene = Scene::new(receipts, None);
     scene.send();
     let paths = scene.paths();
-    let identifiers: usize = paths.iter().map(|path| message_id(path).len().min(9) + 1).sum();
+    let id_bytes: usize = paths.iter().map(|path| message_id(path).len().min(9) + 1).sum();
     let paths: Arc<[Box<str>]> = paths.into();
     let before = scene.ledger_bytes();
     let server = Server::start(&scene);
@@ -36,11 +36,11 @@ pub(crate) fn run(receipts: u64) {
     let seconds = began.elapsed().as_secs_f64();
     let peak = server.peak();
     server.stop();
-    let each = (scene.ledger_bytes() - before) as f64 / receipts as f64;
-    let identifier = identifiers as f64 / receipts as f64;
+    let bytes_each = (scene.ledger_bytes() - before) as f64 / receipts as f64;
+    let id_bytes_each = id_bytes as f64 / receipts as f64;
     println!("{receipts} receipts at full speed over {CONNECTIONS} connections:");
     println!("  {:.0}/s, peak memory of the server {} MiB", receipts as f64 / seconds, peak);
-    println!("  {:.1} bytes each on disk, {:.1} without the gateway's `msg_id`", each, each - identifier);
+    println!("  {bytes_each:.1} bytes each on disk, {:.1} without the gateway's `msg_id`", bytes_each - id_bytes_each);
     let results = measure(scene.command(&["results", "bench"]), receipts);
     println!("  exporting the results: {:.0} rows/s, peak memory {} MiB", results.rate(), results.peak_kib / 1024);
     assert_eq!(scene.ids_in("delivered").len() as u64, receipts, "every receipt is in the results");

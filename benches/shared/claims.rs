@@ -64,24 +64,24 @@ async fn open_ledgers(processes: usize, open: impl AsyncFn() -> Arc<dyn Ledger>)
 /// The number of shards that these workers claim per second. They are distributed over the ledgers of the processes.
 async fn measure_rate(ledgers: &[Arc<dyn Ledger>], workers: usize, seconds: u64) -> f64 {
     let run = create_shared_run(ledgers[0].as_ref()).await;
-    let (drawn, began) = (Arc::new(AtomicU64::new(0)), Instant::now());
+    let (draws, began) = (Arc::new(AtomicU64::new(0)), Instant::now());
     let mut tasks = tokio::task::JoinSet::new();
     for worker in 0..workers {
-        let (ledger, run, drawn) = (Arc::clone(&ledgers[worker % ledgers.len()]), run.clone(), Arc::clone(&drawn));
+        let (ledger, run, draws) = (Arc::clone(&ledgers[worker % ledgers.len()]), run.clone(), Arc::clone(&draws));
         tasks.spawn(async move {
             let worker =
                 ledger.register_worker(&run, format!("worker {worker}")).await.expect("the ledger").expect("a worker");
             while began.elapsed() < Duration::from_secs(seconds) {
                 let shard = ledger.draw_shard(&worker, 1, false).await.expect("the ledger");
                 assert!(matches!(shard, ShardDraw::NewRows(_)), "{shard:?}");
-                drawn.fetch_add(1, Ordering::Relaxed);
+                draws.fetch_add(1, Ordering::Relaxed);
             }
         });
     }
-    while let Some(ended) = tasks.join_next().await {
-        ended.expect("the task ends");
+    while let Some(result) = tasks.join_next().await {
+        result.expect("the task ends");
     }
-    let rate = drawn.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64();
+    let rate = draws.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64();
     for ledger in ledgers {
         ledger.close().await;
     }

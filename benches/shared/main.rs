@@ -10,7 +10,7 @@
 #[path = "../common/arguments.rs"]
 mod arguments;
 mod claims;
-#[expect(dead_code, reason = "the stories use more of it")]
+#[expect(dead_code, reason = "the end-to-end tests use more of it")]
 #[path = "../../tests/support/cluster.rs"]
 mod cluster;
 mod database;

@@ -14,7 +14,7 @@ use crate::scene::Scene;
 
 /// The window in which the rate limit is checked.
 const WINDOW: Duration = Duration::from_secs(10);
-/// The delay that is allowed between sending a message and reading it.
+/// The maximum delay between sending a message and reading it.
 const READ_DELAY: Duration = Duration::from_millis(50);
 /// Operations per envelope.
 const ENVELOPE: usize = 100;
@@ -22,16 +22,16 @@ const ID: &[u8] = b"\"id\":";
 
 /// Sends at this rate with one, two and four processes. Prints the used share of the rate and the peaks.
 pub(crate) fn measure_shared_rate(database: &Database, rate: u64, seconds: u64) {
-    let arrived: Arc<Mutex<Vec<(Instant, usize)>>> = Arc::default();
-    let recorded = Arc::clone(&arrived);
+    let arrivals: Arc<Mutex<Vec<(Instant, usize)>>> = Arc::default();
+    let recorder = Arc::clone(&arrivals);
     let server = gateway::start(Arc::new(move |body: &[u8]| {
         let operations = body.windows(ID.len()).filter(|window| *window == ID).count();
-        recorded.lock().expect("no panic while it is locked").push((Instant::now(), operations));
+        recorder.lock().expect("no panic while it is locked").push((Instant::now(), operations));
     }));
     println!("{rate} messages/s for {seconds} s, shared by all processes\n");
     println!("{:<10} {:>10} {:>18} {:>12} {:>18}", "processes", "used", "peak in 10 s", "limit", "peak in 1 s");
     for processes in [1, 2, 4] {
-        arrived.lock().expect("no panic while it is locked").clear();
+        arrivals.lock().expect("no panic while it is locked").clear();
         let rows = rate * seconds;
         let scene = Scene::new(rows, server, &format!("{rate}/s"));
         let ledger = database.create_ledger();
@@ -51,7 +51,7 @@ pub(crate) fn measure_shared_rate(database: &Database, rate: u64, seconds: u64) 
         }
         scene.assert_all_accepted(rows);
         database.remove_ledger(&ledger);
-        let mut envelopes = std::mem::take(&mut *arrived.lock().expect("no panic while it is locked"));
+        let mut envelopes = std::mem::take(&mut *arrivals.lock().expect("no panic while it is locked"));
         envelopes.sort_by_key(|(at, _)| *at);
         let (peak, peak_per_second) =
             (peak_within(WINDOW, &envelopes), peak_within(Duration::from_secs(1), &envelopes));

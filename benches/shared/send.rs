@@ -34,5 +34,5 @@ pub(crate) fn compare(database: &Database, rows: u64, rounds: u64) {
 
 fn print_row(name: &str, figures: &Figures, database_cpu: f64) {
     let mib = figures.peak_kib as f64 / 1024.0;
-    println!("{name:<18} {:>12.0} {:>14.2} {database_cpu:>18.2} {mib:>10.1}", figures.rate(), figures.cpu_each());
+    println!("{name:<18} {:>12.0} {:>14.2} {database_cpu:>18.2} {mib:>10.1}", figures.rate(), figures.cpu_per_row());
 }

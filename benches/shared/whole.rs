@@ -33,25 +33,25 @@ pub(crate) fn run(database: &Database, rows: u64) {
         began.elapsed()
     };
     // The first run freezes the list and sends one message.
-    let frozen = time(&["run", "bench.yaml", "--limit", "1"]);
+    let freeze_time = time(&["run", "bench.yaml", "--limit", "1"]);
     let early_status = time(&["status", "bench"]);
     let before = database.cpu();
-    let sent = measure(command(&["run", "bench.yaml", "--json"]), rows);
+    let send_figures = measure(command(&["run", "bench.yaml", "--json"]), rows);
     let database_cpu = (database.cpu() - before).as_secs_f64() * 1e6 / rows as f64;
     scene.assert_all_accepted(rows);
     let status_times: Vec<Duration> = (0..5).map(|_| time(&["status", "bench"])).collect();
-    let exported = time(&["results", "bench", "--out", "again.csv"]);
+    let export_time = time(&["results", "bench", "--out", "again.csv"]);
     println!("{rows} recipients, a list of {} MiB\n", list >> 20);
-    println!("list read and frozen, and one message sent, in {:.1} s", frozen.as_secs_f64());
+    println!("list read and frozen, and one message sent, in {:.1} s", freeze_time.as_secs_f64());
     println!("status of the started run in {:.0} ms", early_status.as_secs_f64() * 1e3);
     println!(
         "sent at {:.0} messages/s, CPU per message {:.2} µs and {database_cpu:.2} µs in the database, peak {:.0} MiB",
-        sent.rate(),
-        sent.cpu_each(),
-        sent.peak_kib as f64 / 1024.0
+        send_figures.rate(),
+        send_figures.cpu_per_row(),
+        send_figures.peak_kib as f64 / 1024.0
     );
     println!("status of the finished run in {:.0} ms (median of 5)", median(status_times).as_secs_f64() * 1e3);
-    println!("results exported at {:.0} rows/s", rows as f64 / exported.as_secs_f64());
+    println!("results exported at {:.0} rows/s", rows as f64 / export_time.as_secs_f64());
     for table in TABLES {
         let size = format!("SELECT pg_total_relation_size('campaign.{table}')");
         let size: u64 = database.query(&ledger, &size).parse().expect("a size");

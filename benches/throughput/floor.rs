@@ -67,8 +67,8 @@ async fn send_list(list: &str, server: &str) {
     let mut ledger = open_ledger().await;
     let (mut batch, mut record, mut id) = (Vec::with_capacity(BATCH), csv::StringRecord::new(), 1_u64);
     loop {
-        let more = rows.read_record(&mut record).expect("a row of the list");
-        if more {
+        let has_row = rows.read_record(&mut record).expect("a row of the list");
+        if has_row {
             for (column, name) in ["first_name", "last_name", "until", "code"].into_iter().enumerate() {
                 context.insert_value(name, tera::Value::from(&record[column + 1]));
             }
@@ -79,7 +79,7 @@ async fn send_list(list: &str, server: &str) {
             batch.push(Operation { r#type: "sms", id, phone, sms_signature: "OlenaCo", sms_message });
             id += 1;
         }
-        if batch.len() == BATCH || (!more && !batch.is_empty()) {
+        if batch.len() == BATCH || (!has_row && !batch.is_empty()) {
             let body = serde_json::to_vec(&Envelope { auth: "key", data: &batch }).expect("JSON");
             writeln!(intents, "{} {}", batch[0].id, batch.len()).expect("an intent");
             intents.sync_data().expect("an fsync");
@@ -93,7 +93,7 @@ async fn send_list(list: &str, server: &str) {
             }
             batch.clear();
         }
-        if !more {
+        if !has_row {
             break;
         }
     }

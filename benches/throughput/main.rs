@@ -1,8 +1,8 @@
 //! Throughput benchmark of a campaign, compared with a baseline.
 //!
-//! `cargo bench` runs the product (`campaign run`) and the floor (the same libraries in one loop on one thread) in
-//! alternation, as separate processes, against a loopback server that answers immediately. It prints the throughput,
-//! CPU per message and peak memory of both.
+//! `cargo bench` runs the product (`campaign run`) and the floor in alternation, as separate processes. The floor uses
+//! the same libraries in one loop on one thread. Both send to a loopback server that answers immediately. The benchmark
+//! prints the throughput, CPU per message and peak memory of both.
 //!
 //! `cargo bench --bench throughput -- ROWS ROUNDS product` sets the number of recipients (default 200,000) and of
 //! rounds (default 3), and omits the floor. Linux only: the figures come from /proc.

@@ -11,8 +11,8 @@ use crate::support::{
     until,
 };
 
-/// An account with 2.00 UAH and one sender name.
-fn rich_account(operation: &Value) -> Value {
+/// The payloads of an account with 2.00 UAH and one sender name.
+fn account_payload(operation: &Value) -> Value {
     match operation["type"].as_str() {
         Some("balance") => json!({ "amount": 2, "currency": "UAH" }),
         _ => json!([{ "name": "OlenaCo", "status": "Checked" }]),
@@ -37,7 +37,7 @@ fn read_text(folder: &Folder, name: &str) -> String {
 
 #[test]
 fn gateway_is_tested_and_appended_to_the_profiles() {
-    let gateway = account_gateway(rich_account);
+    let gateway = account_gateway(account_payload);
     let folder = folder(&gateway);
     let before = read_text(&folder, "gateways.yaml") + "# the test account; ask Ihor\n";
     folder.write("gateways.yaml", &before);
@@ -58,7 +58,7 @@ fn gateway_is_tested_and_appended_to_the_profiles() {
 fn key_from_standard_input_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let gateway = account_gateway(rich_account);
+    let gateway = account_gateway(account_payload);
     let folder = Folder::new(true);
     let base_url = gateway.base_url();
     let added = run_with_input(&folder, &["gateway", "add", "main", "--base-url", &base_url], &format!("{KEY}\n"));
@@ -136,7 +136,7 @@ fn key_prompt_does_not_echo_the_key() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn key_prompt_ends_on_ctrl_c_and_leaves_the_echo_on() {
+fn ctrl_c_ends_the_key_prompt_and_restores_the_echo() {
     let folder = Folder::new(true);
     let add =
         "trap : INT; \"$0\" gateway add main --base-url http://127.0.0.1:9; echo \"code $?\" >after; stty -a >>after";
@@ -165,9 +165,9 @@ fn new_gateway_is_added_to_the_only_campaign_if_confirmed() {
         terminal.shows("or press Enter for sync mode: ").types("");
         terminal.shows("Use main for spring.yaml?").shows("press Enter to leave the file as it is: ").types(answer);
         terminal.shows("accepts the key").shows("next: campaign run spring.yaml");
-        let through = if names_gateway { "" } else { " --gateway main" };
-        terminal.shows(&format!("campaign test spring.yaml --to NUMBER{through}\r\n"));
-        terminal.shows(&format!("next: campaign run spring.yaml{through}\r\n"));
+        let gateway_option = if names_gateway { "" } else { " --gateway main" };
+        terminal.shows(&format!("campaign test spring.yaml --to NUMBER{gateway_option}\r\n"));
+        terminal.shows(&format!("next: campaign run spring.yaml{gateway_option}\r\n"));
         terminal.finish().exits(0);
         let after = read_text(&folder, "spring.yaml");
         assert_eq!(after != before, names_gateway);
@@ -176,7 +176,7 @@ fn new_gateway_is_added_to_the_only_campaign_if_confirmed() {
     }
 }
 
-/// Runs only the suggested commands, with `--yes` and the key, from a spreadsheet export to the first live message.
+/// Runs only the suggested commands, with the gateway's URL and key, from a spreadsheet export to a live message.
 #[test]
 fn suggested_commands_lead_from_a_list_to_a_live_message() {
     let (sandbox, folder) = (SandboxProcess::start(), Folder::new(true));

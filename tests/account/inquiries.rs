@@ -13,10 +13,10 @@ fn balance_keeps_its_digits_and_is_readable() {
     let body = r#"{"success":true,"data":[{"success":true,"data":{"amount":1234567.10000000001,"currency":"UAH"}}]}"#;
     let page = || Answer::Http { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() };
     let gateway = Gateway::answering([page(), page()]);
-    let house = folder(&gateway);
-    let shown = house.campaign(&["gateway", "balance"]).exits(0);
+    let folder = folder(&gateway);
+    let shown = folder.campaign(&["gateway", "balance"]).exits(0);
     assert_eq!(shown.stdout, "local: 1 234 567.10000000001 UAH\n");
-    let output = house.campaign(&["gateway", "balance", "--json"]).exits(0).stdout;
+    let output = folder.campaign(&["gateway", "balance", "--json"]).exits(0).stdout;
     assert_eq!(
         output,
         "{\"version\":1,\"gateway\":\"local\",\"amount\":1234567.10000000001,\"currency\":\"UAH\",\"exit\":0}\n"
@@ -31,11 +31,11 @@ fn balance_keeps_its_digits_and_is_readable() {
 fn sender_names_are_shown_with_their_states() {
     let senders = json!([{ "name": "OlenaCo", "status": "Checked" }, { "name": "Fresh\u{1b}[2J" }]);
     let gateway = account_gateway(move |_| senders.clone());
-    let house = folder(&gateway);
-    let shown = house.campaign(&["gateway", "senders", "--gateway", "local"]).exits(0);
+    let folder = folder(&gateway);
+    let shown = folder.campaign(&["gateway", "senders", "--gateway", "local"]).exits(0);
     assert!(shown.stdout.contains("OlenaCo") && shown.stdout.contains("Checked"), "{}", shown.told());
     assert!(!shown.stdout.contains('\u{1b}'), "{}", shown.told());
-    let output = house.campaign(&["gateway", "senders", "--json"]).exits(0).json();
+    let output = folder.campaign(&["gateway", "senders", "--json"]).exits(0).json();
     assert_eq!(output["senders"][0], json!({ "name": "OlenaCo", "status": "Checked" }));
     assert_eq!((&output["exit"], &output["senders"][1]["status"]), (&json!(0), &json!("")));
     assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "sender" })]);
@@ -48,24 +48,24 @@ fn statuses_are_queried_by_either_identifier_in_one_request() {
         _ => json!({ "success": true, "data": { "id": "7", "msg_id": operation.get("msg_id").cloned().unwrap_or(json!("99")),
             "type": "viber", "status": "READ", "updated": "2026-11-21T10:00:00+02:00" } }),
     });
-    let house = folder(&gateway);
-    let mut command = house.command(&["gateway", "status", "7"]);
+    let folder = folder(&gateway);
+    let mut command = folder.command(&["gateway", "status", "7"]);
     command.env("TZ", "Asia/Tokyo");
     Process::start(command).finish().exits(0).says("READ").says("2026-11-21 17:00:00\n");
-    let output = house.campaign(&["gateway", "status", "7", "8", "--json"]).exits(3).json();
+    let output = folder.campaign(&["gateway", "status", "7", "8", "--json"]).exits(3).json();
     assert_eq!(output["statuses"][0]["updated"], "2026-11-21T10:00:00+02:00", "JSON has the gateway's text");
     assert_eq!((&output["statuses"][0]["type"], &output["statuses"][0]["status"]), (&json!("viber"), &json!("READ")));
     assert_eq!((&output["statuses"][1]["id"], &output["exit"]), (&json!(8), &json!(3)));
     assert!(output["error"].as_str().is_some_and(|error| error.contains("no such message")), "{output}");
-    house.campaign(&["gateway", "status", "--msg-id", "99", "00a"]).exits(0);
+    folder.campaign(&["gateway", "status", "--msg-id", "99", "00a"]).exits(0);
     let requests: Vec<_> = gateway.requests().iter().map(Request::operations).collect();
     let status = |member: &str, id: serde_json::Value| json!({ "type": "status", member: id });
     assert_eq!(requests[1], [status("id", json!(7)), status("id", json!(8))]);
     assert_eq!(requests[2], [status("msg_id", json!(99)), status("msg_id", json!("00a"))]);
-    house.campaign(&["gateway", "status", "a-1"]).exits(2).says("--msg-id");
+    folder.campaign(&["gateway", "status", "a-1"]).exits(2).says("--msg-id");
 }
 
-/// A failure: its name, the gateway's answer, the exit code, and words of the output.
+/// A failure: its name, the gateway's answer, the exit code, and a part of the output.
 type Failure = (&'static str, fn() -> Answer, i32, &'static str);
 
 #[test]
@@ -83,24 +83,24 @@ fn each_failure_has_an_exit_code_and_reason_but_shows_no_key() {
     for (name, script, code, words) in cases {
         let _case = telling(format!("case: {name}"));
         let gateway = Gateway::always(script());
-        let house = folder(&gateway);
-        let shown = house.campaign(&["gateway", "balance", "-vv"]).exits(code).says(words);
+        let folder = folder(&gateway);
+        let shown = folder.campaign(&["gateway", "balance", "-vv"]).exits(code).says(words);
         assert!(!shown.stderr.contains(KEY) && shown.stdout.is_empty(), "{}", shown.told());
-        let output = house.campaign(&["gateway", "balance", "--json"]).exits(code).json();
+        let output = folder.campaign(&["gateway", "balance", "--json"]).exits(code).json();
         assert_eq!(output["exit"], code);
         assert!(output["error"].as_str().is_some_and(|error| error.contains(words)), "{output}");
-        assert_eq!(gateway.requests().len(), 2, "each command asks once");
+        assert_eq!(gateway.requests().len(), 2, "each command sends one request");
     }
     let gateway = Gateway::always(page(429));
-    let house = folder(&gateway);
-    house.campaign(&["gateway", "senders"]).exits(5).says("HTTP 429").says("slow down for 120 s");
+    let folder = folder(&gateway);
+    folder.campaign(&["gateway", "senders"]).exits(5).says("HTTP 429").says("slow down for 120 s");
 }
 
 #[test]
 fn failed_gateway_connection_exits_5_without_any_request() {
-    let house = Folder::new(true);
-    house.write("gateways.yaml", &profile("local", &nobody(), ""));
-    house
+    let folder = Folder::new(true);
+    folder.write("gateways.yaml", &profile("local", &nobody(), ""));
+    folder
         .campaign(&["gateway", "balance"])
         .exits(5)
         .says("connection refused by 127.")
@@ -111,25 +111,25 @@ fn failed_gateway_connection_exits_5_without_any_request() {
 #[test]
 fn gateway_can_be_named_or_defaults_to_the_only_profile() {
     let gateway = account_gateway(|_| json!({ "amount": 5, "currency": "UAH" }));
-    let house = folder(&gateway);
-    house.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
-    house.campaign(&["gateway", "balance", "--gateway", "locl"]).exits(2).says("did you mean `local`?");
-    house.campaign(&["gateway", "balance", "--gateway", "sandbox"]).exits(2).says("campaign sandbox");
-    let both = profile("local", &nobody(), "") + &profile("other", &nobody(), "");
-    house.write("gateways.yaml", &both);
-    house.campaign(&["gateway", "balance"]).exits(2).says("--gateway NAME").says("`local` and `other`");
-    std::fs::remove_file(house.path("gateways.yaml")).expect("removed");
-    house.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway add NAME");
+    let folder = folder(&gateway);
+    folder.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
+    folder.campaign(&["gateway", "balance", "--gateway", "locl"]).exits(2).says("did you mean `local`?");
+    folder.campaign(&["gateway", "balance", "--gateway", "sandbox"]).exits(2).says("campaign sandbox");
+    let profiles = profile("local", &nobody(), "") + &profile("other", &nobody(), "");
+    folder.write("gateways.yaml", &profiles);
+    folder.campaign(&["gateway", "balance"]).exits(2).says("--gateway NAME").says("`local` and `other`");
+    std::fs::remove_file(folder.path("gateways.yaml")).expect("removed");
+    folder.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway add NAME");
 }
 
 #[test]
 fn changed_host_is_refused_before_it_gets_the_key() {
     let gateway = Gateway::always(Answer::CloseRead);
-    let house = live_folder(&gateway);
-    house.campaign(&["gateway", "balance"]).exits(5);
+    let folder = live_folder(&gateway);
+    folder.campaign(&["gateway", "balance"]).exits(5);
     let before = gateway.requests().len();
-    house.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
-    house.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway trust production");
+    folder.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
+    folder.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway trust production");
     assert_eq!(gateway.requests().len(), before);
 }
 
@@ -164,14 +164,14 @@ fn received_statuses_are_kept_when_a_later_request_fails() {
             }
             _ => json!({ "success": false, "error": "Too many requests" }),
         }));
-    let house = folder(&gateway);
-    house.replace("gateways.yaml", "local:\n", "local:\n  batch_limit: 1\n");
-    let output = house.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();
+    let folder = folder(&gateway);
+    folder.replace("gateways.yaml", "local:\n", "local:\n  batch_limit: 1\n");
+    let output = folder.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();
     assert_eq!(output["statuses"][0]["status"], "DELIVERED");
-    for (place, id) in [(1, 8), (2, 9)] {
-        let open = &output["statuses"][place];
-        assert_eq!(open["id"], id, "{output}");
-        assert!(open["error"].as_str().is_some_and(|error| error.contains("Too many requests")), "{output}");
+    for (index, id) in [(1, 8), (2, 9)] {
+        let unanswered = &output["statuses"][index];
+        assert_eq!(unanswered["id"], id, "{output}");
+        assert!(unanswered["error"].as_str().is_some_and(|error| error.contains("Too many requests")), "{output}");
     }
     assert_eq!(gateway.requests().len(), 2, "a failure stops the requests");
 }

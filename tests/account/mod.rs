@@ -29,11 +29,11 @@ fn folder(gateway: &Gateway) -> Folder {
 /// A folder with a profile on the internet whose proxy is this gateway, so that every request is recorded.
 fn live_folder(gateway: &Gateway) -> Folder {
     let folder = Folder::new(true);
-    let more = format!("  rate: 100/s\n  proxy: {}\n", gateway.base_url());
-    folder.write("gateways.yaml", &profile("production", "https://gateway.invalid", &more));
+    let extra_lines = format!("  rate: 100/s\n  proxy: {}\n", gateway.base_url());
+    folder.write("gateways.yaml", &profile("production", "https://gateway.invalid", &extra_lines));
     folder
 }
 
-fn profile(name: &str, base_url: &str, more: &str) -> String {
-    format!("{name}:\n  base_url: {base_url}\n  api_key: {{ env: {KEY_VARIABLE} }}\n{more}")
+fn profile(name: &str, base_url: &str, extra_lines: &str) -> String {
+    format!("{name}:\n  base_url: {base_url}\n  api_key: {{ env: {KEY_VARIABLE} }}\n{extra_lines}")
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::account_gateway;
 use crate::support::{Answer, Folder, Gateway, campaign, live, telling};
 
-/// An account with 2.00 UAH and two sender names.
-fn poor_account(operation: &Value) -> Value {
+/// The payloads of an account with 2.00 UAH and two sender names.
+fn account_payload(operation: &Value) -> Value {
     match operation["type"].as_str() {
         Some("balance") => json!({ "amount": 2, "currency": "UAH" }),
         _ => json!([{ "name": "OlenaCo", "status": "Checked" }, { "name": "Fresh", "status": "New" }]),
@@ -30,7 +30,7 @@ fn online_check_sends_one_request_and_reports_problems() {
         ("Fresh", "", 2, Some("sender-unknown"), "not verified yet"),
     ] {
         let _case = telling(format!("case: {signature} {prices}"));
-        let gateway = account_gateway(poor_account);
+        let gateway = account_gateway(account_payload);
         let sale = sale(&gateway, signature, prices);
         sale.campaign(&["check", "sale.yaml", "--online"]).exits(code).says(words);
         assert_eq!(gateway.requests().len(), 1);
@@ -47,7 +47,7 @@ fn online_check_sends_one_request_and_reports_problems() {
 
 #[test]
 fn check_without_online_sends_no_requests() {
-    let gateway = account_gateway(poor_account);
+    let gateway = account_gateway(account_payload);
     let sale = sale(&gateway, "olenaco", "");
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert!(gateway.requests().is_empty());
@@ -70,7 +70,7 @@ fn online_check_accepts_unclear_answers_but_not_refused_keys() {
 
 #[test]
 fn online_check_of_a_sandbox_campaign_needs_a_gateway() {
-    let gateway = account_gateway(poor_account);
+    let gateway = account_gateway(account_payload);
     let sale = sale(&gateway, "OlenaCo", "");
     sale.replace("sale.yaml", "gateway: local\n", "");
     sale.campaign(&["check", "sale.yaml", "--online"]).exits(0).says("--online --gateway NAME");
@@ -80,13 +80,13 @@ fn online_check_of_a_sandbox_campaign_needs_a_gateway() {
 #[test]
 fn live_run_checks_the_gateway_first_and_needs_an_answer() {
     let sale = live();
-    for _ in ["it begins", "it goes on"] {
+    for _ in ["first run", "resumed run"] {
         sale.run(&["--yes"]).exits(5).says("online-unknown").says("campaign gateway balance");
     }
     let offline = live().run(&["--yes", "--offline"]).exits(5);
     assert!(!offline.told().contains("online-unknown"), "{}", offline.told());
-    let unasked = live().run(&[]).exits(2).says("--yes");
-    assert!(!unasked.told().contains("online-unknown"), "{}", unasked.told());
+    let unconfirmed = live().run(&[]).exits(2).says("--yes");
+    assert!(!unconfirmed.told().contains("online-unknown"), "{}", unconfirmed.told());
 }
 
 #[test]

@@ -28,27 +28,27 @@ fn operations(gateway: &Gateway) -> Vec<Value> {
 #[test]
 fn templates_are_listed_for_people_and_programs() {
     let gateway = account_gateway(template_payload);
-    let house = folder(&gateway);
-    house.campaign(&["gateway", "templates", "list"]).exits(0).says("Sale").says("%name%").says("8 / 1");
-    let templates = house.campaign(&["gateway", "templates", "list", "--json"]).exits(0).json();
+    let folder = folder(&gateway);
+    folder.campaign(&["gateway", "templates", "list"]).exits(0).says("Sale").says("%name%").says("8 / 1");
+    let templates = folder.campaign(&["gateway", "templates", "list", "--json"]).exits(0).json();
     assert_eq!(templates["templates"], template_payload(&json!({ "type": "template/list" })));
-    house.campaign(&["gateway", "viber-templates", "list"]).exits(0).says("Вітаємо, %name%").says("approved");
-    let templates = house.campaign(&["gateway", "viber-templates", "list", "--json"]).exits(0).json();
+    folder.campaign(&["gateway", "viber-templates", "list"]).exits(0).says("Вітаємо, %name%").says("approved");
+    let templates = folder.campaign(&["gateway", "viber-templates", "list", "--json"]).exits(0).json();
     assert_eq!(templates["templates"], template_payload(&json!({ "type": "template/viber/list" })));
 }
 
 #[test]
 fn template_is_created_and_deleted_with_contract_fields() {
     let gateway = account_gateway(template_payload);
-    let house = folder(&gateway);
-    house.write("text.txt", "\u{feff}Hi,\r\n%name%\n");
-    house.campaign(&["gateway", "templates", "create", "Sale", "--file", "text.txt"]).exits(0).says("id 6");
-    house.campaign(&["gateway", "templates", "delete", "5"]).exits(0).says("deleted the SMS template 5");
+    let folder = folder(&gateway);
+    folder.write("text.txt", "\u{feff}Hi,\r\n%name%\n");
+    folder.campaign(&["gateway", "templates", "create", "Sale", "--file", "text.txt"]).exits(0).says("id 6");
+    folder.campaign(&["gateway", "templates", "delete", "5"]).exits(0).says("deleted the SMS template 5");
     let create = ["gateway", "viber-templates", "create", "--signature", "OlenaCo", "--text", "Hi", "--json"];
-    let created = house.campaign(&create).exits(0).json();
+    let created = folder.campaign(&create).exits(0).json();
     assert_eq!((&created["template"]["id"], &created["template"]["status"]), (&json!(4), &json!("new")));
-    house.campaign(&["gateway", "viber-templates", "delete", "9", "--text", "Bye"]).exits(0);
-    let deleted = house.campaign(&["gateway", "viber-templates", "delete", "3", "--json"]).exits(0).json();
+    folder.campaign(&["gateway", "viber-templates", "delete", "9", "--text", "Bye"]).exits(0);
+    let deleted = folder.campaign(&["gateway", "viber-templates", "delete", "3", "--json"]).exits(0).json();
     assert_eq!((&deleted["deleted"], &deleted["id"]), (&json!(1), &json!(3)));
     let expected = [
         json!({ "type": "template/create", "name": "Sale", "template": "Hi,\n%name%" }),
@@ -59,7 +59,7 @@ fn template_is_created_and_deleted_with_contract_fields() {
         json!({ "type": "template/viber/delete", "id": 3, "template": "Вітаємо, %name%" }),
     ];
     assert_eq!(operations(&gateway), expected);
-    house.campaign(&["gateway", "viber-templates", "delete", "8"]).exits(2).says("no Viber template 8");
+    folder.campaign(&["gateway", "viber-templates", "delete", "8"]).exits(2).says("no Viber template 8");
     assert_eq!(operations(&gateway).len(), expected.len() + 1, "only the list is requested");
 }
 
@@ -72,8 +72,8 @@ fn unexecuted_change_is_never_reported_as_done() {
     ] {
         let _case = telling(format!("case: {words}"));
         let gateway = Gateway::always(answer);
-        let house = folder(&gateway);
-        house.campaign(&["gateway", "templates", "delete", "5"]).exits(code).says(words);
+        let folder = folder(&gateway);
+        folder.campaign(&["gateway", "templates", "delete", "5"]).exits(code).says(words);
         assert_eq!(gateway.requests().len(), 1);
     }
 }
@@ -85,8 +85,8 @@ fn change_without_an_answer_is_not_repeated() {
     for (arguments, list) in [(&create[..], "templates list"), (&delete, "viber-templates list")] {
         for answer in [Answer::CloseRead, Answer::CutBody, Answer::status(500), Answer::status(200)] {
             let gateway = Gateway::always(answer);
-            let house = folder(&gateway);
-            let ended = house.campaign(arguments).exits(5).says("the change might have been made");
+            let folder = folder(&gateway);
+            let ended = folder.campaign(arguments).exits(5).says("the change might have been made");
             let ended = ended.says(&format!("campaign gateway {list} --gateway local"));
             assert!(!ended.stderr.contains(KEY) && ended.stdout.is_empty(), "{}", ended.told());
             assert_eq!(gateway.requests().len(), 1, "{}", ended.told());
@@ -97,7 +97,7 @@ fn change_without_an_answer_is_not_repeated() {
 #[test]
 fn live_account_is_changed_only_after_confirmation() {
     let gateway = Gateway::always(Answer::CloseRead);
-    let house = live_folder(&gateway);
+    let folder = live_folder(&gateway);
     let commands = [
         &["gateway", "templates", "create", "Sale", "--text", "Hi"][..],
         &["gateway", "templates", "delete", "5"],
@@ -105,19 +105,19 @@ fn live_account_is_changed_only_after_confirmation() {
         &["gateway", "viber-templates", "delete", "3"],
     ];
     for command in commands {
-        house.campaign(command).exits(2).says("--yes").says("production");
-        house.campaign(&[command, &["--json"]].concat()).exits(2).says("--yes");
+        folder.campaign(command).exits(2).says("--yes").says("production");
+        folder.campaign(&[command, &["--json"]].concat()).exits(2).says("--yes");
     }
     assert!(gateway.requests().is_empty());
-    house.campaign(&[commands[0], &["--yes"]].concat()).exits(5);
+    folder.campaign(&[commands[0], &["--yes"]].concat()).exits(5);
     assert!(!gateway.requests().is_empty(), "confirmed, the request is sent");
 }
 
 #[test]
 fn template_without_text_or_name_is_refused_before_any_request() {
     let gateway = account_gateway(template_payload);
-    let house = folder(&gateway);
-    house.write("blank.txt", " \n");
+    let folder = folder(&gateway);
+    folder.write("blank.txt", " \n");
     for arguments in [
         &["templates", "create", "Sale"][..],
         &["templates", "create", "Sale", "--text", " "],
@@ -129,7 +129,7 @@ fn template_without_text_or_name_is_refused_before_any_request() {
         &["viber-templates", "create", "--text", "Hi"],
         &["templates"],
     ] {
-        house.campaign(&[&["gateway"], arguments].concat()).exits(2);
+        folder.campaign(&[&["gateway"], arguments].concat()).exits(2);
     }
     assert!(gateway.requests().is_empty());
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Reachable, campaign};
 
-use super::line::{Line, accept_all, act, answer, body};
+use super::line::{ScriptedGateway, accept_all, answer, body, script};
 use super::{in_envelopes_of_four, states};
 
 const OK: &str = "HTTP/1.1 200 OK";
@@ -17,63 +17,63 @@ const OK: &str = "HTTP/1.1 200 OK";
 fn request_is_never_repeated_on_any_connection() {
     // The first connection stays open after one answer. Its second request is read, and the connection closes without
     // an answer.
-    let keep_alive = act(|wire| {
+    let keep_alive = script(|wire| {
         let request = wire.read()?;
         wire.write(&answer(OK, &[], &body(&request)))?;
         wire.read().map(drop)
     });
-    let line = Line::playing(vec![keep_alive, accept_all()]);
-    let sale = in_envelopes_of_four().to(5).through(&line).write();
+    let gateway = ScriptedGateway::start(vec![keep_alive, accept_all()]);
+    let sale = in_envelopes_of_four().to(5).through(&gateway).write();
     sale.run(&[]).exits(4);
     // A repeated request on the second connection would have been accepted.
     assert_eq!(states(&sale), "adddd");
-    assert_eq!(line.executed().len(), 5);
-    let line = Line::playing(vec![act(|wire| wire.read().map(drop))]);
-    let sale = campaign().to(1).through(&line).write();
+    assert_eq!(gateway.executed().len(), 5);
+    let gateway = ScriptedGateway::start(vec![script(|wire| wire.read().map(drop))]);
+    let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(4);
-    assert_eq!((states(&sale).as_str(), line.executed().len()), ("d", 1));
+    assert_eq!((states(&sale).as_str(), gateway.executed().len()), ("d", 1));
 }
 
 #[test]
 fn connection_closed_before_the_request_loses_nothing() {
-    let once = act(|wire| {
+    let close_after_answer = script(|wire| {
         let request = wire.read()?;
         // The answer promises to keep the connection open, but the gateway closes it.
         wire.write(&answer(OK, &["Connection: keep-alive"], &body(&request)))
     });
-    let line = Line::playing(vec![once]);
-    let sale = campaign().to(3).batches_of(1).one_at_a_time().delivery("rate: 10/s").through(&line).write();
+    let gateway = ScriptedGateway::start(vec![close_after_answer]);
+    let sale = campaign().to(3).batches_of(1).one_at_a_time().delivery("rate: 10/s").through(&gateway).write();
     let code = sale.run(&[]).code();
     // A request that races with the close is in doubt; no row is lost or sent twice.
     assert!(matches!(code, Some(0 | 4)), "{code:?}");
     let accepted = states(&sale).chars().filter(|&state| state == 'a').count();
-    assert_eq!((accepted, line.executed().len()), (accepted, accepted));
+    assert_eq!((accepted, gateway.executed().len()), (accepted, accepted));
     assert!(!states(&sale).contains('p'));
 }
 
 #[test]
 fn idle_connection_is_not_reused_after_a_second() {
     let connections = |rate: &str| {
-        let keeps = act(|wire| {
+        let keep_alive = script(|wire| {
             while let Ok(request) = wire.read() {
                 wire.write(&answer(OK, &[], &body(&request)))?;
             }
             Ok(())
         });
-        let line = Line::playing(vec![keeps]);
-        let sale = campaign().to(2).batches_of(1).one_at_a_time().delivery(rate).through(&line).write();
+        let gateway = ScriptedGateway::start(vec![keep_alive]);
+        let sale = campaign().to(2).batches_of(1).one_at_a_time().delivery(rate).through(&gateway).write();
         sale.run(&[]).exits(0);
-        line.connections()
+        gateway.connections()
     };
     assert_eq!((connections("rate: 100000/s"), connections("rate: 40/min")), (1, 2));
 }
 
 #[test]
 fn request_is_plain_http_1_1() {
-    let line = Line::playing(vec![accept_all()]);
-    let sale = campaign().to(1).through(&line).write();
+    let gateway = ScriptedGateway::start(vec![accept_all()]);
+    let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(0);
-    let request = &line.requests()[0];
+    let request = &gateway.requests()[0];
     assert!(request.line.ends_with(" HTTP/1.1"), "{}", request.line);
     for name in ["accept-encoding", "expect", "upgrade", "http2-settings", "referer", "cookie", "transfer-encoding"] {
         assert!(request.header(name).is_empty(), "{name}: {:?}", request.header(name));
@@ -84,16 +84,16 @@ fn request_is_plain_http_1_1() {
 #[test]
 fn answer_of_up_to_8_mib_is_accepted() {
     for (over, code, expected) in [(0, 0, "a"), (1, 5, "d")] {
-        let padded = act(move |wire| {
+        let padded = script(move |wire| {
             let mut body = body(&wire.read()?);
             body.resize((8 << 20) + over, b' ');
             wire.write(&answer(OK, &["Connection: close"], &body))?;
             wire.end_and_wait()
         });
-        let line = Line::playing(vec![padded]);
-        let sale = campaign().to(1).through(&line).write();
+        let gateway = ScriptedGateway::start(vec![padded]);
+        let sale = campaign().to(1).through(&gateway).write();
         sale.run(&[]).exits(code);
-        assert_eq!((states(&sale).as_str(), line.executed().len()), (expected, 1));
+        assert_eq!((states(&sale).as_str(), gateway.executed().len()), (expected, 1));
     }
 }
 
@@ -144,9 +144,9 @@ fn connection_timeout_proves_that_nothing_was_sent() {
 #[test]
 fn listener_that_never_accepts_leaves_messages_in_doubt() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let deaf = Blackhole { listener, _waiting: Vec::new() };
-    let sale = campaign().to(1).delivery("timeout: 1s").through(&deaf).write();
+    let blackhole = Blackhole { listener, _waiting: Vec::new() };
+    let sale = campaign().to(1).delivery("timeout: 1s").through(&blackhole).write();
     sale.run(&[]).exits(4).says("no answer within 1 s");
     assert_eq!(states(&sale), "d");
-    deaf.listener.accept().expect("a pending connection");
+    blackhole.listener.accept().expect("a pending connection");
 }

@@ -130,7 +130,7 @@ fn empty_account_stops_the_run_after_the_envelope_is_settled() {
 }
 
 #[test]
-fn run_stops_at_a_count_or_share_of_rejections() {
+fn run_stops_at_a_number_or_share_of_rejections() {
     let every_third = Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 3 == 0 => rejected(operation, "No route"),
         _ => accepted(operation),

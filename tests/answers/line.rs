@@ -14,74 +14,76 @@ use serde_json::json;
 use crate::support::{Reachable, Request, accepted};
 
 /// The script of one connection.
-type Act = dyn Fn(&Wire<'_>) -> io::Result<()> + Send + Sync;
+type Script = dyn Fn(&Wire<'_>) -> io::Result<()> + Send + Sync;
 
-/// Makes a script.
-pub(crate) fn act(play: impl Fn(&Wire<'_>) -> io::Result<()> + Send + Sync + 'static) -> Arc<Act> {
+/// Builds a script.
+pub(crate) fn script(play: impl Fn(&Wire<'_>) -> io::Result<()> + Send + Sync + 'static) -> Arc<Script> {
     Arc::new(play)
 }
 
 /// A script that accepts every message and closes the connection after each answer.
-pub(crate) fn accept_all() -> Arc<Act> {
-    act(|wire| {
+pub(crate) fn accept_all() -> Arc<Script> {
+    script(|wire| {
         let request = wire.read()?;
         wire.write(&complete_answer(&request))
     })
 }
 
-/// The scripts of the connections in order; the last one repeats.
-pub(crate) struct Line {
+/// A scripted gateway: each connection runs the next script, and the last script repeats.
+pub(crate) struct ScriptedGateway {
     address: SocketAddr,
-    stage: Arc<Stage>,
-    listening: Option<JoinHandle<()>>,
+    records: Arc<Records>,
+    listener_thread: Option<JoinHandle<()>>,
 }
 
+/// The state that all connections share.
 #[derive(Default)]
-struct Stage {
+struct Records {
     connections: AtomicUsize,
-    read: Mutex<Vec<Request>>,
+    requests: Mutex<Vec<Request>>,
     closed: AtomicBool,
 }
 
 /// One connection, as its script sees it.
-pub(crate) struct Wire<'l> {
-    pub(crate) stream: &'l TcpStream,
-    stage: &'l Stage,
+pub(crate) struct Wire<'g> {
+    pub(crate) stream: &'g TcpStream,
+    records: &'g Records,
 }
 
-impl Line {
-    pub(crate) fn playing(script: Vec<Arc<Act>>) -> Self {
+impl ScriptedGateway {
+    /// Starts the gateway.
+    pub(crate) fn start(scripts: Vec<Arc<Script>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let stage = Arc::new(Stage::default());
-        let shared = Arc::clone(&stage);
-        let listening = std::thread::spawn(move || {
+        let records = Arc::new(Records::default());
+        let shared = Arc::clone(&records);
+        let listener_thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if shared.closed.load(Ordering::SeqCst) {
                     return;
                 }
                 let number = shared.connections.fetch_add(1, Ordering::SeqCst);
-                let act = Arc::clone(&script[number.min(script.len() - 1)]);
-                let stage = Arc::clone(&shared);
+                let script = Arc::clone(&scripts[number.min(scripts.len() - 1)]);
+                let records = Arc::clone(&shared);
                 std::thread::spawn(move || {
                     let stream = stream.expect("a connection");
                     // Errors are ignored: in many stories, the client disconnects early.
                     let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
-                    let _ = act(&Wire { stream: &stream, stage: &stage });
+                    let _ = script(&Wire { stream: &stream, records: &records });
                 });
             }
         });
-        Self { address, stage, listening: Some(listening) }
+        Self { address, records, listener_thread: Some(listener_thread) }
     }
 
     /// The number of connections made.
     pub(crate) fn connections(&self) -> usize {
-        self.stage.connections.load(Ordering::SeqCst)
+        self.records.connections.load(Ordering::SeqCst)
     }
 
     /// Every complete request received.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.stage.read.lock().expect("the requests").clone()
+        self.records.requests.lock().expect("the requests").clone()
     }
 
     /// The numbers of all messages received. All of them count as executed, regardless of the answer.
@@ -90,7 +92,7 @@ impl Line {
     }
 }
 
-impl Reachable for Line {
+impl Reachable for ScriptedGateway {
     fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -100,13 +102,13 @@ impl Reachable for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ScriptedGateway {
     fn drop(&mut self) {
-        self.stage.closed.store(true, Ordering::SeqCst);
+        self.records.closed.store(true, Ordering::SeqCst);
         // Wakes the listener, which then stops.
         let _ = TcpStream::connect(self.address);
-        if let Some(listening) = self.listening.take() {
-            let _ = listening.join();
+        if let Some(listener_thread) = self.listener_thread.take() {
+            let _ = listener_thread.join();
         }
     }
 }
@@ -117,13 +119,13 @@ impl Wire<'_> {
         self.record(Request::read(&mut BufReader::new(self.stream))?)
     }
 
-    /// Peeks at a complete request. Its bytes stay in the socket, so closing resets the connection.
+    /// Peeks at a complete request. Its bytes stay in the socket, so closing the socket resets the connection.
     pub(crate) fn peek(&self) -> io::Result<Request> {
-        let mut seen = vec![0; 1 << 16];
+        let mut bytes = vec![0; 1 << 16];
         loop {
-            let length = self.stream.peek(&mut seen)?;
+            let length = self.stream.peek(&mut bytes)?;
             // Parsing fails until the body is complete.
-            if let Ok(Some(request)) = Request::read(&mut &seen[..length]) {
+            if let Ok(Some(request)) = Request::read(&mut &bytes[..length]) {
                 return self.record(Some(request));
             }
             if length == 0 {
@@ -135,7 +137,7 @@ impl Wire<'_> {
 
     fn record(&self, request: Option<Request>) -> io::Result<Request> {
         let request = request.ok_or(io::ErrorKind::UnexpectedEof)?;
-        self.stage.read.lock().expect("the requests").push(request.clone());
+        self.records.requests.lock().expect("the requests").push(request.clone());
         Ok(request)
     }
 

@@ -12,12 +12,12 @@ mod unreachable;
 
 use crate::support::{Answer, Draft, Folder, Gateway, campaign, phone, telling};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4, 4 and 1.
-const PEOPLE: usize = 10;
+/// The number of recipients of each campaign, in envelopes of 1, 4, 4 and 1.
+const RECIPIENTS: usize = 10;
 
 /// A campaign whose second envelope has rows 3 to 6.
 fn in_envelopes_of_four() -> Draft {
-    campaign().to(PEOPLE).batches_of(4).one_at_a_time()
+    campaign().to(RECIPIENTS).batches_of(4).one_at_a_time()
 }
 
 /// The states of the results, one letter for each row.

@@ -16,8 +16,8 @@ fn long_error_texts_are_truncated_and_marked_as_cut() {
         assert!(error.starts_with("No route їїї") && error.ends_with("… (cut, 150009 characters)"), "{error}");
         assert!(error.chars().count() < 550);
     }
-    let kept = std::fs::metadata(sale.path("state/ledger.sqlite")).expect("a ledger").len();
-    assert!(kept < 1 << 20, "{kept} bytes in the ledger");
+    let ledger_bytes = std::fs::metadata(sale.path("state/ledger.sqlite")).expect("a ledger").len();
+    assert!(ledger_bytes < 1 << 20, "{ledger_bytes} bytes in the ledger");
 }
 
 #[test]

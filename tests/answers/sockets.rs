@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::support::{Folder, telling};
 
-use super::line::{Line, Wire, accept_all, act, answer, body, complete_answer, raw};
+use super::line::{ScriptedGateway, Wire, accept_all, answer, body, complete_answer, raw, script};
 use super::{in_envelopes_of_four, phone, states};
 
 /// The name of the case, the script for the second envelope, the expected exit code, and the expected states.
@@ -16,21 +16,21 @@ type Case = (&'static str, fn(&Wire<'_>) -> io::Result<()>, i32, &'static str);
 fn check_cases(cases: &[Case]) {
     for (name, play, code, expected) in cases {
         let _case = telling(format!("case: {name}"));
-        let line = Line::playing(vec![accept_all(), act(*play), accept_all()]);
-        let sale = in_envelopes_of_four().delivery("timeout: 1s").through(&line).write();
+        let gateway = ScriptedGateway::start(vec![accept_all(), script(*play), accept_all()]);
+        let sale = in_envelopes_of_four().delivery("timeout: 1s").through(&gateway).write();
         sale.run(&[]).exits(*code);
         assert_eq!(states(&sale), *expected, "{name}");
-        assert!(line.executed().len() >= 5, "{name}: the fault never fired");
-        assert_results_are_true(&line, &sale);
+        assert!(gateway.executed().len() >= 5, "{name}: the fault never fired");
+        assert_results_match_messages(&gateway, &sale);
         sale.run(&[]);
-        assert_results_are_true(&line, &sale);
+        assert_results_match_messages(&gateway, &sale);
         assert!(!states(&sale).contains('p'), "{name}: rows are left");
     }
 }
 
-/// Checks that accepted rows got one message, planned and rejected rows none, and nobody two.
-fn assert_results_are_true(line: &Line, sale: &Folder) {
-    let executed = line.executed();
+/// Checks that accepted rows got a message, that planned and rejected rows got none, and that no row got two.
+fn assert_results_match_messages(gateway: &ScriptedGateway, sale: &Folder) {
+    let executed = gateway.executed();
     let mut once = executed.clone();
     once.sort_unstable();
     once.dedup();
@@ -42,7 +42,7 @@ fn assert_results_are_true(line: &Line, sale: &Folder) {
     }
 }
 
-/// Accepts all messages, answers with these bytes made from the body, and ends the answer.
+/// Accepts all messages, answers with the bytes that `bytes` makes of the answer body, and ends the answer.
 fn play_answer(wire: &Wire<'_>, bytes: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let request = wire.read()?;
     wire.write(&bytes(&body(&request)))?;
@@ -72,7 +72,7 @@ fn connection_broken_at_any_point_leaves_messages_in_doubt() {
             "addddaaaaa",
         ),
         (
-            "an answer after the time is over",
+            "an answer after the timeout",
             |wire| {
                 let request = wire.read()?;
                 wire.wait_for_disconnect()?;
@@ -82,7 +82,7 @@ fn connection_broken_at_any_point_leaves_messages_in_doubt() {
             "addddaaaaa",
         ),
         (
-            "a byte now and then",
+            "one byte at a time",
             |wire| {
                 let request = wire.read()?;
                 for byte in complete_answer(&request) {
@@ -169,7 +169,7 @@ fn answer_with_a_wrong_length_proves_nothing() {
             "addddaaaaa",
         ),
         (
-            "compressed without being asked",
+            "compressed without a request for it",
             |wire| {
                 play_answer(wire, |body| {
                     let stored = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1][..], body].concat();
@@ -180,9 +180,9 @@ fn answer_with_a_wrong_length_proves_nothing() {
             "addddaaaaa",
         ),
         ("a body without a head", |wire| play_answer(wire, <[u8]>::to_vec), 4, "addddaaaaa"),
-        ("no HTTP at all", |wire| play_answer(wire, |_| b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()), 4, "addddaaaaa"),
+        ("not HTTP", |wire| play_answer(wire, |_| b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()), 4, "addddaaaaa"),
         (
-            "a page in the gateway's place",
+            "an error page of a proxy",
             |wire| {
                 play_answer(wire, |_| answer("HTTP/1.1 502 Bad Gateway", &["Connection: close"], b"<html>nginx</html>"))
             },
@@ -243,7 +243,7 @@ fn answer_in_any_valid_http_form_is_accepted() {
 fn second_answer_in_a_packet_is_not_used_for_the_next_envelope() {
     // The second answer is a rejection. If it were used for the next envelope, it would wrongly prove that nothing was
     // sent.
-    let twice: fn(&Wire<'_>) -> io::Result<()> = |wire| {
+    let two_answers: fn(&Wire<'_>) -> io::Result<()> = |wire| {
         let request = wire.read()?;
         let refused = answer(OK, &[], br#"{"success":false,"error":"Access denied"}"#);
         wire.write(&[&answer(OK, &[], &body(&request))[..], &refused].concat())?;
@@ -251,51 +251,51 @@ fn second_answer_in_a_packet_is_not_used_for_the_next_envelope() {
         while wire.read().is_ok() {}
         Ok(())
     };
-    check_cases(&[("two answers", twice, 0, "aaaaaaaaaa")]);
+    check_cases(&[("two answers", two_answers, 0, "aaaaaaaaaa")]);
 }
 
 #[test]
 fn answer_sent_before_reading_the_body_is_valid() {
-    let early = act(|wire: &Wire<'_>| {
+    let early = script(|wire: &Wire<'_>| {
         // The head has arrived, and the rest is not read.
         wire.stream.peek(&mut [0])?;
         wire.write(&answer(OK, &["Connection: close"], br#"{"success":false,"error":"Invalid message type"}"#))?;
         wire.wait_for_disconnect()
     });
-    let line = Line::playing(vec![accept_all(), early, accept_all()]);
-    let sale = in_envelopes_of_four().through(&line).write();
+    let gateway = ScriptedGateway::start(vec![accept_all(), early, accept_all()]);
+    let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(5).says("Invalid message type");
-    assert_eq!((states(&sale).as_str(), line.connections()), ("appppppppp", 2));
-    assert_results_are_true(&line, &sale);
+    assert_eq!((states(&sale).as_str(), gateway.connections()), ("appppppppp", 2));
+    assert_results_match_messages(&gateway, &sale);
 }
 
-/// Cuts the answer to the second envelope after this many bytes, and returns whether that was all of it.
+/// Cuts the answer to the second envelope after this many bytes, and returns whether it was complete.
 fn run_with_cut_answer(bytes: usize, asynchronous: bool) -> bool {
     let complete = Arc::new(AtomicBool::new(false));
-    let (seen, sends) = (Arc::clone(&complete), AtomicUsize::new(0));
-    let play = act(move |wire: &Wire<'_>| {
+    let (answer_was_complete, sends) = (Arc::clone(&complete), AtomicUsize::new(0));
+    let play = script(move |wire: &Wire<'_>| {
         let request = wire.read()?;
         let full_answer = complete_answer(&request);
         // An asynchronous run also asks for the status of its first message; that request is not an envelope.
         let second = !request.asks() && sends.fetch_add(1, Ordering::SeqCst) == 1;
         let end = if second { bytes.min(full_answer.len()) } else { full_answer.len() };
-        seen.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
+        answer_was_complete.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
         wire.write(&full_answer[..end])?;
         wire.end_and_wait()
     });
-    let line = Line::playing(vec![play]);
-    let sale = in_envelopes_of_four().to(2).through(&line);
+    let gateway = ScriptedGateway::start(vec![play]);
+    let sale = in_envelopes_of_four().to(2).through(&gateway);
     let sale = if asynchronous { sale.asynchronous() } else { sale }.write();
     let run = sale.run(&[]);
-    let good = if asynchronous { "qq" } else { "aa" };
-    assert!(line.executed().len() == 2, "the fault never fired");
+    let accepted_states = if asynchronous { "qq" } else { "aa" };
+    assert!(gateway.executed().len() == 2, "the fault never fired");
     if complete.load(Ordering::SeqCst) {
         run.exits(0);
-        assert_eq!(states(&sale), good);
+        assert_eq!(states(&sale), accepted_states);
         return true;
     }
     run.exits(4);
-    assert_eq!(states(&sale), format!("{}d", &good[..1]), "cut after {bytes} bytes");
+    assert_eq!(states(&sale), format!("{}d", &accepted_states[..1]), "cut after {bytes} bytes");
     false
 }
 

@@ -82,7 +82,7 @@ fn throttled_last_request_is_reported_as_not_retried() {
 }
 
 #[test]
-fn wait_of_more_than_ten_minutes_stops_the_run() {
+fn retry_after_of_more_than_ten_minutes_stops_the_run() {
     let gateway = Gateway::answering([Answer::status_with(429, &["Retry-After: 601"])]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(5).says("601 s");

@@ -1,4 +1,4 @@
-//! `limits`: the highest cost and number of messages for all runs of an edition.
+//! `limits`: the maximum cost and number of messages for all runs of an edition.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn ten_recipients(gateway: &Gateway, limits: &str) -> Draft {
     campaign().to(10).through(gateway).profile(PRICES).top(&format!("limits: {{ {limits} }}"))
 }
 
-/// Adds a second profile of another account that can send the same campaign.
+/// Adds a second profile with another account, so that two accounts can send the same campaign.
 fn add_second_account(sale: &Folder) {
     let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).expect("profiles");
     let second = profiles.replace("local:", "second:") + "  account: second\n";
@@ -53,8 +53,8 @@ fn cost_counts_the_most_expensive_channel_and_every_sms_part() {
     let gateway = Gateway::accepting();
     let long = "a".repeat(161);
     let list = format!("phone,text\n{},short\n{},{long}\n{},short\n{},short\n", phone(2), phone(3), phone(4), phone(5));
-    let both = "  - viber: { signature: OlenaCo, message: \"{{ text }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ text }}\" }";
-    let draft = campaign().channels(both).with_list(&list).through(&gateway);
+    let channels = "  - viber: { signature: OlenaCo, message: \"{{ text }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ text }}\" }";
+    let draft = campaign().channels(channels).with_list(&list).through(&gateway);
     let sale = draft.profile("prices: { sms: 0.80, viber: 1 }").top("limits: { cost: 3.6 }").write();
     // 1.00 for Viber, 1.60 for two SMS parts, 1.00 for Viber.
     assert_eq!(stop_summary(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 1));
@@ -62,7 +62,7 @@ fn cost_counts_the_most_expensive_channel_and_every_sms_part() {
 }
 
 #[test]
-fn rejected_message_does_not_count_toward_the_budget() {
+fn rejected_message_does_not_count_towards_the_budget() {
     let mixed = || {
         Answer::items(|operation| match operation["phone"].as_u64().expect("a number") % 2 {
             0 => rejected(operation, "No route"),
@@ -82,7 +82,7 @@ fn rejected_message_does_not_count_toward_the_budget() {
 }
 
 #[test]
-fn messages_that_receipts_prove_count_toward_limits_and_caps() {
+fn messages_proven_by_receipts_count_towards_limits_and_caps() {
     let refuse = |operation: &Value| match operation["phone"].as_u64() {
         Some(number) if number == phone(3) => rejected(operation, "No route"),
         _ => accepted(operation),
@@ -120,19 +120,19 @@ fn messages_that_receipts_prove_count_toward_limits_and_caps() {
 }
 
 #[test]
-fn message_in_doubt_after_a_crash_counts_toward_the_budget() {
+fn message_in_doubt_after_a_crash_counts_towards_the_budget() {
     for point in ["intent.kept:2", "answer.came:2", "outcome.kept:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();
         let sale = ten_recipients(&gateway, "recipients: 4").one_at_a_time().batches_of(2).write();
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
-        let died = Process::start(command).finish();
-        assert!(died.stderr.contains("went off"), "{}", died.told());
+        let crashed = Process::start(command).finish();
+        assert!(crashed.stderr.contains("went off"), "{}", crashed.told());
         sale.run(&[]).exits(5);
         let counts = sale.results().counts();
-        let out: u64 = ["accepted", "in_doubt"].iter().filter_map(|state| counts.get(*state)).sum();
-        assert_eq!((out, counts["planned"]), (4, 6), "{counts:?}");
+        let possibly_sent: u64 = ["accepted", "in_doubt"].iter().filter_map(|state| counts.get(*state)).sum();
+        assert_eq!((possibly_sent, counts["planned"]), (4, 6), "{counts:?}");
         assert!(gateway.phones().len() <= 4);
     }
 }
@@ -142,8 +142,8 @@ fn two_processes_with_two_accounts_share_one_budget() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway, "recipients: 7").write();
     add_second_account(&sale);
-    let both = [sale.start(&["--json"]), sale.start(&["--json", "--gateway", "second"])];
-    let sent: u64 = both.into_iter().map(|run| stop_summary(&run.finish().exits(5)).1).sum();
+    let runs = [sale.start(&["--json"]), sale.start(&["--json", "--gateway", "second"])];
+    let sent: u64 = runs.into_iter().map(|run| stop_summary(&run.finish().exits(5)).1).sum();
     assert_eq!((sent, gateway.phones().len()), (7, 7));
 }
 

@@ -1,4 +1,5 @@
-//! `delivery.cap` and `policy.cap` of a profile: how many messages a number gets from all campaigns together.
+//! `delivery.cap` and `policy.cap` of a profile: the maximum number of messages that a phone number gets from all
+//! campaigns together.
 
 use serde_json::json;
 
@@ -56,7 +57,7 @@ fn campaign_cannot_raise_the_cap_of_its_profile() {
 }
 
 #[test]
-fn service_and_test_messages_do_not_count_toward_caps() {
+fn service_and_test_messages_do_not_count_towards_caps() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway).top("purpose: service").write();
     sale.run(&[]).exits(0);
@@ -126,7 +127,7 @@ fn caps_count_messages_in_doubt_but_not_rejected_ones() {
 }
 
 #[test]
-fn rehearsal_does_not_count_toward_a_cap() {
+fn rehearsal_does_not_count_towards_a_cap() {
     let gateway = Gateway::accepting();
     for wrong in ["2", "0/7d", "2/7", "often/7d", "2/900d"] {
         let sale = ten_recipients(&gateway).delivery(&format!("cap: {wrong}")).write();

@@ -31,8 +31,8 @@ fn run_stops_at_the_daily_limit_and_names_the_next_day() {
     assert_eq!(stop_summary(&first), ("window".to_owned(), 4, 6));
     assert!(stop_reason(&first).contains("at 2027-03-02 00:00 (Europe/Kyiv)"), "{}", stop_reason(&first));
     // One minute before midnight in Kyiv, on the same day.
-    let same = run(&sale, &clock, "2027-03-01T21:59:00Z").exits(5);
-    assert_eq!(stop_summary(&same), ("window".to_owned(), 0, 6));
+    let same_day = run(&sale, &clock, "2027-03-01T21:59:00Z").exits(5);
+    assert_eq!(stop_summary(&same_day), ("window".to_owned(), 0, 6));
     let status = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
     assert_eq!(status["counts"], json!({ "accepted": 4, "planned": 6 }));
     assert_eq!(stop_summary(&run(&sale, &clock, "2027-03-01T22:00:01Z").exits(5)).1, 4);
@@ -58,10 +58,10 @@ fn run_waits_for_the_next_day_until_a_stop_is_requested() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten_recipients(&gateway, "4").write();
-    let waits = start(&sale, &clock, "2027-03-01T08:00:00Z", &["run", "sale.yaml", "--json"]);
+    let waiting = start(&sale, &clock, "2027-03-01T08:00:00Z", &["run", "sale.yaml", "--json"]);
     until("four messages are sent", || gateway.phones().len() == 4);
     until("the run accepts the stop request", || sale.campaign(&["stop", "sale"]).code() == Some(0));
-    assert_eq!(waits.finish().exits(5).json()["stopped"], "stop");
+    assert_eq!(waiting.finish().exits(5).json()["stopped"], "stop");
     assert_eq!(gateway.phones().len(), 4);
     // A few seconds before midnight in Kyiv.
     sale.replace("sale.yaml", "per_day: 4", "per_day: 6");

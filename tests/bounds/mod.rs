@@ -1,4 +1,4 @@
-//! Sending limits: budgets, frequency caps and daily limits across starts, processes and profiles.
+//! Sending limits: budgets, frequency caps and daily limits across runs, processes and profiles.
 
 mod budget;
 mod caps;
@@ -9,14 +9,14 @@ mod retries;
 
 use crate::support::{Finished, Folder};
 
-/// The state word of a stopped run, the messages sent by this call, and the planned rows.
+/// The reason code of a stopped run, the number of messages that this command sent, and the number of planned rows.
 fn stop_summary(finished: &Finished) -> (String, u64, u64) {
     let report = finished.json();
     let planned = report["counts"]["planned"].as_u64().unwrap_or(0);
     (report["stopped"].as_str().unwrap_or("").to_owned(), report["sent"].as_u64().expect("a number"), planned)
 }
 
-/// The reason of the stop as text.
+/// The reason for the stop, as text.
 fn stop_reason(finished: &Finished) -> String {
     finished.json()["why"].as_str().unwrap_or("").to_owned()
 }

@@ -24,7 +24,8 @@ fn retry_later(sale: &Folder, clock: &Clock, hours: u64) -> Finished {
     Process::start(sale.command_after(&clock.set_to(moment), &["retry", "sale", "--json"])).finish()
 }
 
-/// Checks that a retry sends nothing and reports this reason for the two rejected rows, as often as it is repeated.
+/// Checks that a retry sends nothing and reports this reason for the two rejected rows, even if it is
+/// repeated.
 #[track_caller]
 fn assert_skipped(reason: &str, retry: impl Fn() -> Finished) {
     for _ in 0..2 {
@@ -49,20 +50,20 @@ fn retry_waits_until_the_cap_allows_another_message() {
 }
 
 #[test]
-fn retry_after_the_end_time_sends_nothing_until_it_is_later() {
+fn retry_after_the_end_time_sends_only_if_the_end_is_later() {
     let _files = in_files();
     let clock = Clock::new();
     let (gateway, sale) = send_with_rejections(|draft| draft.delivery("until: 1h"));
     assert_skipped("expired", || retry_later(&sale, &clock, 2));
     let status = sale.campaign(&["status", "sale", "--json"]).exits(3).json();
-    assert_eq!((&status["stopped"], &status["why"]), (&Value::Null, &Value::Null), "the run is not given up");
+    assert_eq!((&status["stopped"], &status["why"]), (&Value::Null, &Value::Null), "the run is not cancelled");
     sale.replace("sale.yaml", "until: 1h", "until: 9h");
     retry_later(&sale, &clock, 2).exits(0);
     assert_eq!(gateway.phones()[3..], [3, 4].map(phone));
 }
 
 #[test]
-fn retry_keeps_to_the_countries_of_the_profile() {
+fn retry_respects_the_countries_of_the_profile() {
     let (gateway, sale) = send_with_rejections(|draft| draft);
     sale.replace("gateways.yaml", "  api_key", "  policy: { countries: [PL] }\n  api_key");
     assert_skipped("country", || sale.campaign(&["retry", "sale", "--json"]));
@@ -72,7 +73,7 @@ fn retry_keeps_to_the_countries_of_the_profile() {
 }
 
 #[test]
-fn retry_sends_to_some_recipients_and_counts_the_others_by_reason() {
+fn retry_sends_to_some_recipients_and_counts_others_by_reason() {
     let (gateway, sale) = send_with_rejections(|draft| draft);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
     let report = sale.campaign(&["retry", "sale", "--json"]).exits(3).json();

@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, phone, telling};
 
-/// A folder with the lists of these campaigns.
+/// A folder with the lists that the campaigns use.
 fn folder_with_lists() -> Folder {
     let folder = Folder::new(false);
     let international = format!("phone,name\n{},Olena\n{},Ivan\n", phone(2), phone(3));

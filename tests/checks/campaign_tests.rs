@@ -1,4 +1,4 @@
-//! Tests in campaign files: passes, failures with their places, and the effect of a failure.
+//! Tests in campaign files: passes, failures with their positions, and the effect of a failure.
 
 use std::fmt::Write as _;
 
@@ -41,8 +41,8 @@ fn text<'v>(finding: &'v Value, key: &str) -> &'v str {
     finding[key].as_str().unwrap_or_default()
 }
 
-/// The rest of the line at the place of a finding.
-fn place_of<'t>(yaml: &'t str, finding: &Value) -> &'t str {
+/// The rest of the line from the position of a finding.
+fn text_at<'t>(yaml: &'t str, finding: &Value) -> &'t str {
     let number = |key: &str| finding[key].as_u64().expect("a number") as usize;
     let line = yaml.lines().nth(number("line") - 1).expect("a line");
     &line[line.char_indices().nth(number("column") - 1).expect("a column").0..]
@@ -50,7 +50,7 @@ fn place_of<'t>(yaml: &'t str, finding: &Value) -> &'t str {
 
 #[test]
 fn each_expectation_passes_and_fails_for_the_right_reason() {
-    // An expectation that holds, one that does not, the place of the finding, and its message.
+    // An expectation that holds, one that does not, the text at the finding, and the message of the finding.
     let table = [
         ("channels: [viber, sms]", "channels: [sms]", "channels:", "the channels are `[viber, sms]`, not `[sms]`"),
         (
@@ -98,17 +98,17 @@ fn each_expectation_passes_and_fails_for_the_right_reason() {
     sale.write("sale.yaml", &bad);
     let found = findings(&sale, &["sale.yaml"], 2);
     assert_eq!(found.len(), table.len(), "{found:#?}");
-    for (number, (_, fails, place, message)) in table.iter().enumerate() {
+    for (number, (_, fails, position, message)) in table.iter().enumerate() {
         let message = format!("test `t{number}`: {message}");
         let finding = found.iter().find(|finding| finding["message"] == message.as_str());
         let finding = finding.unwrap_or_else(|| panic!("{fails}: no {message:?} in {found:#?}"));
-        assert!(place_of(&bad, finding).starts_with(place), "{fails}: {}", place_of(&bad, finding));
+        assert!(text_at(&bad, finding).starts_with(position), "{fails}: {}", text_at(&bad, finding));
         assert_eq!(finding["rule"], "test-failed");
     }
 }
 
 #[test]
-fn tests_can_expect_an_exact_or_maximum_part_count() {
+fn tests_can_expect_an_exact_or_maximum_number_of_parts() {
     let yaml = |parts: &str| {
         format!(
             "{SALE}  - name: long\n    given: {{ plan: gold, first_name: О, discount: \"{}\" }}\n    \
@@ -125,7 +125,7 @@ fn tests_can_expect_an_exact_or_maximum_part_count() {
 
 #[test]
 fn recipients_are_skipped_for_reasons_that_need_no_ledger() {
-    let held = "holdout: 50%\n";
+    let holdout = "holdout: 50%\n";
     let until = "delivery: { until: 2026-12-01 10:00 }\n";
     for (top, given, at, expect, message) in [
         ("", "{ plan: basic }", "", "skipped: filtered", None),
@@ -143,8 +143,8 @@ fn recipients_are_skipped_for_reasons_that_need_no_ledger() {
             "skipped: holdout",
             Some("the recipient is skipped as `filtered`, not as `holdout`"),
         ),
-        (held, GOLD, "", "skipped: holdout", None),
-        (held, GOLD, "", "channels: [viber, sms]", None),
+        (holdout, GOLD, "", "skipped: holdout", None),
+        (holdout, GOLD, "", "channels: [viber, sms]", None),
         (
             "",
             GOLD,
@@ -165,10 +165,10 @@ fn recipients_are_skipped_for_reasons_that_need_no_ledger() {
         let at = if at.is_empty() { String::new() } else { format!("    at: {at}\n") };
         let sale = folder(&format!("{top}{SALE}  - name: x\n    given: {given}\n{at}    expect: {{ {expect} }}\n"));
         let found = findings(&sale, &["sale.yaml"], if message.is_some() { 2 } else { 0 });
-        let wanted: Vec<String> = message.into_iter().map(|message| format!("test `x`: {message}")).collect();
+        let expected: Vec<String> = message.into_iter().map(|message| format!("test `x`: {message}")).collect();
         assert_eq!(
             found.iter().map(|finding| text(finding, "message")).collect::<Vec<_>>(),
-            wanted,
+            expected,
             "{given} {expect}"
         );
     }
@@ -212,7 +212,7 @@ fn test_requires_only_the_cells_and_times_it_uses() {
     assert_eq!(findings(&folder(&at), &["sale.yaml"], 0), [] as [Value; 0], "`at` decides the date");
 }
 
-/// Campaigns: the keys other than the tests, and the recipient. Each text ends with `until Sunday`.
+/// Campaigns, each as its keys without the tests, and the recipient of a test. Each text ends with `until Sunday`.
 const CAMPAIGNS: [(&str, &str); 8] = [
     ("channels: [ sms: { signature: OlenaCo, message: \"Sale, -10% until Sunday\" } ]", "given: {}"),
     (
@@ -249,7 +249,7 @@ const CAMPAIGNS: [(&str, &str); 8] = [
         "given: { plan: gold }",
     ),
 ];
-/// The whole text of each campaign.
+/// The rendered text of each campaign.
 const TEXTS: [&str; 8] = [
     "Sale, -10% until Sunday",
     "Olena, sale until Sunday",
@@ -260,7 +260,7 @@ const TEXTS: [&str; 8] = [
     "Hey sale until Sunday",
     "Shop Street 1: sale until Sunday",
 ];
-/// Expectations that the texts meet, with the value at which a finding is placed. `TEXT` stands for the whole text.
+/// Expectations that the texts meet, with the value that a finding points to. `TEXT` stands for the rendered text.
 const EXPECTATIONS: [(&str, &str); 5] = [
     ("text: \"TEXT\"", "\"TEXT\""),
     ("max_parts: 1", "1"),
@@ -274,19 +274,19 @@ fn failed_expectation_is_located_in_each_of_forty_campaigns() {
     let sale = folder("");
     sale.write("stores.csv", "city,address\ngold,Shop Street 1\nbasic,Shop Street 2\n");
     let (mut files, mut values) = (Vec::new(), Vec::new());
-    for ((keys, recipient), whole) in CAMPAIGNS.iter().zip(TEXTS) {
+    for ((keys, recipient), rendered) in CAMPAIGNS.iter().zip(TEXTS) {
         for (expect, value) in EXPECTATIONS {
             let file = format!("c{}.yaml", files.len());
             let expect = expect
-                .replace("TEXT", whole)
-                .replace("[sale,", if whole.contains("sale") { "[sale," } else { "[Sale," });
+                .replace("TEXT", rendered)
+                .replace("[sale,", if rendered.contains("sale") { "[sale," } else { "[Sale," });
             let yaml = format!(
                 "recipients: {{ file: sale.csv, region: UA }}\n{keys}\ntests:\n  - name: sale\n    {recipient}\n    \
                  expect:\n      sms:\n        {expect}\n"
             );
             sale.write(&file, &yaml);
             files.push(file);
-            values.push((yaml, value.replace("TEXT", whole)));
+            values.push((yaml, value.replace("TEXT", rendered)));
         }
     }
     assert_eq!(files.len(), 40);
@@ -300,21 +300,22 @@ fn failed_expectation_is_located_in_each_of_forty_campaigns() {
     }
     let found = findings(&sale, &names, 2);
     for (file, (yaml, value)) in files.iter().zip(&values) {
-        let of_file: Vec<&Value> = found.iter().filter(|finding| finding["file"] == file.as_str()).collect();
-        let [finding] = of_file.as_slice() else { panic!("{file}: {of_file:#?}\n{yaml}") };
+        let file_findings: Vec<&Value> = found.iter().filter(|finding| finding["file"] == file.as_str()).collect();
+        let [finding] = file_findings.as_slice() else { panic!("{file}: {file_findings:#?}\n{yaml}") };
         assert_eq!(finding["rule"], "test-failed", "{file}");
-        assert!(place_of(yaml, finding).starts_with(value.as_str()), "{file}: {finding:#}");
+        assert!(text_at(yaml, finding).starts_with(value.as_str()), "{file}: {finding:#}");
     }
 }
 
-/// A test of `campaign()` that fails.
-const FAILS: &str = "tests: [ { name: a greeting, given: { name: Olena }, expect: { sms: { text: \"Hi, Olena\" } } } ]";
+/// A failing test for `campaign()`.
+const FAILING: &str =
+    "tests: [ { name: a greeting, given: { name: Olena }, expect: { sms: { text: \"Hi, Olena\" } } } ]";
 
 #[test]
 fn failed_campaign_test_blocks_runs_and_plans_and_schedules() {
     let gateway = Gateway::accepting();
     let schedule = "timezone: Europe/Kyiv\nschedule: { every: day 10:00 }";
-    let sale = campaign().through(&gateway).top(schedule).top(FAILS).write();
+    let sale = campaign().through(&gateway).top(schedule).top(FAILING).write();
     let message = "test `a greeting`: the text on `sms` has `Hello,` instead of `Hi,`";
     for command in [
         "run sale.yaml --now --yes",
@@ -341,11 +342,11 @@ fn schedule_does_not_run_tests_when_it_fires() {
 
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let each = "tests: [ { name: short names, each: 5, expect: { sms: { not_contains: [Maximilian] } } } ]";
+    let tests = "tests: [ { name: short names, each: 5, expect: { sms: { not_contains: [Maximilian] } } } ]";
     let schedule = "timezone: Europe/Kyiv\nschedule: { every: day 10:00, wait_for_file: 2h }";
-    let sale = campaign().through(&gateway).top(schedule).top(each).write();
-    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
-    let due: Timestamp = armed["next"][0].as_str().expect("a moment").parse().expect("a moment");
+    let sale = campaign().through(&gateway).top(schedule).top(tests).write();
+    let schedule = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
+    let due: Timestamp = schedule["next"][0].as_str().expect("a moment").parse().expect("a moment");
     sale.write("sale.csv", &format!("phone,name\n{},Maximilian\n", phone(2)));
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("short names");
     let server = Server::start_after(&sale, &Clock::new().set_to(due - SignedDuration::from_secs(2)), &[]);
@@ -377,7 +378,7 @@ fn tests_use_a_stable_sample_of_the_list() {
         messages[1]
     );
     assert!(!found.iter().any(|finding| finding.to_string().contains("Hello, ")), "texts of recipients are not shown");
-    assert_eq!(findings(&sale, &["sale.yaml"], 2), found, "the choice is the same");
+    assert_eq!(findings(&sale, &["sale.yaml"], 2), found, "the sample is the same");
 }
 
 #[test]

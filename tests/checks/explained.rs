@@ -65,9 +65,9 @@ fn split_example(example: &str) -> (Vec<&str>, BTreeMap<&str, String>) {
     let (mut keys, mut files): (Vec<&str>, BTreeMap<&str, String>) = Default::default();
     let mut file: Option<(&str, usize)> = None;
     for line in example.lines() {
-        let named =
+        let file_start =
             line.split_once(": ").filter(|(name, _)| [".csv", ".txt", ".yaml"].iter().any(|end| name.ends_with(end)));
-        if let Some((name, first)) = named {
+        if let Some((name, first)) = file_start {
             file = Some((name, name.len() + 2));
             files.insert(name, format!("{first}\n"));
         } else if let Some((name, indent)) = file.filter(|(_, indent)| line.starts_with(&" ".repeat(*indent))) {
@@ -148,11 +148,11 @@ fn check_reports_each_rule_in_the_example_of_that_rule() {
     }
     let checked: Vec<_> = rules.iter().filter(|(id, _)| !NOT_IN_FILES.contains(&id.as_str())).collect();
     let wrong: Vec<String> = thread::scope(|scope| {
-        let parts: Vec<_> = checked
+        let threads: Vec<_> = checked
             .chunks(checked.len().div_ceil(4))
-            .map(|part| {
+            .map(|chunk| {
                 scope.spawn(move || {
-                    let missed = part.iter().filter_map(|(id, example)| {
+                    let missed = chunk.iter().filter_map(|(id, example)| {
                         let (yaml, found) = check_example(example);
                         let is_found = found.iter().any(|finding| finding.starts_with(&format!("{id}: ")));
                         (!is_found).then(|| format!("{id} is not found in:\n{yaml}but:\n{}\n", found.join("\n")))
@@ -161,7 +161,7 @@ fn check_reports_each_rule_in_the_example_of_that_rule() {
                 })
             })
             .collect();
-        parts.into_iter().flat_map(|part| part.join().expect("a part")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("the thread ends")).collect()
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

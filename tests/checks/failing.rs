@@ -10,7 +10,7 @@ fn list() -> String {
 }
 
 #[test]
-fn failed_comparison_is_reported_with_its_place_and_remedy() {
+fn failed_comparison_is_reported_with_its_position_and_remedy() {
     let message = "{{ name }}{% if discount > 0 %}, -{{ discount }}%{% endif %}";
     let channel = format!("  - viber:\n      signature: Olena\n      message: \"{message}\"");
     let sale = campaign().with_list(&list()).channels(&channel).write();
@@ -22,13 +22,13 @@ fn failed_comparison_is_reported_with_its_place_and_remedy() {
     assert_eq!(finding["message"], "`discount` is text but is compared with a number");
     let help = "write `discount | int > 0`, or `discount != '' and discount | int > 0` if some cells are empty";
     assert_eq!(finding["help"], help);
-    let line = std::fs::read_to_string(sale.path("sale.yaml")).expect("a file");
-    let (at, text) = line.lines().enumerate().find(|(_, line)| line.contains("discount > 0")).expect("the line");
-    assert_eq!(finding["line"], at + 1);
-    assert_eq!(finding["column"], text.find("discount > 0").expect("the place") + 1);
-    let place = format!("sale.yaml:{}:{}", at + 1, text.find("discount > 0").expect("the place") + 1);
+    let yaml = std::fs::read_to_string(sale.path("sale.yaml")).expect("a file");
+    let (index, text) = yaml.lines().enumerate().find(|(_, line)| line.contains("discount > 0")).expect("the line");
+    assert_eq!(finding["line"], index + 1);
+    assert_eq!(finding["column"], text.find("discount > 0").expect("the position") + 1);
+    let position = format!("sale.yaml:{}:{}", index + 1, text.find("discount > 0").expect("the position") + 1);
     let output = sale.campaign(&["check", "sale.yaml"]).exits(2).told();
-    assert!(output.contains(&place), "no {place} in {output}");
+    assert!(output.contains(&position), "no {position} in {output}");
 }
 
 #[test]

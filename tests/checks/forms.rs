@@ -17,7 +17,7 @@ fn folder_with_findings() -> Folder {
     sale
 }
 
-/// A JSON schema for the part of SARIF 2.1.0 that we write.
+/// A JSON schema for the part of SARIF 2.1.0 that `check` writes.
 fn sarif_schema() -> Value {
     let text = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string", "minLength": 1 } } });
     let level = json!({ "enum": ["none", "note", "warning", "error"] });
@@ -89,11 +89,11 @@ fn sarif_log_is_valid_and_has_findings_from_all_files() {
         let index = result["ruleIndex"].as_u64().expect("an index");
         assert_eq!(run["tool"]["driver"]["rules"][index as usize]["id"], result["ruleId"]);
     }
-    let place = &results[0]["locations"][0]["physicalLocation"];
+    let location = &results[0]["locations"][0]["physicalLocation"];
     let (line, column) = (&report["findings"][0]["line"], &report["findings"][0]["column"]);
-    assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&json!("sale.yaml"), line));
+    assert_eq!((&location["artifactLocation"]["uri"], &location["region"]["startLine"]), (&json!("sale.yaml"), line));
     let utf16 = column.as_u64().map(|column| column + 1);
-    assert_eq!(place["region"]["startColumn"].as_u64(), utf16, "the emoji before it has two UTF-16 units");
+    assert_eq!(location["region"]["startColumn"].as_u64(), utf16, "the emoji before it has two UTF-16 units");
     assert_eq!(results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "holes.yaml");
 }
 
@@ -136,14 +136,14 @@ fn rule_is_explained_by_its_id_and_a_similar_id_is_suggested() {
     output.says("empty-cell · warning").says("A cell that the message uses is empty.").says("Fix: fill in the cell");
     folder.campaign(&["explain", "warning[empty-cell]:"]).exits(0).says("Fix: fill in the cell");
     folder.campaign(&["explain", "empty-sell"]).exits(2).says("did you mean `empty-cell`?");
-    let one = folder.campaign(&["explain", "empty-cell", "--json"]).exits(0).json();
+    let single_rule = folder.campaign(&["explain", "empty-cell", "--json"]).exits(0).json();
     let all = folder.campaign(&["explain", "--json"]).exits(0).json();
     let rules = all["rules"].as_array().expect("rules");
     let found = rules.iter().find(|rule| rule["rule"] == "empty-cell").expect("the rule");
     assert!(
         ["severity", "about", "summary", "why", "example", "mend"]
             .iter()
-            .all(|key| found[key] == one[key] && found[key].is_string())
+            .all(|key| found[key] == single_rule[key] && found[key].is_string())
     );
     let list = folder.campaign(&["explain"]).exits(0);
     for rule in rules {

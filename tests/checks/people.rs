@@ -1,4 +1,4 @@
-//! Suspicious cells of the list, reported once per column with a count.
+//! Suspicious cells of the list, reported once per column with the number of rows.
 
 use std::fmt::Write as _;
 
@@ -29,9 +29,9 @@ fn placeholder_word_in_a_message_is_counted_by_column() {
     for fine in ["Nan", "Noneta", "Null-Emma", "O-Ren"] {
         assert!(!check_message(hello, &[[fine, "a", "1"]]).contains("placeholder-value"), "{fine}");
     }
-    let unsaid = "{% if vip == \"None\" %}Hi{% else %}Hello {{ name }}{% endif %}{{ code }}";
+    let unprinted = "{% if vip == \"None\" %}Hi{% else %}Hello {{ name }}{% endif %}{{ code }}";
     assert!(
-        !check_message(unsaid, &[["Olena", "None", "1"]]).contains("placeholder-value"),
+        !check_message(unprinted, &[["Olena", "None", "1"]]).contains("placeholder-value"),
         "the value is not part of the message"
     );
 }

@@ -38,8 +38,8 @@ fn mistake_in_a_text_is_reported_at_its_position() {
         ("{% if name == true %}x{% endif %}", "cell-is-text", 7),
         ("{% if 5 == code %}x{% endif %}", "cell-is-text", 7),
     ] {
-        let place = (rule.to_owned(), "warning".to_owned(), 5, column + offset);
-        assert_eq!(find_problems(&sms(message), &list()), [place], "{message}");
+        let expected = (rule.to_owned(), "warning".to_owned(), 5, column + offset);
+        assert_eq!(find_problems(&sms(message), &list()), [expected], "{message}");
     }
     for fine in [
         "Привіт, shop online",

@@ -1,4 +1,4 @@
-//! Rules about how recipients can stop messages.
+//! Rules about how recipients can opt out.
 
 use crate::examples::{empty, files, repository, with_examples};
 use crate::support::{Folder, campaign, live};
@@ -6,7 +6,7 @@ use crate::support::{Folder, campaign, live};
 const PROFILE: &str =
     "production: { base_url: \"https://api.provider.ua\", api_key: { env: NO_SUCH_KEY }, rate: 1/s }\n";
 
-/// The rules about ways out that `check` reports for a campaign.
+/// The rules about opt-outs that `check` reports for a campaign.
 fn check_rules(folder: &Folder, file: &str) -> Vec<String> {
     let checked = folder.campaign(&["check", file, "--gateway", "production", "--json"]).json();
     let findings = checked["findings"].as_array().expect("findings").iter();

@@ -31,7 +31,7 @@ fn run_and_status_exit_with_the_code_of_the_outcome() {
     ] {
         let (sale, run) = run(&gateway, arguments);
         run.exits(code);
-        // `status` exits with code 5 for a resumable run, whatever the exit code of its last start.
+        // `status` exits with code 5 for a resumable run, whatever the exit code of the last command.
         let code = if code == 7 { 5 } else { code };
         sale.campaign(&["status", "sale@1"]).exits(code);
         sale.campaign(&["status", "sale", "--json"]).exits(code);

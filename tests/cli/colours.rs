@@ -78,9 +78,9 @@ fn colours_are_decided_separately_for_each_stream() {
 #[test]
 fn log_and_help_respect_the_color_option() {
     let sale = finished_campaign();
-    let logged = |more: &[&str]| sale.campaign(&[&["status", "-v"], more].concat()).exits(0).stderr;
+    let logged = |options: &[&str]| sale.campaign(&[&["status", "-v"], options].concat()).exits(0).stderr;
     assert!(!logged(&["--color", "never"]).contains(COLOUR));
-    let help = |more: &[&str]| sale.campaign(&[&["status", "--help"], more].concat()).exits(0).stdout;
+    let help = |options: &[&str]| sale.campaign(&[&["status", "--help"], options].concat()).exits(0).stdout;
     assert!(help(&["--color", "always"]).contains(COLOUR) && !help(&[]).contains(COLOUR));
 }
 

@@ -24,8 +24,8 @@ fn help_lists_every_command_and_each_has_its_own_help() {
     let help = folder.campaign(&["--help"]).exits(0);
     for command in COMMANDS {
         assert!(help.stdout.contains(&format!("\n  {command} ")), "{command} is not listed:\n{}", help.stdout);
-        let own = folder.campaign(&[command, "--help"]).exits(0);
-        assert!(own.stdout.contains("Usage: campaign"), "{}", own.told());
+        let command_help = folder.campaign(&[command, "--help"]).exits(0);
+        assert!(command_help.stdout.contains("Usage: campaign"), "{}", command_help.told());
     }
     folder.campaign(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
     assert!(!folder.path("state").exists(), "help creates no files");
@@ -36,8 +36,8 @@ fn status_lists_runs_with_the_next_step() {
     let sale = campaign_with_rejections();
     let all = sale.campaign(&["status"]).exits(0).says("sale@1").says("8 accepted");
     assert!(all.stdout.contains("2 rejected"));
-    let one = sale.campaign(&["status", "sale"]).exits(3);
-    let next = one.stdout.lines().last().expect("lines").strip_prefix("next: campaign ").expect("a command").to_owned();
+    let run = sale.campaign(&["status", "sale"]).exits(3);
+    let next = run.stdout.lines().last().expect("lines").strip_prefix("next: campaign ").expect("a command").to_owned();
     let rows = sale.campaign(&next.split(' ').collect::<Vec<_>>()).exits(0);
     assert_eq!(Results::parse(&rows.stdout).states(), ["rejected"; 2]);
 }
@@ -106,9 +106,9 @@ fn recipients_of_an_edition_are_listed_once_across_runs() {
     let draft = campaign().with_list(list).recipients("max_invalid: 100%").batches_of(1).one_at_a_time();
     let sale = draft.through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
-    let more =
+    let new_list =
         "phone,name,city\n380501000009,Ivan,Lviv\n380501000002,Olena,Kyiv\n12,Nobody,\n380501000003,Petro,Odesa\n";
-    sale.write("sale.csv", more);
+    sale.write("sale.csv", new_list);
     sale.run(&["--keep-going", "--accept-changes"]).exits(3);
     let output = sale.campaign(&["results", "sale", "--people"]).exits(0).says("results of sale: ");
     output.says("sale.people.csv");
@@ -309,10 +309,10 @@ fn log_levels_add_detail_but_no_keys_or_recipient_data() {
         log
     };
     let words = ["http=200", "taken=", "intent kept", "outcome kept", "bytes"];
-    let known = |log: &str| words.iter().filter(|word| log.contains(*word)).count();
+    let count_known = |log: &str| words.iter().filter(|word| log.contains(*word)).count();
     let levels: [&[&str]; 4] = [&[], &["-v"], &["-vv"], &["-vvv"]];
-    assert_eq!(levels.map(|level| known(&logged(level, None))), [0, 2, 4, 5]);
-    assert_eq!(levels.map(|level| known(&logged(level, Some("")))), [0, 2, 4, 5], "an empty variable is ignored");
+    assert_eq!(levels.map(|level| count_known(&logged(level, None))), [0, 2, 4, 5]);
+    assert_eq!(levels.map(|level| count_known(&logged(level, Some("")))), [0, 2, 4, 5], "an empty variable is ignored");
     assert!(logged(&["-v"], None).contains("number=1"), "the request is named");
     for (filter, expected) in [
         ("campaign=info", 2),
@@ -322,7 +322,7 @@ fn log_levels_add_detail_but_no_keys_or_recipient_data() {
         ("campaign_gateway=info", 1),
         ("no such level=", 0),
     ] {
-        assert_eq!(known(&logged(&[], Some(filter))), expected, "{filter}");
+        assert_eq!(count_known(&logged(&[], Some(filter))), expected, "{filter}");
     }
     assert!(!logged(&["-vvv"], Some("trace")).contains("hyper"), "only this program");
 }

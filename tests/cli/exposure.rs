@@ -9,7 +9,7 @@ fn set_mode(sale: &Folder, path: &str, mode: u32) {
     fs::set_permissions(sale.path(path), Permissions::from_mode(mode)).expect("its mode");
 }
 
-/// Creates a campaign that was sent.
+/// Creates a campaign with a finished run.
 fn sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(2).through(gateway).write();
     let first = sale.run(&[]).exits(0);
@@ -64,11 +64,11 @@ fn ledger_open_to_everyone_causes_a_warning() {
 fn world_writable_gateways_file_causes_a_warning() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
-    for (mode, is_warned_of) in [(0o666, true), (0o602, true), (0o644, false), (0o664, false)] {
+    for (mode, expects_warning) in [(0o666, true), (0o602, true), (0o644, false), (0o664, false)] {
         set_mode(&sale, "gateways.yaml", mode);
         let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
         let is_reported = output.stderr.contains("change the gateways file") && output.stderr.contains("chmod o-w");
-        assert_eq!(is_reported, is_warned_of, "{mode:o}: {}", output.told());
+        assert_eq!(is_reported, expects_warning, "{mode:o}: {}", output.told());
     }
 }
 

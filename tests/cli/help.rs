@@ -20,8 +20,8 @@ fn program_without_arguments_prints_help_to_standard_output() {
     }
     let groups =
         ["Write:", "Send:", "Follow up:", "Fix:", "Automate:", "People:", "Administer:", "Options:", "Examples:"];
-    let places: Vec<usize> = groups.iter().map(|group| help.find(&format!("\n{group}\n")).expect(group)).collect();
-    assert!(places.is_sorted(), "{help}");
+    let positions: Vec<usize> = groups.iter().map(|group| help.find(&format!("\n{group}\n")).expect(group)).collect();
+    assert!(positions.is_sorted(), "{help}");
     assert!(help.contains("  serve        Start the dashboard, webhook endpoint and scheduler\n"), "{help}");
     assert!(!help.contains("--state-dir") && help.contains("--json"), "only the common options: {help}");
 }
@@ -54,7 +54,7 @@ fn short_help_of_a_command_is_shorter_than_long_help() {
 #[test]
 fn existing_command_is_suggested_for_an_unknown_command() {
     let folder = Folder::new(false);
-    for (typed, meant) in [
+    for (typed, suggestion) in [
         ("send", "`campaign run`"),
         ("start", "`campaign run`"),
         ("list", "`campaign status`"),
@@ -63,7 +63,7 @@ fn existing_command_is_suggested_for_an_unknown_command() {
         ("serve-dashboard", "`campaign serve`"),
     ] {
         let refused = folder.campaign(&[typed]).exits(2).says(&format!("unrecognized subcommand '{typed}'"));
-        refused.says(&format!("did you mean {meant}?"));
+        refused.says(&format!("did you mean {suggestion}?"));
     }
     let output = folder.campaign(&["send", "sale.yaml", "--json"]).exits(2).json();
     assert!(output["help"].as_str().is_some_and(|help| help.contains("did you mean `campaign run`?")), "{output}");

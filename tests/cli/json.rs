@@ -183,7 +183,7 @@ fn json_progress_prints_every_note_as_an_object() {
     assert!(notes.iter().any(|note| note["text"].as_str().is_some_and(|text| text.contains("in doubt"))), "{lines:?}");
 }
 
-/// Arguments for every command, in an order in which each finds what it needs.
+/// Arguments for every command, ordered so that each command finds the files and runs that it needs.
 const CALLS: &[&str] = &[
     "demo --fast tour",
     "init spring",
@@ -250,7 +250,7 @@ const CALLS: &[&str] = &[
     "man manual",
 ];
 
-/// Commands that print scripts, messages of a protocol, schemas or CSV instead of our objects.
+/// Commands that print scripts, protocol messages, schemas or CSV instead of these objects.
 const WITHOUT_OBJECTS: [&str; 4] = ["completions", "lsp", "schema", "suppress export"];
 
 #[test]
@@ -282,9 +282,9 @@ fn version_test_calls_every_command() {
         .collect();
     assert!(paths.len() > 40, "{paths:?}");
     let is_called = |path: &str| CALLS.iter().any(|call| *call == path || call.starts_with(&format!("{path} ")));
-    let is_family = |path: &str| paths.iter().any(|other| other.starts_with(&format!("{path} ")));
+    let is_group = |path: &str| paths.iter().any(|other| other.starts_with(&format!("{path} ")));
     let missing: Vec<&&str> =
-        paths.iter().filter(|path| !is_called(path) && !is_family(path) && !WITHOUT_OBJECTS.contains(path)).collect();
+        paths.iter().filter(|path| !is_called(path) && !is_group(path) && !WITHOUT_OBJECTS.contains(path)).collect();
     assert!(missing.is_empty(), "add these commands to `CALLS`: {missing:?}");
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::support::{Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, campaign, telling};
 
-/// Options that a person types after each command: a ledger and gateway profiles at paths with spaces.
+/// Options that the user adds to each command: a ledger and gateway profiles at paths with spaces.
 const OPTIONS: &str = "--state-dir 'my state' --gateways 'it'\\''s here/gateways.yaml'";
 
 /// Creates a campaign whose ledger and gateways are found only through options.
@@ -67,8 +67,8 @@ fn suggested_commands_resume_a_run_from_its_own_ledger() {
         let _case = telling(format!("case: `{json}`"));
         let gateway = Gateway::accepting();
         let sale = campaign_with_options(&gateway);
-        let stopped = format!("campaign run sale.yaml --limit 1{json}");
-        assert_eq!(follow_suggestions(&sale, &stopped, 2), ["run", "status"]);
+        let limited_run = format!("campaign run sale.yaml --limit 1{json}");
+        assert_eq!(follow_suggestions(&sale, &limited_run, 2), ["run", "status"]);
         assert_eq!(gateway.phones().len(), 3, "no message is sent twice");
     }
 }
@@ -77,8 +77,8 @@ fn suggested_commands_resume_a_run_from_its_own_ledger() {
 fn reconcile_suggests_resuming_if_no_message_is_in_doubt() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_options(&gateway);
-    let stopped = format!("campaign run sale.yaml --limit 1 {OPTIONS}");
-    run_in_shell(&sale, &stopped).exits(0);
+    let limited_run = format!("campaign run sale.yaml --limit 1 {OPTIONS}");
+    run_in_shell(&sale, &limited_run).exits(0);
     assert_eq!(follow_suggestions(&sale, "campaign reconcile sale", 2), ["run", "status"]);
     assert_eq!(gateway.phones().len(), 3);
 }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::support::Folder;
 
-fn schema(of: &str) -> Value {
-    let schema = Folder::new(false).campaign(&["schema", of]).exits(0).json();
+fn schema(kind: &str) -> Value {
+    let schema = Folder::new(false).campaign(&["schema", kind]).exits(0).json();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     schema
 }
@@ -21,83 +21,89 @@ fn yaml_files(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Validates a value against a schema. Fails on a keyword that it does not implement.
-fn problems(schema: &Value, value: &Value, at: &str) -> Vec<String> {
+fn find_problems(schema: &Value, value: &Value, location: &str) -> Vec<String> {
     let schema = schema.as_object().expect("a schema");
-    let one = |(word, rule): (&String, &Value)| match (word.as_str(), value) {
+    let check_keyword = |(word, rule): (&String, &Value)| match (word.as_str(), value) {
         ("description" | "title" | "default" | "$schema", _) => Vec::new(),
-        ("type", _) => report_unless(types(rule).iter().any(|kind| has_type(kind, value)), at, rule),
-        ("enum", _) => report_unless(rule.as_array().expect("words").contains(value), at, rule),
-        ("not", _) => report_unless(!problems(rule, value, at).is_empty(), at, rule),
+        ("type", _) => report_unless(types(rule).iter().any(|kind| has_type(kind, value)), location, rule),
+        ("enum", _) => report_unless(rule.as_array().expect("words").contains(value), location, rule),
+        ("not", _) => report_unless(!find_problems(rule, value, location).is_empty(), location, rule),
         ("anyOf", _) => {
-            let ways = rule.as_array().expect("schemas").iter();
+            let alternatives = rule.as_array().expect("schemas").iter();
             report_unless(
-                ways.clone().any(|way| problems(way, value, at).is_empty()),
-                at,
-                &json!(ways.map(|way| problems(way, value, at)).collect::<Vec<_>>()),
+                alternatives.clone().any(|alternative| find_problems(alternative, value, location).is_empty()),
+                location,
+                &json!(alternatives.map(|alternative| find_problems(alternative, value, location)).collect::<Vec<_>>()),
             )
         }
         ("oneOf", _) => {
-            let ways = rule.as_array().expect("schemas").iter();
-            report_unless(ways.filter(|way| problems(way, value, at).is_empty()).count() == 1, at, rule)
+            let alternatives = rule.as_array().expect("schemas").iter();
+            let matching = alternatives.filter(|alternative| find_problems(alternative, value, location).is_empty());
+            report_unless(matching.count() == 1, location, rule)
         }
         ("pattern", Value::String(text)) => {
-            report_unless(Regex::new(rule.as_str().expect("a pattern")).expect("a pattern").is_match(text), at, rule)
+            let pattern = Regex::new(rule.as_str().expect("a pattern")).expect("a pattern");
+            report_unless(pattern.is_match(text), location, rule)
         }
-        ("minimum", Value::Number(number)) => report_unless(number.as_f64() >= rule.as_f64(), at, rule),
-        ("maximum", Value::Number(number)) => report_unless(number.as_f64() <= rule.as_f64(), at, rule),
+        ("minimum", Value::Number(number)) => report_unless(number.as_f64() >= rule.as_f64(), location, rule),
+        ("maximum", Value::Number(number)) => report_unless(number.as_f64() <= rule.as_f64(), location, rule),
         ("minItems", Value::Array(items)) => {
-            report_unless(items.len() as u64 >= rule.as_u64().expect("a count"), at, rule)
+            report_unless(items.len() as u64 >= rule.as_u64().expect("a count"), location, rule)
         }
         ("maxItems", Value::Array(items)) => {
-            report_unless(items.len() as u64 <= rule.as_u64().expect("a count"), at, rule)
+            report_unless(items.len() as u64 <= rule.as_u64().expect("a count"), location, rule)
         }
         ("minProperties", Value::Object(map)) => {
-            report_unless(map.len() as u64 >= rule.as_u64().expect("a count"), at, rule)
+            report_unless(map.len() as u64 >= rule.as_u64().expect("a count"), location, rule)
         }
         ("maxProperties", Value::Object(map)) => {
-            report_unless(map.len() as u64 <= rule.as_u64().expect("a count"), at, rule)
+            report_unless(map.len() as u64 <= rule.as_u64().expect("a count"), location, rule)
         }
         ("items", Value::Array(items)) => {
-            items.iter().flat_map(|item| problems(rule, item, &format!("{at}[]"))).collect()
+            items.iter().flat_map(|item| find_problems(rule, item, &format!("{location}[]"))).collect()
         }
         ("required", Value::Object(map)) => {
             let names = rule.as_array().expect("names").iter().filter_map(Value::as_str);
-            report_unless(names.clone().all(|name| map.contains_key(name)), at, rule)
+            report_unless(names.clone().all(|name| map.contains_key(name)), location, rule)
         }
         ("properties", Value::Object(map)) => {
-            let known =
-                |(key, value): (&String, &Value)| Some((format!("{at}.{key}"), rule.get(key)?.clone(), value.clone()));
-            map.iter().filter_map(known).flat_map(|(at, rule, value)| problems(&rule, &value, &at)).collect()
+            let known = map.iter().filter_map(|(key, value)| Some((key, rule.get(key)?, value)));
+            known.flat_map(|(key, rule, value)| find_problems(rule, value, &format!("{location}.{key}"))).collect()
         }
         ("propertyNames", Value::Object(map)) => {
-            map.keys().flat_map(|key| problems(rule, &json!(key), &format!("{at}.{key}"))).collect()
+            map.keys().flat_map(|key| find_problems(rule, &json!(key), &format!("{location}.{key}"))).collect()
         }
-        ("additionalProperties", Value::Object(map)) => additional_problems(schema, rule, map, at),
+        ("additionalProperties", Value::Object(map)) => find_additional_problems(schema, rule, map, location),
         ("pattern" | "minimum" | "maximum" | "minItems" | "maxItems" | "items" | "required", _) => Vec::new(),
         ("properties" | "propertyNames" | "additionalProperties" | "minProperties" | "maxProperties", _) => Vec::new(),
-        (unknown, _) => panic!("`{unknown}` at {at} is not implemented"),
+        (unknown, _) => panic!("`{unknown}` at {location} is not implemented"),
     };
-    schema.iter().flat_map(one).collect()
+    schema.iter().flat_map(check_keyword).collect()
 }
 
-fn additional_problems(schema: &Map<String, Value>, rule: &Value, map: &Map<String, Value>, at: &str) -> Vec<String> {
-    let named = |key: &String| schema.get("properties").is_some_and(|named| named.get(key).is_some());
-    let others = map.iter().filter(|(key, _)| !named(key));
+fn find_additional_problems(
+    schema: &Map<String, Value>,
+    rule: &Value,
+    map: &Map<String, Value>,
+    location: &str,
+) -> Vec<String> {
+    let is_property = |key: &String| schema.get("properties").is_some_and(|properties| properties.get(key).is_some());
+    let others = map.iter().filter(|(key, _)| !is_property(key));
     others
         .flat_map(|(key, value)| match rule {
-            Value::Bool(allowed) => report_unless(*allowed, &format!("{at}.{key}"), rule),
-            rule => problems(rule, value, &format!("{at}.{key}")),
+            Value::Bool(allowed) => report_unless(*allowed, &format!("{location}.{key}"), rule),
+            rule => find_problems(rule, value, &format!("{location}.{key}")),
         })
         .collect()
 }
 
-fn report_unless(good: bool, at: &str, rule: &Value) -> Vec<String> {
-    if good { Vec::new() } else { vec![format!("{at}: {rule}")] }
+fn report_unless(is_valid: bool, location: &str, rule: &Value) -> Vec<String> {
+    if is_valid { Vec::new() } else { vec![format!("{location}: {rule}")] }
 }
 
 fn types(rule: &Value) -> Vec<String> {
-    let one = |kind: &Value| kind.as_str().expect("a type").to_owned();
-    rule.as_array().map_or_else(|| vec![one(rule)], |kinds| kinds.iter().map(one).collect())
+    let type_name = |kind: &Value| kind.as_str().expect("a type").to_owned();
+    rule.as_array().map_or_else(|| vec![type_name(rule)], |kinds| kinds.iter().map(type_name).collect())
 }
 
 fn has_type(kind: &str, value: &Value) -> bool {
@@ -113,26 +119,26 @@ fn has_type(kind: &str, value: &Value) -> bool {
     }
 }
 
-fn schema_problems(schema: &Value, yaml: &str) -> Vec<String> {
+fn find_yaml_problems(schema: &Value, yaml: &str) -> Vec<String> {
     let value: Value = serde_yaml::from_str(yaml).expect("YAML");
-    problems(schema, &value, "")
+    find_problems(schema, &value, "")
 }
 
 #[test]
 fn schemas_accept_every_example_file_in_the_repository() {
     let folder = Folder::new(false);
     folder.campaign(&["init", "demo"]).exits(0);
-    let drawn_up = vec![folder.path("demo.yaml")];
+    let new_campaign = vec![folder.path("demo.yaml")];
     let profiles = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("gateways.yaml")];
-    for (of, files) in [
-        ("campaign", [yaml_files("campaigns"), drawn_up].concat()),
+    for (kind, files) in [
+        ("campaign", [yaml_files("campaigns"), new_campaign].concat()),
         ("gateways", profiles),
         ("scenario", yaml_files("campaigns/scenarios")),
     ] {
-        let schema = schema(of);
-        assert!(!files.is_empty(), "{of}");
+        let schema = schema(kind);
+        assert!(!files.is_empty(), "{kind}");
         for file in files {
-            let found = schema_problems(&schema, &fs::read_to_string(&file).expect("a file"));
+            let found = find_yaml_problems(&schema, &fs::read_to_string(&file).expect("a file"));
             assert!(found.is_empty(), "{}: {found:?}", file.display());
         }
     }
@@ -140,7 +146,7 @@ fn schemas_accept_every_example_file_in_the_repository() {
 
 #[test]
 fn schemas_refuse_what_check_refuses() {
-    for (of, yaml) in [
+    for (kind, yaml) in [
         ("campaign", "recipients: { file: a.csv }\nchannels: [ smss: {} ]"),
         ("campaign", "recipients: { fiel: a.csv }\nchannels: [ sms: { signature: a, message: b } ]"),
         ("gateways", "main: { base_url: https://a.example }"),
@@ -150,7 +156,7 @@ fn schemas_refuse_what_check_refuses() {
         ("scenario", "speed: fast"),
         ("scenario", "accounts: [{ balanse: 1 }]"),
     ] {
-        assert!(!schema_problems(&schema(of), yaml).is_empty(), "{of}: {yaml}");
+        assert!(!find_yaml_problems(&schema(kind), yaml).is_empty(), "{kind}: {yaml}");
     }
 }
 
@@ -160,8 +166,8 @@ fn editor_finds_the_schema_named_in_a_new_campaign() {
     folder.campaign(&["init", "demo"]).exits(0).says("campaign.schema.json");
     let text = fs::read_to_string(folder.path("demo.yaml")).expect("a campaign");
     let first = text.lines().next().and_then(|line| line.strip_prefix("# yaml-language-server: $schema="));
-    let named = fs::read_to_string(folder.path(first.expect("a schema"))).expect("the schema");
-    assert_eq!(serde_json::from_str::<Value>(&named).expect("JSON"), schema("campaign"));
+    let schema_text = fs::read_to_string(folder.path(first.expect("a schema"))).expect("the schema");
+    assert_eq!(serde_json::from_str::<Value>(&schema_text).expect("JSON"), schema("campaign"));
     folder.write("campaign.schema.json", "mine");
     folder.campaign(&["init", "other"]).exits(0);
     assert_eq!(

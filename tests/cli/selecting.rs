@@ -51,8 +51,8 @@ fn show_prints_the_history_of_each_selected_message() {
     let shown = sale.campaign(&["show", "sale", "--error", "no route"]).exits(0);
     let shown = shown.says("row 3 to").says("row 6 to").says("sale@1: 2 messages");
     assert!(!shown.stdout.contains("row 4"), "{}", shown.told());
-    let one = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
-    assert_eq!((&one["row"], &one["state"], &one["exit"]), (&json!(3), &json!("rejected"), &json!(0)));
+    let message = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
+    assert_eq!((&message["row"], &message["state"], &message["exit"]), (&json!(3), &json!("rejected"), &json!(0)));
     let none = sale.campaign(&["show", "sale", "--state", "failed"]).exits(0);
     none.says("no messages match this selection");
     sale.campaign(&["show", "sale", "--rows", "2-99"]).exits(2).says("row 99");

@@ -16,10 +16,10 @@ fn run_sends_only_if_the_exact_number_is_typed() {
         terminal.finish().exits(2);
     }
     sale.campaign(&["show", "sale", "--row", "2"]).exits(2).says("there is no run");
-    let agreed = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    agreed.shows("or press Enter to cancel: ").types("3");
-    agreed.shows("cannot connect");
-    agreed.finish().exits(5);
+    let confirmed = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    confirmed.shows("or press Enter to cancel: ").types("3");
+    confirmed.shows("cannot connect");
+    confirmed.finish().exits(5);
     assert_eq!(sale.results().states(), ["planned"; 3]);
 }
 
@@ -169,11 +169,11 @@ fn run_list_never_breaks_a_word_at_any_width() {
     sale.run(&[]).exits(5);
     let output = sale.campaign(&["status"]).exits(0);
     for columns in [40, 80] {
-        let listed = Terminal::start_on(columns, sale.command(&["status"]));
-        listed.shows("sale@1");
-        until("the list is complete", || listed.shown().ends_with("next: campaign status sale@1\r\n"));
-        let shown = listed.shown();
-        listed.finish().exits(0);
+        let terminal = Terminal::start_on(columns, sale.command(&["status"]));
+        terminal.shows("sale@1");
+        until("the list is complete", || terminal.shown().ends_with("next: campaign status sale@1\r\n"));
+        let shown = terminal.shown();
+        terminal.finish().exits(0);
         assert!(shown.lines().all(|line| line.chars().count() <= columns.into()), "{columns}:\n{shown}");
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         let missing: Vec<_> = words(&output.stdout.lines().skip(1).collect::<Vec<_>>().join(" "))

@@ -1,4 +1,4 @@
-//! Write errors on standard output: they fail the command, unless the reader closed the pipe.
+//! Write errors on standard output: the command fails, unless the reader closed the pipe.
 
 use std::fs::OpenOptions;
 use std::process::Stdio;

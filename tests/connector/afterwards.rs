@@ -1,4 +1,4 @@
-//! Follow-up of an assistant's messages: receipts, opt-outs and reconciliation work as for any other message.
+//! Follow-up on an assistant's messages: receipts and reconciliation work as for any other message.
 
 use serde_json::json;
 
@@ -33,9 +33,9 @@ fn receipt_for_an_assistant_message_is_stored() {
 #[test]
 fn message_of_a_killed_connector_is_in_doubt_and_keeps_its_id() {
     // The gateway knows only these two messages.
-    let gateway = Gateway::answering([Answer::Held]).with_statuses(|question| match question["id"].as_u64() {
-        Some(7 | 8) => accepted(question),
-        _ => rejected(question, "Not found"),
+    let gateway = Gateway::answering([Answer::Held]).with_statuses(|query| match query["id"].as_u64() {
+        Some(7 | 8) => accepted(query),
+        _ => rejected(query, "Not found"),
     });
     let gateway = gateway.with_key_checks();
     let connector = Connector::start_in(campaign().to(1).through(&gateway).write(), &["--allow-send"]);

@@ -95,8 +95,8 @@ fn approval_is_valid_for_one_caller_until_the_message_is_sent() {
 
 #[test]
 fn template_approval_is_valid_until_the_template_is_created() {
-    let taken = Answer::items(|operation| json!({ "success": true, "data": { "id": 1, "name": operation["name"] } }));
-    let gateway = Gateway::answering([Answer::refused("No route"), taken]).with_key_checks();
+    let created = Answer::items(|operation| json!({ "success": true, "data": { "id": 1, "name": operation["name"] } }));
+    let gateway = Gateway::answering([Answer::refused("No route"), created]).with_key_checks();
     let connector = connector_with_approvals(&gateway);
     let template = json!({ "name": "Sale", "text": TEXT, "confirm": true });
     approve(

@@ -11,16 +11,16 @@ fn raw_call(tool: &str, arguments: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#)
 }
 
-/// Returns the answers over HTTP, after checking that stdio gives the same ones.
-fn answers_of_both(gateway: &Gateway, options: &[&str], messages: &[String]) -> Vec<Value> {
+/// Returns the answers over HTTP, after checking that stdio gives the same answers.
+fn ask_over_both(gateway: &Gateway, options: &[&str], messages: &[String]) -> Vec<Value> {
     let connector = Connector::start(gateway, options);
     let mut client = Conversation::start_in(folder_with_profile(gateway, &format!("env: {KEY_VARIABLE}")), options);
-    let each = messages.iter().map(|message| {
+    let answers = messages.iter().map(|message| {
         let http = connector.post(&[], message).json();
         assert_eq!(client.ask_raw(message), http, "{message}");
         http
     });
-    each.collect()
+    answers.collect()
 }
 
 fn problems(answer: &Value) -> Vec<String> {
@@ -41,7 +41,7 @@ fn whole_floats_are_integers_in_every_preview() {
     let accepted = ["3600.0", "3.6e3", "3600"];
     let refused = ["3600.5", "1e300", "-0.0", "9007199254740993", "\"3600\"", "59", "true"];
     let messages: Vec<String> = accepted.into_iter().chain(refused).map(viber).collect();
-    let answers = answers_of_both(&gateway, &["--allow-send"], &messages);
+    let answers = ask_over_both(&gateway, &["--allow-send"], &messages);
     for answer in &answers[..accepted.len()] {
         let refusal = parse_result(&answer["result"]);
         let expected = json!({
@@ -87,7 +87,7 @@ fn whole_floats_count_as_integers_in_read_only_tools() {
     assert_eq!(ask("sms_templates", r#"{"offset": -0.0}"#)["total"], 3);
     assert_eq!(ask("message_status", r#"{"id": 4711.0}"#)["status"], "ACCEPTED");
     let request_count = gateway.requests().len();
-    for (tool, arguments, place) in [
+    for (tool, arguments, name) in [
         ("sms_templates", r#"{"limit": 1.5}"#, "`limit`"),
         ("sms_templates", r#"{"limit": 0.0}"#, "`limit`"),
         ("sms_templates", r#"{"offset": 1e300}"#, "`offset`"),
@@ -99,7 +99,7 @@ fn whole_floats_count_as_integers_in_read_only_tools() {
         let error = ask(tool, arguments);
         let words = error["error"].as_str().expect("words");
         assert_eq!(error["code"], "invalid_argument");
-        assert!(words.starts_with(place) && words.contains("must be a whole number from"), "{words}");
+        assert!(words.starts_with(name) && words.contains("must be a whole number from"), "{words}");
     }
     assert_eq!(gateway.requests().len(), request_count);
 }
@@ -122,12 +122,12 @@ fn repeated_members_of_a_call_are_refused_at_any_depth() {
     let repeated = messages[0].replace(r#""phone": 380501234568, "#, "");
     messages.push(repeated.replace(r#""name":"send_sms""#, r#""name":"balance","name":"send_sms""#));
     messages.push(repeated.replace(r#""params":"#, r#""params":{},"params":"#));
-    for answer in answers_of_both(&gateway, &["--allow-send"], &messages) {
+    for answer in ask_over_both(&gateway, &["--allow-send"], &messages) {
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)), "{answer}");
         let words = answer["error"]["message"].as_str().expect("words");
         assert!(words.ends_with("appears twice"), "{words}");
     }
-    let two_ids = answers_of_both(&gateway, &[], &[r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#.to_owned()]);
+    let two_ids = ask_over_both(&gateway, &[], &[r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#.to_owned()]);
     assert_eq!((&two_ids[0]["id"], &two_ids[0]["error"]["code"]), (&json!(null), &json!(-32600)));
     assert!(gateway.requests().is_empty());
 }
@@ -148,7 +148,7 @@ fn null_counts_as_absent_and_confirms_nothing() {
         .replace('\n', " "),
         raw_call("send_sms", r#"{"phone": null, "text": "Hi", "sender": "OlenaCo", "hook": null}"#),
     ];
-    let answers = answers_of_both(&gateway, &["--allow-send"], &messages);
+    let answers = ask_over_both(&gateway, &["--allow-send"], &messages);
     assert_eq!(answers[0]["result"], json!({}));
     assert_eq!(parse_result(&answers[1]["result"])["amount"], 7);
     assert!(problems(&answers[2]).len() >= 3, "{}", answers[2]);
@@ -163,7 +163,7 @@ fn null_counts_as_absent_and_confirms_nothing() {
 }
 
 #[test]
-fn bad_phone_is_reported_in_plain_words_without_the_number() {
+fn invalid_phone_is_explained_without_showing_the_number() {
     let gateway = Gateway::accepting();
     let table = [
         (json!("38050marker"), "`phone` has letters; write digits only, with the country code first"),
@@ -181,8 +181,8 @@ fn bad_phone_is_reported_in_plain_words_without_the_number() {
         table.iter().map(|(phone, _)| tool_call("lookup_number", &json!({ "phone": phone }))).collect();
     let sms = |phone| tool_call("send_sms", &json!({ "phone": phone, "text": "Hi", "sender": "OlenaCo" }));
     let previews: Vec<String> = table.iter().map(|(phone, _)| sms(phone)).collect();
-    let lookups = answers_of_both(&gateway, &["--allow-send"], &lookups);
-    let previews = answers_of_both(&gateway, &["--allow-send"], &previews);
+    let lookups = ask_over_both(&gateway, &["--allow-send"], &lookups);
+    let previews = ask_over_both(&gateway, &["--allow-send"], &previews);
     for ((_, words), (lookup, preview)) in table.iter().zip(lookups.iter().zip(&previews)) {
         let error = parse_result(&lookup["result"]);
         assert_eq!(error["code"], "invalid_argument");

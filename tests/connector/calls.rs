@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::{Connector, parse_result};
 use crate::support::{Answer, Gateway, KEY, SandboxProcess};
 
-/// Creates a gateway whose answer to each operation is `payload` of it.
-fn gateway(payload: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Gateway {
-    Gateway::always(Answer::items(move |operation| payload(operation)))
+/// Creates a gateway that answers each operation with the item that `answer` builds.
+fn gateway(answer: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Gateway {
+    Gateway::always(Answer::items(move |operation| answer(operation)))
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn each_read_tool_call_sends_one_request_with_its_key() {
         let result = connector.call(tool, arguments);
         let mut document = parse_result(&result);
         // The gateway assigns these identifiers in sequence.
-        let counted = document.as_object_mut().and_then(|members| members.remove("msg_id"));
-        assert_eq!(counted.is_some_and(|id| id.is_string()), *tool == "message_status");
+        let msg_id = document.as_object_mut().and_then(|members| members.remove("msg_id"));
+        assert_eq!(msg_id.is_some_and(|id| id.is_string()), *tool == "message_status");
         assert_eq!((&document, &result["isError"]), (expected, &json!(false)), "{tool}");
         let requests = gateway.requests();
         assert_eq!(requests.len(), index + 1, "{tool}");
@@ -114,8 +114,8 @@ fn missing_or_refused_key_is_a_tool_error() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::for_gateway(&sandbox);
     let balance = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"balance"}}"#;
-    for (shown, code) in [("", "no_api_key"), ("Bearer", "no_api_key"), ("Bearer other", "access_denied")] {
-        let answer = connector.post(&[("Authorization", shown)], balance);
+    for (bearer, code) in [("", "no_api_key"), ("Bearer", "no_api_key"), ("Bearer other", "access_denied")] {
+        let answer = connector.post(&[("Authorization", bearer)], balance);
         let result = answer.json()["result"].clone();
         let error = parse_result(&result);
         assert_eq!((answer.status, &error["error"], &error["code"]), (200, &json!("Access denied"), &json!(code)));
@@ -134,7 +134,7 @@ fn missing_or_refused_key_is_a_tool_error() {
 fn refused_tool_arguments_are_not_echoed_in_the_error() {
     let gateway = Gateway::accepting();
     let connector = Connector::for_gateway(&gateway);
-    for (tool, arguments, place) in [
+    for (tool, arguments, name) in [
         ("message_status", json!({}), "id"),
         ("message_status", json!({ "id": "marker-text" }), "id"),
         ("message_status", json!({ "id": 1, "hook": "http://stranger.example" }), "hook"),
@@ -148,7 +148,7 @@ fn refused_tool_arguments_are_not_echoed_in_the_error() {
         let error = parse_result(&result);
         assert_eq!((&result["isError"], &error["code"]), (&json!(true), &json!("invalid_argument")), "{arguments}");
         let words = error["error"].as_str().expect("words");
-        assert!(words.contains(place) && !words.contains("marker"), "{words}");
+        assert!(words.contains(name) && !words.contains("marker"), "{words}");
     }
     assert!(gateway.requests().is_empty());
 }

@@ -45,6 +45,6 @@ fn invalid_http_requests_get_the_matching_status() {
     assert_eq!(connector.post(&[("Content-Type", "application/json; charset=utf-8")], PING).status, 200);
     let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"pad\":\"{}\"}}", "x".repeat(300 * 1024));
     assert_eq!(connector.post(&[], &long).status, 413);
-    let nothing = connector.ask("GET /.well-known/oauth-protected-resource", &[], "");
-    assert_eq!((nothing.status, nothing.json()["error"].is_string()), (404, true));
+    let unknown_page = connector.ask("GET /.well-known/oauth-protected-resource", &[], "");
+    assert_eq!((unknown_page.status, unknown_page.json()["error"].is_string()), (404, true));
 }

@@ -14,15 +14,16 @@ fn each_client_gets_its_own_entry_format_and_variable() {
         (Some("generic"), "", "Bearer ${CAMPAIGN_KEY}"),
         (None, "", "Bearer ${CAMPAIGN_KEY}"),
     ];
-    for (client, place, bearer) in table {
-        let named = client.map_or(vec![], |client| vec!["--client", client]);
+    for (client, pointer, bearer) in table {
+        let client_args = client.map_or(vec![], |client| vec!["--client", client]);
         for form in [&[][..], &["--json"]] {
-            let arguments = [&["connector", "--print-config", "--listen", "127.0.0.1:9000"], &named[..], form].concat();
+            let arguments =
+                [&["connector", "--print-config", "--listen", "127.0.0.1:9000"], &client_args[..], form].concat();
             let printed = folder.campaign(&arguments).exits(0);
             let file: Value = serde_json::from_str(&printed.stdout).expect("the output is exactly the file");
             let entry =
                 json!({ "type": "http", "url": "http://127.0.0.1:9000/mcp", "headers": { "Authorization": bearer } });
-            assert_eq!(file.pointer(place), Some(&entry), "{client:?}");
+            assert_eq!(file.pointer(pointer), Some(&entry), "{client:?}");
             assert!(!printed.stdout.contains(KEY), "{}", printed.stdout);
         }
     }
@@ -59,12 +60,14 @@ fn client_entry_for_stdio_has_every_requested_option() {
     let printed = folder.campaign(&[&["connector", "--stdio", "--print-config"], &locks[..]].concat()).exits(0);
     let entry: Value = serde_json::from_str(&printed.stdout).expect("JSON");
     let arguments: Vec<&str> = entry["args"].as_array().expect("arguments").iter().filter_map(Value::as_str).collect();
-    let behind =
-        |option: &str| arguments.iter().position(|word| *word == option).and_then(|at| arguments.get(at + 1).copied());
+    let value_of = |option: &str| {
+        let index = arguments.iter().position(|word| *word == option)?;
+        arguments.get(index + 1).copied()
+    };
     assert!(arguments.contains(&"--allow-send") && arguments.contains(&"--approve"), "{arguments:?}");
-    assert_eq!((behind("--max-sends-per-hour"), behind("--max-lookups-per-hour")), (Some("5"), Some("7")));
+    assert_eq!((value_of("--max-sends-per-hour"), value_of("--max-lookups-per-hour")), (Some("5"), Some("7")));
     for (option, file) in [("--only-to", "team.csv"), ("--campaigns", "sales")] {
-        let path = behind(option).expect("a path");
+        let path = value_of(option).expect("a path");
         assert!(path.starts_with('/') && path.ends_with(file), "{option}: {path}");
     }
 }
@@ -106,9 +109,9 @@ fn client_entry_for_stdio_works_in_any_folder_without_a_key() {
         let printed = folder.campaign(&command).exits(0);
         serde_json::from_str(&printed.stdout).expect("the output is exactly the file")
     };
-    let here = folder.path("").canonicalize().expect("a folder");
-    let here = here.to_str().expect("a path").trim_end_matches('/').to_owned();
-    for (client, place, variable) in [
+    let folder_path = folder.path("").canonicalize().expect("a folder");
+    let folder_path = folder_path.to_str().expect("a path").trim_end_matches('/').to_owned();
+    for (client, pointer, variable) in [
         ("claude", "/mcpServers/campaign", "${SENDER_KEY}"),
         ("cursor", "/mcpServers/campaign", "${env:SENDER_KEY}"),
         ("vscode", "/servers/campaign", "${input:campaign-key}"),
@@ -116,16 +119,16 @@ fn client_entry_for_stdio_works_in_any_folder_without_a_key() {
     ] {
         for (gateway, in_environment) in [("one", true), ("two", false)] {
             let file = printed(client, gateway);
-            let entry = file.pointer(place).expect("an entry");
-            let state = format!("{here}/state");
-            let gateways = format!("{here}/gateways.yaml");
+            let entry = file.pointer(pointer).expect("an entry");
+            let state = format!("{folder_path}/state");
+            let gateways = format!("{folder_path}/gateways.yaml");
             let arguments =
                 ["connector", "--stdio", "--gateway", gateway, "--gateways", &gateways, "--state-dir", &state];
             assert_eq!((&entry["type"], &entry["args"]), (&json!("stdio"), &json!(arguments)), "{client}");
             assert!(entry["command"].as_str().is_some_and(|command| command.starts_with('/')), "{entry}");
             // Only a key that comes from the environment must be passed on.
-            let handed_on = in_environment.then(|| json!({ "SENDER_KEY": variable }));
-            assert_eq!(entry.get("env"), handed_on.as_ref(), "{client}");
+            let expected_env = in_environment.then(|| json!({ "SENDER_KEY": variable }));
+            assert_eq!(entry.get("env"), expected_env.as_ref(), "{client}");
             assert_eq!(file.get("inputs").is_some(), client == "vscode" && in_environment);
         }
     }

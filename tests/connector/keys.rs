@@ -1,4 +1,4 @@
-//! Keys that the gateway rejects: a call with such a key changes nothing and does not slow other callers.
+//! Keys that the gateway rejects: a call with such a key changes nothing and does not slow down other callers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -143,7 +143,7 @@ impl Drop for StopOnDrop<'_> {
 }
 
 #[test]
-fn made_up_keys_do_not_slow_a_campaign() {
+fn made_up_keys_do_not_slow_down_a_campaign() {
     const MESSAGES: u32 = 40;
     let gateway = Gateway::always(Answer::for_keys(&[KEY]));
     let draft = campaign().to(MESSAGES as usize).through(&gateway).profile("rate: 10/s");
@@ -181,10 +181,10 @@ fn made_up_keys_do_not_slow_a_campaign() {
         .collect();
     let duration = sent.last().expect("messages").duration_since(sent[0]);
     assert_eq!(sent.len(), MESSAGES as usize);
-    // At 10/s the messages take 3.9 s. Allow for 80% of that rate, and one second for a busy machine.
+    // At 10/s, the messages take 3.9 s. The test allows 80 % of that rate, and one more second for a busy machine.
     assert!(duration < Duration::from_millis(4_875 + 1_000), "{duration:?}");
-    let questions = gateway.requests().iter().filter(|request| request.asks_balance()).count();
-    assert!(questions <= 12, "{questions} questions with made-up keys");
+    let balance_requests = gateway.requests().iter().filter(|request| request.asks_balance()).count();
+    assert!(balance_requests <= 12, "{balance_requests} key checks with made-up keys");
     let runs = runs(&connector.folder);
     assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
 }

@@ -1,4 +1,4 @@
-//! Hourly limit for number lookups by assistants, which cost money.
+//! Hourly limit on number lookups by assistants, because lookups cost money.
 
 use serde_json::{Value, json};
 

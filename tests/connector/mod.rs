@@ -35,17 +35,17 @@ use crate::support::{Finished, Folder, KEY, KEY_VARIABLE, Process, Reachable, un
 /// Command and options that every connector starts with.
 const LISTEN: [&str; 4] = ["connector", "--listen", "127.0.0.1:0", "--json"];
 
-/// Longest wait for an answer.
+/// The maximum wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A listening `campaign connector` for one gateway. Dropping it kills it.
+/// A listening `campaign connector` for one gateway. Dropping this value kills the process.
 struct Connector {
     process: Process,
     folder: Folder,
     address: String,
 }
 
-/// Creates a folder with a profile of this gateway, whose key comes from `key`.
+/// Creates a folder with a profile of this gateway. `key` is the source of its API key.
 fn folder_with_profile(gateway: &impl Reachable, key: &str) -> Folder {
     let folder = Folder::new(false);
     let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
@@ -141,12 +141,12 @@ impl Connector {
         stream
     }
 
-    /// Posts a message with the required headers and these. Returns the answer.
+    /// Posts a message with the required headers and `headers`, which take precedence. Returns the answer.
     fn post(&self, headers: &[(&str, &str)], message: &str) -> HttpAnswer {
         let bearer = bearer();
-        let usual = [("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
-        let usual = usual.into_iter().filter(|(name, _)| !headers.iter().any(|(other, _)| other == name));
-        self.ask("POST /mcp", &usual.chain(headers.iter().copied()).collect::<Vec<_>>(), message)
+        let required = [("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
+        let required = required.into_iter().filter(|(name, _)| !headers.iter().any(|(other, _)| other == name));
+        self.ask("POST /mcp", &required.chain(headers.iter().copied()).collect::<Vec<_>>(), message)
     }
 
     /// Posts a message and closes the connection as soon as `is_done` holds.

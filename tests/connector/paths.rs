@@ -1,5 +1,5 @@
-//! Confinement of campaign paths: an assistant's campaign opens no file outside its folder and reveals nothing about
-//! one.
+//! Confinement of campaign paths: an assistant's campaign opens no file outside its folder, and its errors reveal
+//! nothing about such files.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -63,8 +63,8 @@ const FILE_KEYS: [(&str, &str); 11] = [
 /// Entries outside the folder. The refusal is the same for all of them.
 const OUTSIDE: [&str; 6] = ["secret.csv", "missing.csv", "closed.csv", "drawer", "pipe.csv", "secret.yaml"];
 
-/// Ways to name an entry outside the folder. `OUT` is its name, `ROOT` the folder around the campaigns.
-const WAYS: [&str; 6] = ["../OUT", "below/../../OUT", "ROOT/OUT", "to-OUT", "whole-to-OUT", "up/OUT"];
+/// Forms of a path to an entry outside the folder. `OUT` is its name, `ROOT` the folder around the campaigns.
+const PATH_FORMS: [&str; 6] = ["../OUT", "below/../../OUT", "ROOT/OUT", "to-OUT", "whole-to-OUT", "up/OUT"];
 
 /// File of the campaign under test, rewritten for each case.
 const FILE: &str = "reach.yaml";
@@ -77,9 +77,9 @@ fn folder_with_entries_outside() -> Folder {
     folder.write("drawer/secret.txt", MARKER);
     folder.write_secret("secret.csv", &format!("phone,name\n{},{MARKER}\n", phone(2)));
     folder.write("closed.csv", MARKER);
-    let closed = Command::new("chmod").arg("000").arg(folder.path("closed.csv")).status();
-    let piped = Command::new("mkfifo").arg(folder.path("pipe.csv")).status();
-    assert!(closed.is_ok_and(|status| status.success()) && piped.is_ok_and(|status| status.success()));
+    let chmod = Command::new("chmod").arg("000").arg(folder.path("closed.csv")).status();
+    let mkfifo = Command::new("mkfifo").arg(folder.path("pipe.csv")).status();
+    assert!(chmod.is_ok_and(|status| status.success()) && mkfifo.is_ok_and(|status| status.success()));
     symlink("..", folder.path("campaigns/up")).expect("a link");
     for name in OUTSIDE {
         symlink(format!("../{name}"), folder.path(&format!("campaigns/to-{name}"))).expect("a link");
@@ -94,35 +94,35 @@ fn campaign(yaml: &str, path: &str) -> String {
 
 /// Builds the calls about the campaign in `FILE`.
 fn calls() -> [(&'static str, Value); 5] {
-    let about = json!({ "campaign": FILE });
+    let arguments = json!({ "campaign": FILE });
     let digest = json!({ "campaign": FILE, "digest": "0123456789abcdef" });
     [
         ("list_campaigns", json!({})),
-        ("check_campaign", about.clone()),
-        ("preview_campaign", about.clone()),
-        ("plan_campaign", about),
+        ("check_campaign", arguments.clone()),
+        ("preview_campaign", arguments.clone()),
+        ("plan_campaign", arguments),
         ("run_campaign", digest),
     ]
 }
 
-/// Fails unless each `step`-th combination of a key and a way to name a path is refused in the same words for all entries
+/// Fails unless each `step`-th combination of a key and a path form is refused, in the same words for all entries
 /// outside.
 fn assert_all_refused(campaigns: &Path, step: usize, mut call: impl FnMut(&str, &Value) -> Value) {
     let root = campaigns.parent().expect("a folder").canonicalize().expect("a folder").display().to_string();
-    for ((key, yaml), way) in KEYS.into_iter().flat_map(|key| WAYS.map(|way| (key, way))).step_by(step) {
+    for ((key, yaml), form) in KEYS.into_iter().flat_map(|key| PATH_FORMS.map(|form| (key, form))).step_by(step) {
         let mut refusals: Vec<Vec<String>> = Vec::new();
         for name in OUTSIDE {
-            let path = way.replace("OUT", name).replace("ROOT", &root);
+            let path = form.replace("OUT", name).replace("ROOT", &root);
             std::fs::write(campaigns.join(FILE), campaign(yaml, &path)).expect("a file");
-            let each = calls().into_iter().map(|(tool, arguments)| {
+            let results = calls().into_iter().map(|(tool, arguments)| {
                 let result = call(tool, &arguments);
                 assert_refused((tool, key, path.as_str()), &result);
                 result.to_string().replace(name, "OUT")
             });
-            refusals.push(each.collect());
+            refusals.push(results.collect());
         }
         for other in &refusals[1..] {
-            assert_eq!(other, &refusals[0], "{key} {way}: the refusal reveals what is there");
+            assert_eq!(other, &refusals[0], "{key} {form}: the refusal reveals what is there");
         }
     }
 }
@@ -131,7 +131,7 @@ fn assert_all_refused(campaigns: &Path, step: usize, mut call: impl FnMut(&str, 
 fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
     let text = result.to_string();
     assert!(!text.contains(MARKER), "{tool} {key} {path}: {text}");
-    let leads_out = |words: &str| words.contains("outside the ") || words.contains("outside its folder");
+    let mentions_outside = |words: &str| words.contains("outside the ") || words.contains("outside its folder");
     let document = parse_result(result);
     // Includes are read together with the list, which is not read when campaigns are listed or when a run has no plan.
     let included = key == "include";
@@ -143,7 +143,7 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
         }
         "check_campaign" => {
             let findings = document["findings"].as_array().expect("findings");
-            let found = findings.iter().find(|finding| finding["message"].as_str().is_some_and(leads_out));
+            let found = findings.iter().find(|finding| finding["message"].as_str().is_some_and(mentions_outside));
             let found = found.unwrap_or_else(|| panic!("{key} {path}: {text}"));
             assert_eq!(document["ok"], false, "{key} {path}: {text}");
             assert!(found["line"].is_u64() && found["column"].is_u64(), "{key} {path}: {found}");
@@ -152,8 +152,8 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
             let error = document["error"].as_str().unwrap_or_default();
             assert_eq!(document["code"], "campaign_refused", "{tool} {key} {path}: {text}");
             let unplanned = tool == "run_campaign" && included && error.contains("there is no plan");
-            let placed = error.contains(&format!("{FILE}:"));
-            assert!(unplanned || leads_out(error) && placed, "{tool} {key} {path}: {error}");
+            let has_location = error.contains(&format!("{FILE}:"));
+            assert!(unplanned || mentions_outside(error) && has_location, "{tool} {key} {path}: {error}");
         }
     }
 }
@@ -162,7 +162,7 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
 fn no_campaign_key_reads_a_file_outside_the_folder_over_http() {
     let connector = Connector::start_in(folder_with_entries_outside(), &["--campaigns", "campaigns", "--allow-send"]);
     // Both transports call the same tools, so this test takes samples. Five and six have no common factor, so all six
-    // ways are covered.
+    // path forms are covered.
     assert_all_refused(&connector.folder.path("campaigns"), 5, |tool, arguments| connector.call(tool, arguments));
 }
 
@@ -179,10 +179,10 @@ fn no_campaign_key_reads_a_file_outside_the_folder_over_stdio() {
     client.finish().exits(0);
 }
 
-/// Collects the keys called `file` in a schema. Paths start at the text's name for keys of a channel.
-fn file_keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
+/// Collects the keys called `file` in a schema. For a key of a channel, the path starts at the name of the text.
+fn collect_file_keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
     let Some(members) = schema.as_object() else {
-        schema.as_array().into_iter().flatten().for_each(|schema| file_keys(schema, path, found));
+        schema.as_array().into_iter().flatten().for_each(|schema| collect_file_keys(schema, path, found));
         return;
     };
     for (name, member) in members {
@@ -194,11 +194,11 @@ fn file_keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
                         let text = ["message.", "caption."].iter().find_map(|text| full.find(text));
                         found.insert(full[text.unwrap_or(1)..].to_owned());
                     }
-                    file_keys(schema, &full, found);
+                    collect_file_keys(schema, &full, found);
                 }
             }
-            "items" | "additionalProperties" => file_keys(member, &format!("{path}[]"), found),
-            _ => file_keys(member, path, found),
+            "items" | "additionalProperties" => collect_file_keys(member, &format!("{path}[]"), found),
+            _ => collect_file_keys(member, path, found),
         }
     }
 }
@@ -207,7 +207,7 @@ fn file_keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
 fn every_file_key_in_the_schema_is_tested() {
     let printed = Folder::new(false).campaign(&["schema"]).exits(0).stdout;
     let mut found = BTreeSet::new();
-    file_keys(&serde_json::from_str(&printed).expect("a schema"), "", &mut found);
+    collect_file_keys(&serde_json::from_str(&printed).expect("a schema"), "", &mut found);
     let tested: BTreeSet<String> = FILE_KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
     assert_eq!(found, tested, "add a campaign with the new key to `KEYS`");
     for (key, name) in FILE_KEYS {
@@ -257,25 +257,25 @@ fn results_path_through_a_non_folder_is_refused() {
     }
     folder.write("campaigns/plain", "x");
     let connector = Connector::start_in(folder, &["--campaigns", "campaigns"]);
-    let refused = |file: &str, why: &str| {
+    let refused = |file: &str, words: &str| {
         let checked = parse_result(&connector.call("check_campaign", &json!({ "campaign": file })));
         let findings = checked["findings"].as_array().expect("findings");
         let found = findings.iter().find(|finding| finding["rule"] == "results-overwrite");
         let found = found.unwrap_or_else(|| panic!("{file}: {checked}"));
-        assert!(found["message"].as_str().is_some_and(|message| message.contains(why)), "{file}: {found}");
+        assert!(found["message"].as_str().is_some_and(|message| message.contains(words)), "{file}: {found}");
         assert_eq!(checked["ok"], false, "{file}: {checked}");
         let checked = connector.folder.campaign(&["check", &format!("campaigns/{file}"), "--gateway", "local"]);
-        checked.exits(2).says(why);
+        checked.exits(2).says(words);
     };
     // By default, results go to the folder `results`.
     refused("sale.yaml", "is not a folder");
-    for (path, why) in [
+    for (path, words) in [
         ("results/x.csv", "is not a folder"),
         ("plain/deep/x.csv", "is not a folder"),
         ("pipe.csv", "a pipe or a device"),
     ] {
         let yaml = format!("recipients: {{ file: list.csv }}\nresults: {path}\n{CHANNELS}");
         std::fs::write(connector.folder.path("campaigns/piped.yaml"), yaml).expect("a file");
-        refused("piped.yaml", why);
+        refused("piped.yaml", words);
     }
 }

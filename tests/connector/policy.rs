@@ -1,4 +1,4 @@
-//! A profile's `policy` applied to an assistant's messages. Lookups are exempt.
+//! A profile's `policy`, applied to an assistant's messages. Only its `countries` apply to lookups.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn sending_connector(folder: Folder) -> Connector {
     Connector::start_in(folder, &["--allow-send"])
 }
 
-/// Builds a confirmed call of each tool that sends a message, each with a different text.
+/// Builds a confirmed call of each tool that sends a message, with this number and text.
 fn calls(phone: u64, text: &str) -> [(&'static str, Value); 4] {
     let (link, image) = ("https://shop.example", "https://cdn.example/a.png");
     let sms = json!({ "message": text, "signature": "OlenaCo" });
@@ -88,7 +88,7 @@ fn required_consent_applies_to_every_sending_tool() {
         assert_eq!(expect_refusal(&connector, &call, "no_consent")["retryable"], false);
     }
     let answer = parse_result(&connector.call("lookup_number", &json!({ "phone": PHONE })));
-    assert_eq!(answer["phone"], PHONE.to_string(), "a lookup is no marketing: {answer}");
+    assert_eq!(answer["phone"], PHONE.to_string(), "a lookup is not marketing: {answer}");
     assert_eq!(gateway.phones(), [PHONE]);
 }
 
@@ -178,8 +178,7 @@ fn message_is_refused_if_the_window_closes_before_it_is_sent() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let folder = folder_with_policy(&gateway, "window: 09:00-20:00");
     folder.replace("gateways.yaml", "rate: unlimited", "rate: 1/min");
-    // 17:59:10 UTC is 19:59:10 in Kyiv. The second message would be sent a minute after the
-    // first, outside the window.
+    // 17:59:10 UTC is 19:59:10 in Kyiv. The second message would be sent a minute after the first, outside the window.
     let now: Timestamp = "2026-11-26T17:59:10Z".parse().expect("a moment");
     clock.move_to(now - SignedDuration::from_mins(5));
     let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &["--allow-send"]].concat());

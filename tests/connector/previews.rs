@@ -20,14 +20,14 @@ fn with_member(mut arguments: Value, name: &str, value: Value) -> Value {
     arguments
 }
 
-fn list_of(refusal: &Value, name: &str) -> Vec<String> {
+fn read_list(refusal: &Value, name: &str) -> Vec<String> {
     assert_eq!(refusal["refused"], true, "{refusal}");
     let list = refusal[name].as_array().unwrap_or_else(|| panic!("{refusal}"));
     list.iter().map(|sentence| sentence.as_str().expect("a sentence").to_owned()).collect()
 }
 
-/// Returns the problems of a preview over HTTP, after checking that stdio gives the same ones.
-fn problems(folder: Folder, options: &[&str], arguments: &Value) -> (Vec<String>, Folder) {
+/// Returns the problems of a preview over HTTP, after checking that stdio gives the same problems.
+fn preview_problems(folder: Folder, options: &[&str], arguments: &Value) -> (Vec<String>, Folder) {
     let connector = Connector::start_in(folder, options);
     let http = parse_result(&connector.call("send_sms", arguments));
     let (ended, folder) = connector.finish_with_folder();
@@ -36,12 +36,12 @@ fn problems(folder: Folder, options: &[&str], arguments: &Value) -> (Vec<String>
     let call: Value = serde_json::from_str(&tool_call("send_sms", arguments)).expect("a message");
     let stdio = parse_result(&client.ask(&call)["result"]);
     // A second can pass between the two calls.
-    let without_seconds = |answer: &Value| {
-        let timeless = |problem: String| problem.replace(|character: char| character.is_ascii_digit(), "");
-        list_of(answer, "problems").into_iter().map(timeless).collect::<Vec<_>>()
+    let comparable_problems = |answer: &Value| {
+        let without_digits = |problem: String| problem.replace(|character: char| character.is_ascii_digit(), "");
+        read_list(answer, "problems").into_iter().map(without_digits).collect::<Vec<_>>()
     };
-    assert_eq!(without_seconds(&http), without_seconds(&stdio));
-    (list_of(&http, "problems"), client.into_folder())
+    assert_eq!(comparable_problems(&http), comparable_problems(&stdio));
+    (read_list(&http, "problems"), client.into_folder())
 }
 
 #[track_caller]
@@ -61,7 +61,7 @@ fn preview_names_every_policy_that_blocks_the_message() {
     folder.write("team.csv", &format!("phone\n+{OTHER}\n"));
     let options = ["--allow-send", "--only-to", "team.csv"];
     let message = with_member(sms(PHONE, "Hi"), "sender", json!("Ол"));
-    let (all, folder) = problems(folder, &options, &message);
+    let (all, folder) = preview_problems(folder, &options, &message);
     let opens = format!("it opens at {}", opens.strftime("%Y-%m-%d %H:%M"));
     assert_mentions(&all, &["Latin letters", "does not allow messages to this number", &opens, "`suppress` file"]);
     let connector = Connector::start_in(folder, &options);
@@ -69,10 +69,10 @@ fn preview_names_every_policy_that_blocks_the_message() {
     assert_eq!((&refused["code"], &refused["error"]), (&json!("invalid_argument"), &json!(all.join("; "))));
     let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
-    let (of_policy, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
-    assert_mentions(&of_policy, &[&opens]);
+    let (window_only, folder) = preview_problems(folder, &options, &sms(OTHER, "Hi"));
+    assert_mentions(&window_only, &[&opens]);
     folder.campaign(&["suppress", "add", &format!("+{OTHER}")]).exits(0);
-    let (opted_out, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
+    let (opted_out, folder) = preview_problems(folder, &options, &sms(OTHER, "Hi"));
     assert_mentions(&opted_out, &[&opens, "suppression list"]);
     assert!(gateway.sends().is_empty());
     assert_eq!(folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]), "no limit is used up");
@@ -84,7 +84,7 @@ fn preview_reports_all_reasons_to_refuse_a_message() {
     let folder = folder_with_policy(&gateway, "cap: 1/7d");
     let options = ["--allow-send", "--max-sends-per-hour", "1"];
     let message = with_member(sms(PHONE, "Hi"), "id", json!(4711));
-    let (before, folder) = problems(folder, &options, &message);
+    let (before, folder) = preview_problems(folder, &options, &message);
     assert_mentions(&before, &[]);
     let connector = Connector::start_in(folder, &options);
     let accepted = parse_result(&connector.call("send_sms", &with_member(message.clone(), "confirm", json!(true))));
@@ -93,7 +93,7 @@ fn preview_reports_all_reasons_to_refuse_a_message() {
     let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
     let words = ["message cap", "used this `id`", "the same message was sent to this number", "hourly message limit"];
-    let (after, folder) = problems(folder, &options, &with_member(message, "text", json!(" Hi\n")));
+    let (after, folder) = preview_problems(folder, &options, &with_member(message, "text", json!(" Hi\n")));
     assert_mentions(&after, &words);
     // The confirmed call is refused for the same reasons.
     assert_eq!(refused["code"], "cap_reached", "{refused}");
@@ -101,10 +101,10 @@ fn preview_reports_all_reasons_to_refuse_a_message() {
         .as_array()
         .expect("all")
         .iter()
-        .map(|each| each.as_str().expect("words").to_owned())
+        .map(|problem| problem.as_str().expect("words").to_owned())
         .collect();
     assert_mentions(&reasons, &words);
-    let (other, _) = problems(folder, &options, &with_member(sms(OTHER, "Hi"), "repeat", json!(true)));
+    let (other, _) = preview_problems(folder, &options, &with_member(sms(OTHER, "Hi"), "repeat", json!(true)));
     assert_mentions(&other, &["hourly message limit"]);
     assert_eq!(gateway.phones(), [PHONE]);
 }
@@ -125,7 +125,7 @@ fn template_placeholder_is_reported_in_every_text_field() {
         ),
     ] {
         let preview = parse_result(&connector.call(tool, &arguments));
-        assert_mentions(&list_of(&preview, "problems"), expected);
+        assert_mentions(&read_list(&preview, "problems"), expected);
         let refused = parse_result(&connector.call(tool, &with_member(arguments, "confirm", json!(true))));
         assert_eq!(refused["code"], "invalid_argument", "{refused}");
         assert!(refused["error"].as_str().is_some_and(|words| words.contains(expected[0])), "{refused}");
@@ -150,8 +150,8 @@ fn check_warnings_are_shown_and_do_not_block_the_message() {
         (380_441_234_567, "Hi".to_owned(), "a landline or a service"),
     ] {
         let preview = parse_result(&connector.call("send_sms", &sms(phone, &text)));
-        assert_mentions(&list_of(&preview, "problems"), &[]);
-        assert_mentions(&list_of(&preview, "warnings"), &[words]);
+        assert_mentions(&read_list(&preview, "problems"), &[]);
+        assert_mentions(&read_list(&preview, "warnings"), &[words]);
         let accepted =
             parse_result(&connector.call("send_sms", &with_member(sms(phone, &text), "confirm", json!(true))));
         assert_eq!(accepted["accepted"], true, "{text}: {accepted}");
@@ -188,6 +188,6 @@ fn preview_without_a_key_hides_the_operator_rules() {
     let connector = Connector::start_in(folder, &["--allow-send", "--only-to", "team.csv"]);
     let answer = connector.post(&[("Authorization", "")], &tool_call("send_sms", &sms(PHONE, "Hi")));
     let preview = parse_result(&answer.json()["result"]);
-    assert_mentions(&list_of(&preview, "problems"), &[]);
-    assert_mentions(&list_of(&preview, "warnings"), &["were not checked"]);
+    assert_mentions(&read_list(&preview, "problems"), &[]);
+    assert_mentions(&read_list(&preview, "warnings"), &["were not checked"]);
 }

@@ -23,17 +23,17 @@ fn modern(method: &str, mut params: Value) -> Value {
 #[test]
 fn handshake_selects_a_revision_that_both_sides_support() {
     let connector = Connector::for_gateway(&Gateway::accepting());
-    for (wanted, agreed) in
+    for (requested, selected) in
         LEGACY.map(|known| (known, known)).into_iter().chain([("2024-11-05", LEGACY[0]), (MODERN, LEGACY[0])])
     {
-        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": wanted, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": requested, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
         let result = connector.post(&[], &hello.to_string()).json()["result"].clone();
-        assert_eq!((&result["protocolVersion"], &result["serverInfo"]["name"]), (&json!(agreed), &json!("campaign")));
+        assert_eq!((&result["protocolVersion"], &result["serverInfo"]["name"]), (&json!(selected), &json!("campaign")));
         assert_eq!(result["capabilities"], json!({ "tools": {} }));
         assert_eq!(result.get("resultType"), None);
     }
-    let noted = connector.post(&[], r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    assert_eq!((noted.status, noted.body.as_str()), (202, ""));
+    let notification = connector.post(&[], r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert_eq!((notification.status, notification.body.as_str()), (202, ""));
     for version in LEGACY {
         let ping = connector.post(&[("MCP-Protocol-Version", version)], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
         assert_eq!(ping.json(), json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
@@ -78,9 +78,9 @@ fn invalid_request_gets_the_expected_code_and_status() {
         message.to_string()
     };
     let future = list.to_string().replace(MODERN, "2099-01-01");
-    let fine = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/list")];
+    let valid_headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/list")];
     let call = modern("tools/call", json!({ "name": "balance" })).to_string();
-    let called =
+    let call_headers =
         |name: &'static str| [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", name)];
     let table: Vec<Case<'_>> = vec![
         (vec![], "{".into(), 400, -32700),
@@ -95,17 +95,17 @@ fn invalid_request_gets_the_expected_code_and_status() {
         (vec![], r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_sms","arguments":{"confirm":true}}}"#.into(), 200, -32602),
         (vec![("MCP-Protocol-Version", "2099-01-01")], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into(), 400, -32022),
         // Two revisions in one message are a contradiction, even if only one of them is known.
-        (fine.to_vec(), future.clone(), 400, -32020),
+        (valid_headers.to_vec(), future.clone(), 400, -32020),
         (vec![("MCP-Protocol-Version", "2099-01-01"), ("Mcp-Method", "tools/list")], list.to_string(), 400, -32020),
         (vec![("MCP-Protocol-Version", "2099-01-01"), ("Mcp-Method", "tools/list")], future, 400, -32022),
-        (fine.to_vec(), without("io.modelcontextprotocol/protocolVersion"), 400, -32602),
-        (fine.to_vec(), without("io.modelcontextprotocol/clientCapabilities"), 400, -32602),
+        (valid_headers.to_vec(), without("io.modelcontextprotocol/protocolVersion"), 400, -32602),
+        (valid_headers.to_vec(), without("io.modelcontextprotocol/clientCapabilities"), 400, -32602),
         (vec![], list.to_string(), 400, -32020),
         (vec![("MCP-Protocol-Version", MODERN)], list.to_string(), 400, -32020),
         (vec![("MCP-Protocol-Version", LEGACY[0]), ("Mcp-Method", "tools/list")], list.to_string(), 400, -32020),
         (vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")], list.to_string(), 400, -32020),
-        (called("senders").to_vec(), call.clone(), 400, -32020),
-        (called("=?base64?%%?=").to_vec(), call, 400, -32020),
+        (call_headers("senders").to_vec(), call.clone(), 400, -32020),
+        (call_headers("=?base64?%%?=").to_vec(), call, 400, -32020),
         (vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")], modern("ping", json!({})).to_string(), 404, -32601),
     ];
     for (headers, message, status, code) in table {

@@ -1,4 +1,5 @@
-//! Duplicate protection: the same message to the same number is sent once a minute, across all connectors on a ledger.
+//! Duplicate protection: the same message to the same number is sent at most once a minute, across all connectors on a
+//! ledger.
 
 use std::thread;
 
@@ -20,7 +21,8 @@ fn second_connector(folder: &Folder) -> Connector {
     Connector::spawn(folder.command(&[&LISTEN[..], &SENDING].concat()), Folder::new(false))
 }
 
-fn code(connector: &Connector, text: &str) -> Value {
+/// Sends an SMS and returns `accepted` or the error code.
+fn send(connector: &Connector, text: &str) -> Value {
     let answer = parse_result(&connector.call("send_sms", &sms(text)));
     if answer["accepted"] == true { json!("accepted") } else { answer["code"].clone() }
 }
@@ -29,12 +31,12 @@ fn code(connector: &Connector, text: &str) -> Value {
 fn texts_that_differ_only_in_whitespace_are_one_message() {
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &SENDING);
-    assert_eq!(code(&connector, "Добрий день, Київ"), "accepted");
+    assert_eq!(send(&connector, "Добрий день, Київ"), "accepted");
     for same in ["Добрий день, Київ ", "\n Добрий день, Київ", "Добрий  день,\r\nКиїв", "Добрий\u{a0}день, Киі\u{308}в"]
     {
-        assert_eq!(code(&connector, same), "repeated", "{same:?}");
+        assert_eq!(send(&connector, same), "repeated", "{same:?}");
     }
-    assert_eq!(code(&connector, "добрий день, Київ"), "accepted", "case counts");
+    assert_eq!(send(&connector, "добрий день, Київ"), "accepted", "case counts");
     assert_eq!(gateway.phones(), [PHONE; 2]);
 }
 
@@ -46,11 +48,11 @@ fn repeats_are_refused_across_connectors_and_restarts() {
     let other = second_connector(client.folder());
     let call = serde_json::from_str::<Value>(&tool_call("send_sms", &sms("Hi"))).expect("a message");
     assert_eq!(parse_result(&client.ask(&call)["result"])["accepted"], true);
-    assert_eq!(code(&other, "Hi "), "repeated");
+    assert_eq!(send(&other, "Hi "), "repeated");
     assert_eq!(parse_result(&client.ask(&call)["result"])["code"], "repeated");
     let restarted = second_connector(client.folder());
     other.finish().exits(0);
-    assert_eq!(code(&restarted, "Hi"), "repeated");
+    assert_eq!(send(&restarted, "Hi"), "repeated");
     let mut again = sms("Hi");
     again["repeat"] = json!(true);
     assert_eq!(parse_result(&restarted.call("send_sms", &again))["accepted"], true);
@@ -60,12 +62,12 @@ fn repeats_are_refused_across_connectors_and_restarts() {
 #[test]
 fn two_concurrent_connectors_send_a_message_once() {
     let gateway = Gateway::accepting();
-    let one = Connector::start(&gateway, &SENDING);
-    let other = second_connector(&one.folder);
+    let first = Connector::start(&gateway, &SENDING);
+    let other = second_connector(&first.folder);
     for text in ["Hi", "Ho", "Ha"] {
         let codes = thread::scope(|scope| {
-            let calls: Vec<_> = [&one, &other, &one, &other]
-                .map(|connector| scope.spawn(move || code(connector, text)))
+            let calls: Vec<_> = [&first, &other, &first, &other]
+                .map(|connector| scope.spawn(move || send(connector, text)))
                 .into_iter()
                 .collect();
             calls.into_iter().map(|call| call.join().expect("an answer")).collect::<Vec<_>>()
@@ -77,28 +79,28 @@ fn two_concurrent_connectors_send_a_message_once() {
 }
 
 #[test]
-fn rejected_message_may_be_sent_by_another_connector() {
+fn rejected_message_can_be_sent_by_another_connector() {
     let gateway = Gateway::answering([Answer::refused("No route"), Answer::CloseRead]).with_key_checks();
-    let one = Connector::start(&gateway, &SENDING);
-    let other = second_connector(&one.folder);
-    assert_eq!(code(&one, "Hi"), "platform_error");
+    let first = Connector::start(&gateway, &SENDING);
+    let other = second_connector(&first.folder);
+    assert_eq!(send(&first, "Hi"), "platform_error");
     // The request was sent, and its answer is lost.
-    assert_eq!(code(&other, "Hi"), "unknown_outcome");
-    assert_eq!(code(&one, "Hi"), "repeated");
+    assert_eq!(send(&other, "Hi"), "unknown_outcome");
+    assert_eq!(send(&first, "Hi"), "repeated");
 }
 
 #[test]
-fn message_may_be_sent_again_after_a_minute() {
+fn message_can_be_sent_again_after_a_minute() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
     let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &SENDING].concat());
     let connector = Connector::spawn(command, folder);
-    assert_eq!(code(&connector, "Hi"), "accepted");
+    assert_eq!(send(&connector, "Hi"), "accepted");
     clock.move_on(50);
-    assert_eq!(code(&connector, "Hi"), "repeated");
+    assert_eq!(send(&connector, "Hi"), "repeated");
     clock.move_on(70);
-    assert_eq!(code(&connector, "Hi"), "accepted");
+    assert_eq!(send(&connector, "Hi"), "accepted");
     assert_eq!(gateway.phones(), [PHONE; 2]);
 }
 
@@ -107,7 +109,7 @@ fn repeat_detection_does_not_store_the_text() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &SENDING);
-    assert_eq!(code(&connector, "marker-of-a-text"), "accepted");
+    assert_eq!(send(&connector, "marker-of-a-text"), "accepted");
     let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
     let mut files = vec![folder.path("state")];

@@ -64,8 +64,8 @@ fn campaign_is_sent_once_after_a_person_approves_its_plan() {
 
     approve(&connector.folder, digest);
     assert!(sandbox.journal().is_empty(), "an approval sends nothing");
-    let begun = run(&connector, "sale.yaml", &digest[..16]);
-    assert_eq!((&begun["started"], &begun["run"]), (&json!(true), &json!("sale@1")), "{begun}");
+    let started = run(&connector, "sale.yaml", &digest[..16]);
+    assert_eq!((&started["started"], &started["run"]), (&json!(true), &json!("sale@1")), "{started}");
     let status = wait_for_run(&connector);
     assert_eq!(
         (&status["run"], &status["state"], &status["gateway"]),
@@ -118,7 +118,7 @@ fn campaign_that_differs_from_its_approval_is_not_sent() {
     refused("sale", &other, "this run differs from plan");
     assert_eq!(run(&connector, "sale", &sale)["pending"], true, "another campaign was approved");
     approve(&connector.folder, &sale);
-    // Later changes are not approved.
+    // The approval does not cover later changes.
     connector.folder.replace("campaigns/sale.yaml", "Hello", "Goodbye");
     refused("sale", &sale, "this run differs from plan");
     connector.folder.replace("campaigns/sale.yaml", "Goodbye", "Hello");
@@ -237,8 +237,8 @@ fn assistant_plan_skips_cancelled_recipients() {
     let connector = connector(folder);
     let planned = parse_result(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
     assert_eq!(planned["counts"], json!({ "skipped": 4, "invalid": 1 }), "{planned}");
-    let begun = run(&connector, "sale", planned["digest"].as_str().expect("a digest"));
-    assert_ne!(begun["started"], json!(true), "{begun}");
+    let started = run(&connector, "sale", planned["digest"].as_str().expect("a digest"));
+    assert_ne!(started["started"], json!(true), "{started}");
     assert_eq!(sandbox.messages(), [(phone(2), 1)].into());
 }
 
@@ -252,11 +252,11 @@ fn started_run_reports_when_its_window_opens() {
     let connector = connector(folder);
     let digest = plan(&connector, "sale");
     approve(&connector.folder, &digest);
-    let begun = run(&connector, "sale", &digest);
-    assert_eq!((&begun["started"], &begun["run"]), (&json!(true), &json!("sale@1")), "{begun}");
+    let started = run(&connector, "sale", &digest);
+    assert_eq!((&started["started"], &started["run"]), (&json!(true), &json!("sale@1")), "{started}");
     let status = parse_result(&connector.call("run_status", &json!({ "campaign": "sale" })));
     assert_eq!(status["state"], "sending");
-    for waiting in [&begun, &status] {
+    for waiting in [&started, &status] {
         let until: Timestamp = waiting["waiting_until"].as_str().and_then(|at| at.parse().ok()).expect("a time");
         assert!(until.duration_since(opens.timestamp()).unsigned_abs().as_secs() < 2, "{opens}: {waiting}");
         assert!(waiting["waiting_for"].as_str().is_some_and(|why| why.contains("window is closed")), "{waiting}");

@@ -14,15 +14,15 @@ fn list_tools(connector: &Connector) -> Vec<Value> {
 }
 
 /// Checks every property of a schema and of its nested schemas.
-fn check_schema(schema: &Value, place: &str) {
-    assert!(!schema["type"].is_array(), "{place}: clients want one type");
+fn check_schema(schema: &Value, path: &str) {
+    assert!(!schema["type"].is_array(), "{path}: clients want one type");
     if let Some(properties) = schema["properties"].as_object() {
-        assert_eq!(schema["additionalProperties"], false, "{place}");
+        assert_eq!(schema["additionalProperties"], false, "{path}");
         for (name, property) in properties {
-            let place = format!("{place}.{name}");
-            assert!(property["description"].as_str().is_some_and(|words| words.len() > 5), "{place} is not described");
-            check_schema(property, &place);
-            check_schema(&property["items"], &place);
+            let path = format!("{path}.{name}");
+            assert!(property["description"].as_str().is_some_and(|words| words.len() > 5), "{path} is not described");
+            check_schema(property, &path);
+            check_schema(&property["items"], &path);
         }
     }
 }
@@ -84,7 +84,7 @@ fn account_tools_conform_to_their_schemas() {
     assert_eq!(samples.len(), tools.len(), "a sample of each");
     for (name, sample) in samples {
         let tool = tools.iter().find(|tool| tool["name"] == name).expect("a tool");
-        let schema = |which: &str| JsonSchema::new(&tool[which]);
+        let schema = |kind: &str| JsonSchema::new(&tool[kind]);
         let confirmable = tool["inputSchema"]["properties"]["confirm"].is_object();
         for confirmed in if confirmable { [false, true].as_slice() } else { &[true] } {
             let mut arguments = sample.clone();
@@ -100,9 +100,9 @@ fn account_tools_conform_to_their_schemas() {
             );
             assert!(schema("outputSchema").is_valid(&result["structuredContent"]), "{name}: {result}");
         }
-        let mut more = sample;
-        more["hook"] = json!("http://stranger.example");
-        assert!(!schema("inputSchema").is_valid(&more), "{name}");
+        let mut with_extra_member = sample;
+        with_extra_member["hook"] = json!("http://stranger.example");
+        assert!(!schema("inputSchema").is_valid(&with_extra_member), "{name}");
     }
 }
 
@@ -132,7 +132,7 @@ fn campaign_tools_conform_to_their_schemas() {
             approve(&connector.folder, &digest);
         }
         let tool = tools.iter().find(|tool| tool["name"] == *name).expect("a tool");
-        let schema = |which: &str| JsonSchema::new(&tool[which]);
+        let schema = |kind: &str| JsonSchema::new(&tool[kind]);
         check_schema(&tool["inputSchema"], name);
         assert!(schema("inputSchema").is_valid(arguments), "{name}: {arguments}");
         let result = connector.call(name, arguments);
@@ -142,9 +142,9 @@ fn campaign_tools_conform_to_their_schemas() {
             "{name}: {result}"
         );
         assert!(schema("outputSchema").is_valid(&result["structuredContent"]), "{name}: {result}");
-        let mut more = arguments.clone();
-        more["url"] = json!("http://stranger.example");
-        assert!(!schema("inputSchema").is_valid(&more), "{name}");
+        let mut with_extra_member = arguments.clone();
+        with_extra_member["url"] = json!("http://stranger.example");
+        assert!(!schema("inputSchema").is_valid(&with_extra_member), "{name}");
         let hint = |hint: &str| tool["annotations"][hint].as_bool().expect("a hint");
         let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(hint);
         let expected = match *name {

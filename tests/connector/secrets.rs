@@ -1,5 +1,5 @@
 //! Secrecy of keys and texts: no output, no file and nothing the system shows about the process contains them. Phone
-//! numbers are in the ledger, as for every message, and in no log.
+//! numbers are in the ledger, as for every message, but in no log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,17 +58,17 @@ fn key_and_text_of_a_call_are_never_shown_or_stored() {
     let connector = Connector::start(&sandbox, &["--allow-send", "-vvv"]);
     call_every_tool(&connector);
     let system = PathBuf::from(format!("/proc/{}", connector.process.id()));
-    for place in ["cmdline", "environ"] {
-        let shown = fs::read(system.join(place)).expect("the process information");
-        assert!(!contains_marker(&shown, KEY) && !contains_marker(&shown, TEXT), "{place}");
+    for name in ["cmdline", "environ"] {
+        let shown = fs::read(system.join(name)).expect("the process information");
+        assert!(!contains_marker(&shown, KEY) && !contains_marker(&shown, TEXT), "{name}");
     }
     let mut file_count = 0;
     for descriptor in fs::read_dir(system.join("fd")).expect("open files") {
         // Descriptors other than files on disk cannot be read to the end.
-        let Ok(open) = fs::read_link(descriptor.expect("a descriptor").path()) else { continue };
-        if open.is_file() {
-            let bytes = fs::read(&open).expect("a file");
-            assert!(!contains_marker(&bytes, KEY) && !contains_marker(&bytes, TEXT), "{}", open.display());
+        let Ok(path) = fs::read_link(descriptor.expect("a descriptor").path()) else { continue };
+        if path.is_file() {
+            let bytes = fs::read(&path).expect("a file");
+            assert!(!contains_marker(&bytes, KEY) && !contains_marker(&bytes, TEXT), "{}", path.display());
             file_count += 1;
         }
     }

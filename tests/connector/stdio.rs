@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{PATIENCE, folder_with_profile, parse_result};
 use crate::support::{Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable, SandboxProcess, until};
 
-/// A connector that its client started. Dropping it kills it.
+/// A connector that its client started. Dropping this value kills the process.
 pub(super) struct Conversation {
     process: Process,
     input: Option<File>,
@@ -108,7 +108,7 @@ fn connector_over_stdio_uses_the_key_of_the_profile() {
     let answer = client.ask(&call(2, "balance"));
     assert_eq!((&answer["id"], &parse_result(&answer["result"])["amount"]), (&json!(2), &json!(7)));
     assert_eq!(gateway.requests()[0].json()["auth"], KEY);
-    // A message that carries its own protocol version needs no headers here.
+    // A message that carries its own protocol version needs no headers over stdio.
     let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
     let modern =
         json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "balance", "_meta": meta } });
@@ -119,7 +119,7 @@ fn connector_over_stdio_uses_the_key_of_the_profile() {
 }
 
 #[test]
-fn invalid_line_gets_an_error_and_the_next_is_read() {
+fn invalid_line_gets_an_error_and_the_next_line_is_read() {
     let mut client = Conversation::start(&Gateway::accepting());
     let code = |answer: Value| answer["error"]["code"].as_i64();
     for (line, expected) in [
@@ -213,20 +213,20 @@ fn rmcp_stdio_client_calls_tools_in_both_lifecycle_modes() {
 }
 
 #[test]
-fn locks_are_the_same_for_a_client_over_stdio() {
+fn same_locks_apply_over_stdio() {
     let gateway = Gateway::accepting();
     let sms = |confirm: Value| {
         let arguments = json!({ "phone": "380501234567", "text": "Hi", "sender": "OlenaCo", "confirm": confirm });
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "send_sms", "arguments": arguments } })
     };
-    let begin = |folder, locks: &[&str]| Conversation::start_in(folder, locks);
-    let mut client = begin(folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}")), &[]);
+    let start = |folder, locks: &[&str]| Conversation::start_in(folder, locks);
+    let mut client = start(folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}")), &[]);
     assert_eq!(client.ask(&sms(json!(true)))["error"]["code"], -32602);
-    let mut client = begin(client.folder, &["--allow-send", "--approve"]);
+    let mut client = start(client.folder, &["--allow-send", "--approve"]);
     assert_eq!(parse_result(&client.ask(&sms(json!("true")))["result"])["refused"], true);
     assert_eq!(parse_result(&client.ask(&sms(json!(true)))["result"])["pending"], true);
     assert!(gateway.sends().is_empty());
-    let mut client = begin(client.folder, &["--allow-send"]);
+    let mut client = start(client.folder, &["--allow-send"]);
     // A client that closes its input at once still gets the answer, and the message is sent once.
     client.send_line(&sms(json!(true)).to_string());
     drop(client.input.take());

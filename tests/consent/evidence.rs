@@ -1,8 +1,8 @@
-//! Evidence that was recorded when a run began, independent of today's list.
+//! Consent evidence, which is recorded when a run starts and does not depend on the current list.
 
 use serde_json::Value;
 
-use super::{consenting_campaign, days_ago, list_of};
+use super::{consenting_campaign, days_ago, list_with_consents};
 use crate::plans::signed::create_key;
 use crate::support::{Folder, Gateway, Html, campaign, phone};
 
@@ -15,7 +15,7 @@ fn evidence(sale: &Folder, row: usize) -> Value {
 }
 
 /// The digest of the facts, computed independently.
-fn digest_of(facts: &Value) -> String {
+fn compute_digest(facts: &Value) -> String {
     use sha2::Digest as _;
     let hash = sha2::Sha256::digest(facts.to_string().as_bytes());
     "sha256:".to_owned() + &hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
@@ -26,9 +26,9 @@ fn evidence_is_taken_from_the_run_even_if_the_list_changed() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let sale = consenting_campaign(&[&format!("так {today}"), "ні"]).through(&gateway).write();
     sale.run(&[]).exits(0);
-    sale.write("sale.csv", &list_of(&["ні 2020-01-01", "yes"]).replace("form 2", "bought list"));
+    sale.write("sale.csv", &list_with_consents(&["ні 2020-01-01", "yes"]).replace("form 2", "bought list"));
     let shown = evidence(&sale, 2);
-    assert_eq!(shown["digest"], digest_of(&shown["evidence"]));
+    assert_eq!(shown["digest"], compute_digest(&shown["evidence"]));
     let message = &shown["evidence"]["messages"][0];
     let consent = &message["consent"];
     assert_eq!(
@@ -70,10 +70,10 @@ fn evidence_is_written_as_a_page_or_json_with_a_signature() {
     sale.run(&[]).exits(0);
     sale.campaign(&["suppress", "add", &number(2), "--reason", "complaint"]).exits(0);
     let public = create_key(&sale, "olha");
-    let find = |more: &[&str]| sale.campaign(&[&["find", number(2).as_str(), "--evidence"], more].concat());
+    let find = |options: &[&str]| sale.campaign(&[&["find", number(2).as_str(), "--evidence"], options].concat());
     find(&["--out", "evidence.json", "--key", "olha.key"]).exits(0).says("evidence: evidence.json");
     let written: Value = serde_json::from_str(&std::fs::read_to_string(sale.path("evidence.json")).unwrap()).unwrap();
-    assert_eq!(written["digest"], digest_of(&written["evidence"]));
+    assert_eq!(written["digest"], compute_digest(&written["evidence"]));
     assert_eq!(written["signature"]["key"], public);
     assert!(written["signature"]["signature"].as_str().is_some_and(|text| text.len() == 86), "{written}");
     assert_eq!(written["evidence"]["opt_outs"][0]["reason"], "complaint");
@@ -100,7 +100,7 @@ fn evidence_names_opt_outs_that_ended() {
     sale.campaign(&["suppress", "add", &number(2), "--reason", "complaint"]).exits(0);
     sale.campaign(&["suppress", "remove", &number(2), "--reason", "called back", "--yes"]).exits(0);
     let shown = evidence(&sale, 2);
-    assert_eq!(shown["digest"], digest_of(&shown["evidence"]));
+    assert_eq!(shown["digest"], compute_digest(&shown["evidence"]));
     let (facts, ended) = (&shown["evidence"], &shown["evidence"]["ended_opt_outs"][0]);
     assert_eq!((&facts["opt_outs"], &facts["messages"][0]["mandatory"]), (&serde_json::json!([]), &false.into()));
     assert_eq!((&ended["reason"], &ended["scope"]), (&"complaint".into(), &"marketing".into()), "{shown}");

@@ -1,4 +1,4 @@
-//! Consent: marketing reaches only recipients who agreed, on every way to them, and the evidence outlives the list.
+//! Consent: marketing reaches only recipients who agreed, whatever the command, and the evidence outlives the list.
 
 mod evidence;
 mod required;
@@ -7,18 +7,18 @@ use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
 
 use crate::support::{Draft, campaign, phone};
 
-/// The keys for the columns of [`list_of`].
+/// The keys for the columns of [`list_with_consents`].
 const COLUMNS: &str =
     "consent: { column: Згода, at: Дата згоди, source: Звідки, wording: Текст, valid_for: 24 months }";
 
-/// A day this many days ago.
+/// The date this many days ago.
 fn days_ago(days: i64) -> String {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     today.checked_sub(days.days()).expect("a day").to_string()
 }
 
 /// A list whose rows from 2 have these consents, each `ANSWER DATE`.
-fn list_of(consents: &[&str]) -> String {
+fn list_with_consents(consents: &[&str]) -> String {
     let mut list = "phone,name,Згода,Дата згоди,Звідки,Текст\n".to_owned();
     for (row, consent) in (2..).zip(consents) {
         let (answer, at) = consent.split_once(' ').unwrap_or((consent, ""));
@@ -29,5 +29,5 @@ fn list_of(consents: &[&str]) -> String {
 
 /// A campaign that needs consent, to rows with these consents.
 fn consenting_campaign(consents: &[&str]) -> Draft {
-    campaign().with_list(&list_of(consents)).recipients(COLUMNS).top("consent: required")
+    campaign().with_list(&list_with_consents(consents)).recipients(COLUMNS).top("consent: required")
 }

@@ -1,9 +1,9 @@
-//! Recipients without consent are skipped, with the reason, on every way to a recipient.
+//! Required consent: every command that sends skips recipients without consent, and reports the reason.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::{COLUMNS, consenting_campaign, days_ago, list_of};
+use super::{COLUMNS, consenting_campaign, days_ago, list_with_consents};
 use crate::support::{Answer, Clock, Gateway, Process, Server, accepted, campaign, in_files, phone, rejected, until};
 
 fn number(row: usize) -> String {
@@ -13,7 +13,7 @@ fn number(row: usize) -> String {
 #[test]
 fn row_without_consent_is_skipped_on_every_surface() {
     let (gateway, today, old) = (Gateway::accepting(), days_ago(0), days_ago(800));
-    let tomorrow = days_ago(-2);
+    let future = days_ago(-2);
     let consents = [
         format!("так {today}"),
         format!("ні {today}"),
@@ -22,7 +22,7 @@ fn row_without_consent_is_skipped_on_every_surface() {
         format!("1 {today} 10:00"),
         "yes soon".to_owned(),
         "yes".to_owned(),
-        format!("yes {tomorrow}"),
+        format!("yes {future}"),
     ];
     let consents: Vec<&str> = consents.iter().map(String::as_str).collect();
     let sale = consenting_campaign(&consents).through(&gateway).write();
@@ -60,7 +60,8 @@ fn each_row_is_skipped_for_the_first_applicable_reason() {
 #[test]
 fn consent_columns_without_required_consent_skip_no_recipients() {
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(&["no", "no", "no"])).recipients(COLUMNS).through(&gateway).write();
+    let list = list_with_consents(&["no", "no", "no"]);
+    let sale = campaign().with_list(&list).recipients(COLUMNS).through(&gateway).write();
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [2, 3, 4].map(phone));
 }
@@ -77,7 +78,7 @@ fn service_messages_need_no_consent() {
 #[test]
 fn profile_policy_requires_consent_in_every_campaign() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
-    let list = list_of(&[&format!("yes {today}"), "no"]);
+    let list = list_with_consents(&[&format!("yes {today}"), "no"]);
     let draft = || campaign().with_list(&list).through(&gateway).profile("policy: { consent: required }");
     let sale = draft().write();
     let refused = sale.run(&[]).exits(2).says("the profile `local` requires consent").says("`purpose: service`");
@@ -110,7 +111,7 @@ fn invalid_consent_keys_are_reported_at_their_position() {
         ("consent: { file: no.csv }", "no.csv"),
         ("consent: { column: Згдоа }", "did you mean `Згода`?"),
     ] {
-        let sale = campaign().with_list(&list_of(&["yes"])).top("consent: required").recipients(key);
+        let sale = campaign().with_list(&list_with_consents(&["yes"])).top("consent: required").recipients(key);
         let sale = sale.through(&gateway).write();
         sale.run(&[]).exits(2).says("error[consent]").says("sale.yaml:6:").says(says).says("nothing was sent");
     }
@@ -118,7 +119,7 @@ fn invalid_consent_keys_are_reported_at_their_position() {
 }
 
 #[test]
-fn consent_file_is_read_again_at_each_start() {
+fn consent_file_is_read_again_when_a_run_resumes() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let consents = "consent: { file: consents.csv, column: answer, at: since, region: UA }";
     let sale = campaign().to(5).recipients(consents).top("consent: required").through(&gateway).write();
@@ -184,8 +185,8 @@ fn scheduled_run_skips_rows_without_consent() {
     let (gateway, today, clock) = (Gateway::accepting(), days_ago(0), Clock::new());
     let draft = consenting_campaign(&[&format!("yes {today}"), "no", ""]).through(&gateway);
     let sale = draft.top("timezone: UTC").top("schedule: { every: day 10:00 }").write();
-    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
-    let due: Timestamp = armed["next"][0].as_str().expect("a date").parse().expect("a date");
+    let schedule = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+    let due: Timestamp = schedule["next"][0].as_str().expect("a date").parse().expect("a date");
     let server = Server::start_after(&sale, &clock.set_to(due - SignedDuration::from_secs(2)), &[]);
     let counts = || sale.campaign(&["status", "sale", "--json"]).json()["counts"].clone();
     until("the occurrence is sent", || counts() == json!({ "accepted": 1, "skipped": 2 }));

@@ -66,14 +66,14 @@ fn prompt_shows_recipients_abroad_and_new_countries() {
 fn country_is_new_until_a_run_on_the_account_has_reached_it() {
     let gateway = Gateway::accepting();
     let sale = campaign_at_home(&gateway).write();
-    let new = |message: &str| {
+    let warns = |message: &str| {
         let found = findings(&sale);
         found.iter().any(|(rule, text)| rule == "new-country" && text.contains(message))
     };
-    assert!(new("2 recipients in countries that no earlier run on this account has reached: 1 in DE and 1 in PL"));
+    assert!(warns("2 recipients in countries that no earlier run on this account has reached: 1 in DE and 1 in PL"));
     sale.run(&["--rows", "3"]).exits(0);
     assert_eq!(gateway.phones(), [EWA]);
-    assert!(new("1 recipient in a country that no earlier run on this account has reached: 1 in DE"));
+    assert!(warns("1 recipient in a country that no earlier run on this account has reached: 1 in DE"));
     // In the next edition, these countries are no longer new.
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");

@@ -1,4 +1,4 @@
-//! `countries` of a campaign and of a profile's `policy`: other numbers are skipped, however the run is sent.
+//! `countries` of a campaign and of a profile's `policy`: every kind of run skips numbers of other countries.
 
 use std::fmt::Write as _;
 

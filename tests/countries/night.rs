@@ -1,4 +1,5 @@
-//! Marketing at night without a window, and windows by the recipient's clock for countries with several time zones.
+//! Marketing at night without a window, and windows in the recipient's local time for countries with several time
+//! zones.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -54,7 +55,7 @@ fn check_at_night_gives_a_note_that_strict_ignores() {
 }
 
 #[test]
-fn check_reports_messages_that_a_daily_limit_delays_until_midnight() {
+fn check_reports_messages_delayed_to_midnight_by_a_daily_limit() {
     let (sale, clock) = (live(), Clock::new());
     sale.replace("sale.yaml", "delivery:\n", "timezone: Europe/Kyiv\ndelivery:\n  per_day: 2\n");
     let (_, message) = night_finding(&sale, &clock, DAY).expect("a finding");

@@ -58,13 +58,13 @@ fn built_in_sandbox_needs_no_profile_and_says_it_is_a_rehearsal() {
 #[test]
 fn same_campaign_file_works_with_a_sandbox_or_a_gateway() {
     let (sandbox, gateway) = (SandboxProcess::start(), Gateway::accepting());
-    let rehearsed = campaign().to(9).through(&sandbox).write();
-    rehearsed.run(&[]).exits(0);
+    let rehearsal = campaign().to(9).through(&sandbox).write();
+    rehearsal.run(&[]).exits(0);
     let sale = campaign().to(9).through(&gateway).write();
-    assert_eq!(std::fs::read(sale.path("sale.yaml")).unwrap(), std::fs::read(rehearsed.path("sale.yaml")).unwrap());
+    assert_eq!(std::fs::read(sale.path("sale.yaml")).unwrap(), std::fs::read(rehearsal.path("sale.yaml")).unwrap());
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), (2..11).map(phone).collect::<Vec<_>>());
-    assert_eq!(sale.results().states(), rehearsed.results().states());
+    assert_eq!(sale.results().states(), rehearsal.results().states());
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn run_with_a_changed_frozen_list_needs_accept_changes() {
 }
 
 #[test]
-fn missing_rows_are_refused_and_sent_rows_are_not_resent() {
+fn nonexistent_rows_are_refused_and_sent_rows_not_resent() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--rows", "5-99"]).exits(2).says("row 99");
@@ -91,7 +91,7 @@ fn partial_results_do_not_replace_the_full_results() {
 }
 
 #[test]
-fn header_is_not_a_row() {
+fn header_cannot_be_selected_as_a_row() {
     let gateway = Gateway::accepting();
     campaign().through(&gateway).write().run(&["--rows", "1-2"]).exits(2).says("header");
     assert!(gateway.requests().is_empty());

@@ -99,21 +99,21 @@ fn results_are_written_even_if_copies_of_earlier_runs_are_lost() {
 #[test]
 fn row_skipped_for_a_queued_message_has_its_request_id() {
     let gateway = Gateway::accepting();
-    let draft = |people| campaign().to(people).asynchronous().through(&gateway).top("receipts: off");
+    let draft = |recipients| campaign().to(recipients).asynchronous().through(&gateway).top("receipts: off");
     let sale = draft(2).write();
     sale.run(&[]).exits(0);
-    let request = sale.results().rows[0]["request_id"].clone();
+    let request_id = sale.results().rows[0]["request_id"].clone();
     draft(3).rewrite(&sale);
     sale.run(&[]).exits(0);
     let row = &sale.results().rows[0];
-    assert!(!request.is_empty(), "{row:?}");
-    assert_eq!((&row["request_id"], &row["message_state"]), (&request, &"queued".to_owned()));
+    assert!(!request_id.is_empty(), "{row:?}");
+    assert_eq!((&row["request_id"], &row["message_state"]), (&request_id, &"queued".to_owned()));
 }
 
 #[test]
 fn skipped_row_shows_the_current_state_of_its_message() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
-    let draft = |people| campaign().to(people).batches_of(1).one_at_a_time().through(&gateway);
+    let draft = |recipients| campaign().to(recipients).batches_of(1).one_at_a_time().through(&gateway);
     let sale = draft(2).write();
     sale.run(&[]);
     draft(3).rewrite(&sale);

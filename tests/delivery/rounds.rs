@@ -20,7 +20,7 @@ fn second_run_sends_nothing() {
 
 #[test]
 fn guard_works_across_profile_names_and_hosts() {
-    let (gateway, moved) = (Gateway::accepting(), Gateway::accepting());
+    let (gateway, other_host) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);
     let local = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
@@ -33,12 +33,12 @@ fn guard_works_across_profile_names_and_hosts() {
     sale.run(&["--gateway", "second"]).exits(0);
     assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
     // The host has a new address.
-    sale.write("gateways.yaml", &local.replace(&gateway.base_url(), &moved.base_url()));
+    sale.write("gateways.yaml", &local.replace(&gateway.base_url(), &other_host.base_url()));
     sale.run(&[]).exits(0);
     // Another account is independent, but it must be named explicitly.
     sale.write("gateways.yaml", &format!("{}  account: other\n", local.replace("local:", "other:")));
     sale.run(&["--gateway", "other"]).exits(0);
-    assert_eq!((gateway.phones().len(), moved.phones().len()), (10, 0));
+    assert_eq!((gateway.phones().len(), other_host.phones().len()), (10, 0));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn duplicates_get_messages_only_if_the_campaign_allows_them() {
 }
 
 #[test]
-fn again_resends_only_with_the_exact_recipient_count() {
+fn again_resends_only_with_the_exact_number_of_recipients() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -25,12 +25,13 @@ fn result_reasons(sale: &Folder) -> Vec<String> {
     sale.results().column("reason").into_iter().map(str::to_owned).collect()
 }
 
-const TWO: [(usize, &str, &str); 2] = [(2, "Ann", "x"), (2, "Bob", "x")];
+/// Two children of one parent.
+const TWO_CHILDREN: [(usize, &str, &str); 2] = [(2, "Ann", "x"), (2, "Bob", "x")];
 
 #[test]
 fn added_row_with_a_known_number_is_sent_in_any_list_order() {
     let gateway = Gateway::accepting();
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&[]).exits(0);
     // A different order, different notes, and a third child of the same parent.
     draft_with_duplicates(&gateway, &[(2, "Cid", "y"), (2, "Bob", "y"), (2, "Ann", "z"), (3, "Dan", "y")])
@@ -53,16 +54,16 @@ fn show_lists_all_messages_to_a_number() {
     let shown = sale.campaign(&["show", "sale", "--to", &number]).exits(0).says("row 2 to").says("row 4 to");
     shown.says("sale@1: 2 messages");
     let shown = sale.campaign(&["show", "sale", "--to", &number, "--json"]).exits(0).json();
-    let rows: Vec<_> = shown["messages"].as_array().expect("messages").iter().map(|one| &one["row"]).collect();
+    let rows: Vec<_> = shown["messages"].as_array().expect("messages").iter().map(|message| &message["row"]).collect();
     assert_eq!((rows, &shown["more"]), (vec![&json!(2), &json!(4)], &json!(0)));
-    let one = sale.campaign(&["show", "sale", "--to", &phone(3).to_string(), "--json"]).exits(0).json();
-    assert_eq!(one["row"], 3, "a single message has its history at the top level");
+    let message = sale.campaign(&["show", "sale", "--to", &phone(3).to_string(), "--json"]).exits(0).json();
+    assert_eq!(message["row"], 3, "a single message has its history at the top level");
 }
 
 #[test]
 fn same_text_is_not_sent_twice_to_identical_rows() {
     let gateway = Gateway::accepting();
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&[]).exits(0);
     draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Ann", "other")]).rewrite(&sale);
     sale.run(&[]).exits(0);
@@ -72,7 +73,7 @@ fn same_text_is_not_sent_twice_to_identical_rows() {
 #[test]
 fn ambiguous_changed_row_is_skipped_and_reported() {
     let gateway = Gateway::accepting();
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&[]).exits(0);
     // Bobby or Cid might be Bob under another name.
     draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bobby", "x"), (2, "Cid", "x"), (3, "Dan", "x")])
@@ -86,7 +87,7 @@ fn ambiguous_changed_row_is_skipped_and_reported() {
 #[test]
 fn changed_wording_does_not_make_a_row_new() {
     let gateway = Gateway::accepting();
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&[]).exits(0);
     draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x")]).rewrite(&sale);
     sale.replace("sale.yaml", "Hello, ", "Good day, ");
@@ -109,10 +110,10 @@ fn unfinished_run_with_a_changed_list_sends_the_remaining_rows() {
 #[test]
 fn rows_are_matched_by_number_if_a_template_column_is_missing() {
     let gateway = Gateway::accepting();
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&[]).exits(0);
     let list = format!("phone,child\n{},Ann\n{},Cid\n{},Dan\n", phone(2), phone(2), phone(3));
-    draft_with_duplicates(&gateway, &TWO).with_list(&list).rewrite(&sale);
+    draft_with_duplicates(&gateway, &TWO_CHILDREN).with_list(&list).rewrite(&sale);
     sale.replace("sale.yaml", "{{ name }}", "{{ child }}");
     sale.run(&["--accept-changes"]).exits(0);
     assert_eq!(sent_texts(&gateway)[2..], ["Hello, Dan"]);
@@ -143,7 +144,7 @@ fn rejected_row_with_a_shared_number_is_resent_by_run_and_retry() {
 #[test]
 fn retry_skips_a_row_that_a_later_run_reached() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&["--keep-going"]).exits(3);
     sale.run(&[]).exits(0);
     assert_eq!(sent_texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Bob"]);
@@ -166,7 +167,7 @@ fn cancelled_row_with_a_shared_number_stays_cancelled() {
 #[test]
 fn plan_and_test_choose_the_added_row() {
     let gateway = Gateway::accepting();
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&[]).exits(0);
     draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Cid", "x"), (2, "Bob", "x")]).rewrite(&sale);
     let plan = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
@@ -197,7 +198,7 @@ fn people_export_keeps_every_row_of_a_shared_number() {
 #[test]
 fn all_rows_of_an_opted_out_number_are_skipped() {
     let gateway = Gateway::accepting();
-    let sale = draft_with_duplicates(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO_CHILDREN).write();
     sale.run(&[]).exits(0);
     sale.campaign(&["suppress", "add", &phone(2).to_string()]).exits(0);
     draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x"), (3, "Dan", "x")])

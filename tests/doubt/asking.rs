@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{
-    ANSWER_LOST, Memory, SECOND, answer_was_lost, assert_one_message_each, result_cell, sale_in_doubt, start_sandbox,
-    states, ten_recipients,
+    ANSWER_LOST, Memory, SECOND_ENVELOPE, answer_was_lost, assert_one_message_each, result_cell, sale_in_doubt,
+    start_sandbox, states, ten_recipients,
 };
 use crate::support::{Answer, Gateway, Process, campaign, phone, rejected, telling};
 
@@ -44,13 +44,13 @@ fn queued_message_in_doubt_is_marked_failed_if_rejected() {
 }
 
 #[test]
-fn gateway_with_delayed_statuses_is_asked_again() {
+fn gateway_with_delayed_statuses_is_queried_again() {
     let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ lag: 4s }}\n"));
     let sale = ten_recipients(&sandbox).write();
     Process::start(sale.command(&["run", "sale.yaml"])).finish().exits(0);
     assert!(answer_was_lost(&sandbox));
-    let questions = sandbox.journal().into_iter().filter(|line| line["type"] == "status");
-    let first = questions.filter(|line| line["index"] == 2).collect::<Vec<_>>();
+    let queries = sandbox.journal().into_iter().filter(|line| line["type"] == "status");
+    let first = queries.filter(|line| line["index"] == 2).collect::<Vec<_>>();
     assert_eq!(first.len(), 2, "asked after 1 s and again after 5 s");
     let states = states(&sale);
     assert!(states.len() == 10 && states.chars().all(|state| "aD".contains(state)), "{states}");
@@ -58,13 +58,13 @@ fn gateway_with_delayed_statuses_is_asked_again() {
 }
 
 #[test]
-fn run_asks_the_gateway_one_second_after_sending_and_ends() {
+fn run_reconciles_one_second_after_sending_and_ends() {
     let memory = Memory::default();
     let times = Arc::new(Mutex::new(Vec::new()));
-    let (recorded, answering) = (Arc::clone(&times), memory.clone());
-    let gateway = memory.gateway(memory.accept_without_proof()).with_statuses(move |question| {
-        recorded.lock().expect("the times").push(Instant::now());
-        answering.answer_query(question)
+    let (recorder, responder) = (Arc::clone(&times), memory.clone());
+    let gateway = memory.gateway(memory.accept_without_proof()).with_statuses(move |query| {
+        recorder.lock().expect("the times").push(Instant::now());
+        responder.answer_query(query)
     });
     let sale = ten_recipients(&gateway).write();
     let began = Instant::now();
@@ -152,15 +152,15 @@ fn message_never_executed_stays_in_doubt_and_is_not_resent() {
     }
     assert_eq!(states(&sale), "addddaaaaa");
     let sent = gateway.phones();
-    assert!(sent.len() == 6 && SECOND.iter().all(|row| !sent.contains(&phone(*row))), "{sent:?}");
+    assert!(sent.len() == 6 && SECOND_ENVELOPE.iter().all(|row| !sent.contains(&phone(*row))), "{sent:?}");
 }
 
 #[test]
 fn message_that_the_gateway_rejects_later_is_marked_failed() {
     let memory = Memory::default();
-    let answering = memory.clone();
-    let gateway = memory.gateway(memory.accept_without_proof()).with_statuses(move |question| {
-        let mut report = answering.answer_query(question);
+    let responder = memory.clone();
+    let gateway = memory.gateway(memory.accept_without_proof()).with_statuses(move |query| {
+        let mut report = responder.answer_query(query);
         if report["success"] == true {
             report["data"]["status"] = json!("REJECTED");
         }
@@ -189,7 +189,7 @@ fn campaign_can_count_messages_in_doubt_as_sent() {
 }
 
 #[test]
-fn gateway_is_asked_before_messages_in_doubt_count_as_sent() {
+fn gateway_is_queried_before_messages_in_doubt_count_as_sent() {
     let sandbox = start_sandbox(ANSWER_LOST);
     let sale = ten_recipients(&sandbox).delivery("on_in_doubt: assume_sent").write();
     sale.run(&[]).exits(0);

@@ -1,4 +1,4 @@
-//! Lists that change during a run or between its starts: the right recipients get one message, or the run is refused.
+//! Lists that change during a run or before it resumes: each recipient gets at most one message, or the run is refused.
 
 use serde_json::json;
 
@@ -11,18 +11,18 @@ fn list_lines(sale: &Folder) -> Vec<String> {
     list.lines().skip(1).map(str::to_owned).collect()
 }
 
-fn write_lines(sale: &Folder, people: &[String]) {
-    sale.write("sale.csv", &format!("phone,name\n{}\n", people.join("\n")));
+fn write_lines(sale: &Folder, lines: &[String]) {
+    sale.write("sale.csv", &format!("phone,name\n{}\n", lines.join("\n")));
 }
 
-/// A change of a list: its name, and how it is made.
+/// A change to a list: its name, and the function that makes it.
 type ListChange = (&'static str, fn(&Folder));
 
 const LIST_CHANGES: [ListChange; 6] = [
     ("shuffled", |sale| {
-        let mut people = list_lines(sale);
-        people.reverse();
-        write_lines(sale, &people);
+        let mut lines = list_lines(sale);
+        lines.reverse();
+        write_lines(sale, &lines);
     }),
     ("truncated", |sale| write_lines(sale, &list_lines(sale)[..7])),
     ("cut within a line", |sale| {
@@ -32,13 +32,13 @@ const LIST_CHANGES: [ListChange; 6] = [
     ("emptied", |sale| sale.write("sale.csv", "")),
     ("a name edited", |sale| sale.replace("sale.csv", "Person 9", "Somebody")),
     ("appended to", |sale| {
-        let mut people = list_lines(sale);
-        people.push(format!("{},Person 12", phone(12)));
-        write_lines(sale, &people);
+        let mut lines = list_lines(sale);
+        lines.push(format!("{},Person 12", phone(12)));
+        write_lines(sale, &lines);
     }),
 ];
 
-/// Checks that each line of the results pairs a person with their own number.
+/// Checks that each line of the results pairs a recipient with their own number.
 #[track_caller]
 fn assert_own_numbers(results: &Results) {
     for result in &results.rows {
@@ -48,7 +48,7 @@ fn assert_own_numbers(results: &Results) {
 }
 
 #[test]
-fn list_changed_between_starts_is_refused_and_results_remain() {
+fn list_changed_before_resuming_is_refused_and_results_remain() {
     for (name, change) in LIST_CHANGES {
         let _case = telling(format!("case: {name}"));
         let gateway = Gateway::accepting();
@@ -121,7 +121,7 @@ fn accepted_list_changes_send_only_to_new_recipients() {
 }
 
 #[test]
-fn missing_inputs_block_the_next_start_but_the_run_remains() {
+fn missing_inputs_block_resuming_but_the_run_remains() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     let sale = campaign().to(10).channels(sms).through(&gateway).write();

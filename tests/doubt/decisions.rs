@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{SECOND, message_ids, result_cell, sale_in_doubt, states, with_ledger};
+use super::{SECOND_ENVELOPE, message_ids, result_cell, sale_in_doubt, states, with_ledger};
 use crate::support::{Folder, Results, phone, telling};
 
 use campaign_core::domain::{GatewayMessageId, Row};
@@ -12,12 +12,12 @@ use campaign_ledger::{NewRowEvent, Ownership, RowChange, RowUpdate, RunFilter};
 fn record_late_proof(sale: &Folder) {
     with_ledger(sale, async |ledger| {
         let run = ledger.list_runs(RunFilter::all()).await.expect("the runs").pop().expect("a run");
-        let hold = ledger
+        let lock = ledger
             .acquire_campaign_lock(&run.campaign, &run.account)
             .await
             .expect("a ledger")
             .expect("the lock is free");
-        let lease = ledger.claim_run(&hold, run.key).await.expect("the run").lease;
+        let lease = ledger.claim_run(&lock, run.key).await.expect("the run").lease;
         let change = RowChange::Found {
             status: "DELIVERED".into(),
             msg_id: Some(GatewayMessageId::Number(4711)),
@@ -35,11 +35,11 @@ fn rows_counted_as_sent_are_final_with_author_and_reason() {
     let report = sale.campaign(&["resolve", "sale", "--rows", "3,5", "--as", "sent", "--json"]).exits(4).json();
     assert_eq!((&report["rows"], &report["as"], &report["exit"]), (&json!(2), &json!("sent"), &json!(4)));
     assert_eq!(report["counts"], json!({ "accepted": 6, "in_doubt": 2, "assumed_sent": 2 }));
-    let why = "the operator's list has them";
-    let report = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", why]).exits(0);
+    let reason = "the operator's list has them";
+    let report = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", reason]).exits(0);
     report.says("resolved 2 rows as sent");
     assert_eq!(states(&sale), "assssaaaaa");
-    assert!(result_cell(&sale, 4, "reason").contains(why) && !result_cell(&sale, 3, "reason").contains(why));
+    assert!(result_cell(&sale, 4, "reason").contains(reason) && !result_cell(&sale, 3, "reason").contains(reason));
     assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(0));
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 10);
@@ -50,7 +50,7 @@ fn rows_can_be_selected_by_part_of_the_results_file() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "doubt.csv"]).exits(0);
     let text = std::fs::read_to_string(sale.path("doubt.csv")).expect("a file");
-    // As a spreadsheet saves it, without the last row.
+    // Save it as a spreadsheet does, without the last row.
     let lines: Vec<&str> = text.lines().collect();
     sale.write("doubt.csv", &format!("\u{feff}{}\r\n", lines[..lines.len() - 1].join("\r\n")));
     sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(4).says("resolved 3 rows as sent");
@@ -61,13 +61,13 @@ fn rows_can_be_selected_by_part_of_the_results_file() {
 fn resolve_without_usable_ids_needs_matching_rows_and_numbers() {
     let (_gateway, sale) = sale_in_doubt();
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
-    let spoilt = "7,83783E+14";
+    let rounded_id = "7,83783E+14";
     for (list, words) in [
         (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 (…04) does not match any message in sale@1"),
         (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 does not match any message in sale@1"),
         (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of any message in sale@1"),
-        (format!("id;row;to\n{spoilt};3;3,80501E+11\n"), "a spreadsheet shortened the number `3,80501E+11`"),
-        (format!("id;row\n{spoilt};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
+        (format!("id;row;to\n{rounded_id};3;3,80501E+11\n"), "a spreadsheet shortened the number `3,80501E+11`"),
+        (format!("id;row\n{rounded_id};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
         ("row;number\n3;7\n".to_owned(), "neither an `id` column nor `row` and `to` columns"),
     ] {
         let _case = telling(list.clone());
@@ -75,7 +75,8 @@ fn resolve_without_usable_ids_needs_matching_rows_and_numbers() {
         resolve().exits(2).says(words);
         assert_eq!(states(&sale), "addddaaaaa");
     }
-    sale.write("doubt.csv", &format!("id;row;to;run\n{spoilt};3;{};sale@1\n;4;\"=\"\"{}\"\"\";\n", phone(3), phone(4)));
+    let list = format!("id;row;to;run\n{rounded_id};3;{};sale@1\n;4;\"=\"\"{}\"\"\";\n", phone(3), phone(4));
+    sale.write("doubt.csv", &list);
     resolve().exits(4).says("resolved 2 rows as sent");
     assert_eq!(states(&sale), "assddaaaaa");
 }
@@ -85,7 +86,8 @@ fn decision_that_risks_duplicates_requires_the_exact_number() {
     for decision in ["not-sent", "send-again"] {
         let _case = telling(format!("case: {decision}"));
         let (gateway, sale) = sale_in_doubt();
-        let resolve = |more: &[&str]| sale.campaign(&[&["resolve", "sale", "--all", "--as", decision], more].concat());
+        let resolve =
+            |options: &[&str]| sale.campaign(&[&["resolve", "sale", "--all", "--as", decision], options].concat());
         resolve(&[]).exits(2).says("--i-accept-duplicates 4");
         resolve(&["--i-accept-duplicates", "3"])
             .exits(2)
@@ -120,7 +122,7 @@ fn retry_sends_rows_resolved_as_not_sent_as_new_messages() {
     sale.campaign(&not_sent).exits(3).says("campaign retry sale@1");
     sale.campaign(&["retry", "sale"]).exits(0);
     assert_eq!(states(&sale), "a".repeat(10));
-    for row in SECOND {
+    for row in SECOND_ENVELOPE {
         let ids = message_ids(&gateway, row);
         assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
         assert_eq!(result_cell(&sale, row, "id"), ids[1].to_string());
@@ -145,9 +147,9 @@ fn decision_with_an_invalid_row_selection_is_refused() {
         (&[], 2, "--all"),
         (&["--all", "--rows", "3"], 2, "cannot be used with"),
     ];
-    for (which, code, words) in cases {
-        let _case = telling(format!("case: {which:?}"));
-        sale.campaign(&[&["resolve", "sale", "--as", "sent"], which].concat()).exits(code).says(words);
+    for (selection, code, words) in cases {
+        let _case = telling(format!("case: {selection:?}"));
+        sale.campaign(&[&["resolve", "sale", "--as", "sent"], selection].concat()).exits(code).says(words);
         sale.campaign(&["status", "sale"]).exits(4).says("4 in doubt");
     }
     let refused = sale.campaign(&["resolve", "sale", "--rows", "2", "--as", "sent", "--json"]).exits(2).json();
@@ -160,9 +162,9 @@ fn decision_with_an_invalid_row_selection_is_refused() {
 fn decision_is_changed_only_by_row_and_never_from_sent() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent"]).exits(4);
-    let not_sent = |which: &[&str], number| {
-        let more = ["--as", "not-sent", "--i-accept-duplicates", number];
-        sale.campaign(&[&["resolve", "sale"], which, &more].concat())
+    let not_sent = |selection: &[&str], number| {
+        let options = ["--as", "not-sent", "--i-accept-duplicates", number];
+        sale.campaign(&[&["resolve", "sale"], selection, &options].concat())
     };
     not_sent(&["--rows", "3"], "1").exits(2).says("row 3 is assumed sent");
     not_sent(&["--all"], "3").exits(3);
@@ -173,7 +175,7 @@ fn decision_is_changed_only_by_row_and_never_from_sent() {
 }
 
 #[test]
-fn proof_that_arrives_after_a_decision_wins() {
+fn proof_that_arrives_after_a_decision_overrides_it() {
     for decision in ["sent", "not-sent"] {
         let _case = telling(format!("case: {decision}"));
         let (_gateway, sale) = sale_in_doubt();
@@ -214,8 +216,8 @@ fn proof_before_a_resend_prevents_it() {
 
 /// The rows in doubt as a spreadsheet saves them, with this delimiter.
 fn export_doubtful_rows(sale: &Folder, delimiter: &str) -> String {
-    let part = sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "-"]).exits(0);
-    let rows = Results::parse(&part.stdout).rows;
+    let output = sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "-"]).exits(0);
+    let rows = Results::parse(&output.stdout).rows;
     let rows = rows.iter().map(|row| format!("{}{delimiter}{}", row["id"], row["state"]));
     [format!("id{delimiter}state")].into_iter().chain(rows).collect::<Vec<_>>().join("\r\n")
 }
@@ -231,6 +233,6 @@ fn results_saved_by_a_spreadsheet_are_parsed() {
     let (_gateway, sale) = sale_in_doubt();
     let units: Vec<u8> = export_doubtful_rows(&sale, "\t").encode_utf16().flat_map(u16::to_le_bytes).collect();
     std::fs::write(sale.path("doubt.csv"), [&[0xff, 0xfe][..], &units].concat()).expect("a file");
-    let decided = sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(0);
-    decided.says("resolved 4 rows");
+    let resolved = sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(0);
+    resolved.says("resolved 4 rows");
 }

@@ -18,11 +18,11 @@ fn events(shown: &Value) -> &[Value] {
 fn history_lists_the_events_of_a_message_chronologically() {
     let (gateway, sale) = sale_in_doubt();
     sale.campaign(&["reconcile", "sale"]).exits(4);
-    let why = "the subscriber has not got it";
-    let again = ["resolve", "sale", "--rows", "3", "--as", "send-again", "--i-accept-duplicates", "1", "--why", why];
-    let mut decide = sale.command(&again);
-    decide.env("USER", "olena");
-    Process::start(decide).finish().exits(5);
+    let reason = "the subscriber has not got it";
+    let again = ["resolve", "sale", "--rows", "3", "--as", "send-again", "--i-accept-duplicates", "1", "--why", reason];
+    let mut command = sale.command(&again);
+    command.env("USER", "olena");
+    Process::start(command).finish().exits(5);
     sale.run(&[]).exits(4);
     let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
     assert_eq!(event_names(&shown), ["attempt", "outcome", "change", "attempt", "outcome"]);
@@ -34,17 +34,17 @@ fn history_lists_the_events_of_a_message_chronologically() {
     assert_eq!(shown["questions"]["asked"], 2, "by the run and by reconcile");
     assert_eq!(shown["questions"]["envelope"], 2);
     let text = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
-    let asked = "asked the gateway 2 times about the attempt in request 2";
-    let order = [
+    let inquiry = "asked the gateway 2 times about the attempt in request 2";
+    let expected_order = [
         "sent in request 2 as id",
         "in doubt: ",
-        asked,
+        inquiry,
         "will be sent again, decided by olena",
         "accepted by the gateway",
     ];
-    let places: Vec<_> = order.iter().map(|words| text.stdout.find(words).expect(words)).collect();
-    assert!(places.is_sorted(), "{}", text.told());
-    text.says(why).says("with 3 other messages");
+    let positions: Vec<_> = expected_order.iter().map(|words| text.stdout.find(words).expect(words)).collect();
+    assert!(positions.is_sorted(), "{}", text.told());
+    text.says(reason).says("with 3 other messages");
     let once =
         sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("asked the gateway ").says("; last response: ");
     assert!(!once.stdout.contains("about the attempt"), "{}", once.told());
@@ -94,9 +94,9 @@ fn message_is_selected_by_row_or_number() {
         (&[], 2, "--row"),
         (&["--row", "3", "--to", "380501000004"], 0, "no messages match this selection"),
     ];
-    for (which, code, words) in cases {
-        let _case = telling(format!("case: {which:?}"));
-        sale.campaign(&[&["show", "sale"], which].concat()).exits(code).says(words);
+    for (selection, code, words) in cases {
+        let _case = telling(format!("case: {selection:?}"));
+        sale.campaign(&[&["show", "sale"], selection].concat()).exits(code).says(words);
     }
 }
 

@@ -24,8 +24,8 @@ use tempfile::NamedTempFile;
 
 use crate::support::{Answer, Cluster, Draft, Folder, Gateway, Reachable, SandboxProcess, accepted, campaign, phone};
 
-/// The rows of the second envelope, the one that fails here.
-const SECOND: [usize; 4] = [3, 4, 5, 6];
+/// The rows of the second envelope, which fails in these tests.
+const SECOND_ENVELOPE: [usize; 4] = [3, 4, 5, 6];
 /// A scenario that executes the second envelope and drops its answer.
 const ANSWER_LOST: &str = "faults: [{ when: { envelope: 2 }, answer: dropped }]\n";
 
@@ -41,7 +41,7 @@ fn start_sandbox(scenario: &str) -> SandboxProcess {
     SandboxProcess::start_with(&["--scenario", file.path().to_str().expect("a path")])
 }
 
-/// Whether the answer of the second envelope was lost, as in the scenario.
+/// Whether the answer to the second envelope was lost, as in the scenario.
 fn answer_was_lost(sandbox: &SandboxProcess) -> bool {
     sandbox.journal().iter().any(|line| line["event"] == "fault" && line["envelope"] == 2)
 }
@@ -53,7 +53,8 @@ fn assert_one_message_each(sandbox: &SandboxProcess) {
     assert_eq!(sandbox.messages(), expected);
 }
 
-/// A sale whose second envelope is in doubt, through a gateway that confirms every message it is asked about.
+/// A sale whose second envelope is in doubt. Its gateway confirms every message in a status query, known or not, so the
+/// answers prove nothing.
 fn sale_in_doubt() -> (Gateway, Folder) {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = ten_recipients(&gateway).write();
@@ -95,7 +96,7 @@ fn message_ids(gateway: &Gateway, row: usize) -> Vec<u64> {
     to_row.map(|operation| operation["id"].as_u64().expect("an id")).collect()
 }
 
-/// Opens the ledger of a sale whose process has ended, through the port of the product.
+/// Opens the ledger of a sale whose process has ended, through the product's own ledger interface.
 fn with_ledger(sale: &Folder, action: impl AsyncFnOnce(&dyn Ledger)) {
     let state = sale.path("state");
     with_runtime(async {
@@ -115,7 +116,7 @@ fn with_ledger(sale: &Folder, action: impl AsyncFnOnce(&dyn Ledger)) {
 }
 
 /// The number of commits to the ledger so far.
-fn commits(sale: &Folder) -> i64 {
+fn count_commits(sale: &Folder) -> i64 {
     if let Some(database) = sale.ledger() {
         let cluster = Cluster::shared().expect("a server");
         return cluster.say(database, "SELECT generation FROM campaign.meta").parse().expect("a number");
@@ -138,7 +139,7 @@ fn with_runtime(action: impl Future<Output = ()>) {
 /// The messages that a scripted gateway accepted, to answer status queries truthfully.
 #[derive(Clone, Default)]
 struct Memory {
-    taken: Arc<Mutex<BTreeSet<u64>>>,
+    accepted_ids: Arc<Mutex<BTreeSet<u64>>>,
     /// Whether the gateway denies its messages for now.
     hidden: Arc<Mutex<bool>>,
 }
@@ -167,7 +168,7 @@ impl Memory {
     }
 
     fn record(&self, operation: &Value) {
-        self.taken.lock().expect("the memory").insert(operation["id"].as_u64().expect("an id"));
+        self.accepted_ids.lock().expect("the memory").insert(operation["id"].as_u64().expect("an id"));
     }
 
     /// Sets whether the gateway denies its messages.
@@ -178,7 +179,7 @@ impl Memory {
     /// Answers a status query for a message.
     fn answer_query(&self, query: &Value) -> Value {
         let id = query["id"].as_u64().expect("an id");
-        let known = self.taken.lock().expect("the memory").contains(&id);
+        let known = self.accepted_ids.lock().expect("the memory").contains(&id);
         if known && !*self.hidden.lock().expect("the memory") {
             accepted(query)
         } else {

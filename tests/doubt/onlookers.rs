@@ -1,6 +1,6 @@
 //! Commands during a run: readers change nothing, and decisions wait until the run stops.
 
-use super::{commits, ten_recipients};
+use super::{count_commits, ten_recipients};
 use crate::support::{Answer, Gateway, Results, campaign, in_files, phone, until};
 
 #[test]
@@ -10,7 +10,7 @@ fn unfinished_run_can_be_read_but_not_changed_by_others() {
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
     until("the gateway has the second envelope", || gateway.requests().len() == 2);
-    let before = commits(&sale);
+    let before = count_commits(&sale);
     sale.campaign(&["status"]).exits(0).says("sending");
     let output = sale.campaign(&["status", "sale"]).exits(6).says("to stop the run: campaign stop sale@1");
     assert_eq!(
@@ -32,7 +32,7 @@ fn unfinished_run_can_be_read_but_not_changed_by_others() {
     for command in busy {
         sale.campaign(command).exits(6).says("another process");
     }
-    assert_eq!(commits(&sale), before, "the ledger is unchanged");
+    assert_eq!(count_commits(&sale), before, "the ledger is unchanged");
     assert!(!sale.results_file().exists());
     gateway.release();
     run.finish().exits(0);
@@ -67,10 +67,10 @@ fn reading_a_killed_run_leaves_its_intent_unchanged() {
     let run = sale.start(&[]);
     until("the gateway has the second envelope", || gateway.requests().len() == 2);
     assert_eq!(run.kill().code(), None);
-    let before = commits(&sale);
+    let before = count_commits(&sale);
     sale.campaign(&["status", "sale"]).exits(5).says("4 in doubt");
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     assert_eq!(results.counts()["in_doubt"], 4);
     sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("in doubt");
-    assert_eq!(commits(&sale), before);
+    assert_eq!(count_commits(&sale), before);
 }

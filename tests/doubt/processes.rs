@@ -35,11 +35,11 @@ fn copy_campaign(sale: &Folder, to: &str) {
 }
 
 #[test]
-fn only_one_of_eight_simultaneous_starts_sends() {
+fn only_one_of_eight_simultaneous_runs_sends() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(200).through(&gateway).write();
-    let rivals: Vec<Process> = (0..8).map(|_| sale.start(&["--yes"])).collect();
-    let mut codes: Vec<_> = rivals.into_iter().map(|rival| rival.finish().code()).collect();
+    let processes: Vec<Process> = (0..8).map(|_| sale.start(&["--yes"])).collect();
+    let mut codes: Vec<_> = processes.into_iter().map(|process| process.finish().code()).collect();
     codes.sort_unstable();
     // A process that starts during the run is refused; a later one finds no unsent rows.
     assert!(codes[0] == Some(0) && codes.iter().all(|code| matches!(code, Some(0 | 6))), "{codes:?}");
@@ -57,8 +57,8 @@ fn copied_folder_counts_as_the_same_campaign() {
     gateway.release();
     first.finish().exits(0);
     sale.campaign(&["run", "copy/sale.yaml"]).exits(0);
-    let more: String = (7..17).map(|row| format!("{},Person {row}\n", phone(row))).collect();
-    sale.write("copy/sale.csv", &format!("phone,name\n{more}"));
+    let rows: String = (7..17).map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    sale.write("copy/sale.csv", &format!("phone,name\n{rows}"));
     let summary = sale.campaign(&["run", "copy/sale.yaml", "--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 5, "skipped": 5 }));
     assert_once_each(&gateway, 2..17);
@@ -127,17 +127,17 @@ fn remove_lock(sale: &Folder) {
 fn owner_suspended_during_a_takeover_sends_nothing_more() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
-    let mut old = sale.start(&[]);
+    let mut owner = sale.start(&[]);
     until("the gateway has the second envelope", || gateway.requests().len() == 2);
-    old.signal("STOP");
+    owner.signal("STOP");
     remove_lock(&sale);
     sale.run(&[]).exits(4).says("1 request");
     assert_eq!(states(&sale), format!("addddd{}", "a".repeat(24)));
     let sent = gateway.requests().len();
     gateway.release();
-    assert!(old.is_running());
-    old.signal("CONT");
-    old.finish().exits(6).says("another process has taken over the run");
+    assert!(owner.is_running());
+    owner.signal("CONT");
+    owner.finish().exits(6).says("another process has taken over the run");
     assert_eq!(gateway.requests().len(), sent, "the next envelope is not sent");
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     assert_eq!(results.states(), ["accepted"; 30], "the delayed answer counts as proof");
@@ -150,16 +150,16 @@ fn owner_suspended_during_a_takeover_sends_nothing_more() {
 fn answer_after_a_resend_is_reported_as_a_suspected_duplicate() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(5).one_at_a_time().through(&gateway).write();
-    let mut old = sale.start(&[]);
+    let mut owner = sale.start(&[]);
     until("the gateway has the second envelope", || gateway.requests().len() == 2);
-    old.signal("STOP");
+    owner.signal("STOP");
     remove_lock(&sale);
     let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
     sale.campaign(&again).exits(5);
     sale.run(&[]).exits(4);
     gateway.release();
-    old.signal("CONT");
-    old.finish().exits(6);
+    owner.signal("CONT");
+    owner.finish().exits(6);
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     assert_eq!(results.states(), ["accepted"; 10]);
     let suspected = results.rows.iter().filter(|result| result["reason"].starts_with("duplicate suspected"));
@@ -174,10 +174,10 @@ fn campaigns_on_one_account_share_its_rate_limit() {
     const RATE: usize = 20;
     const BATCH: usize = 5;
     let arrivals = Arrivals::default();
-    let recorded = Arc::clone(&arrivals);
+    let recorder = Arc::clone(&arrivals);
     let gateway = Gateway::always(Answer::with(move |request: &Request| {
         let operations = request.operations();
-        recorded.lock().expect("the arrivals").push((Instant::now(), operations.len()));
+        recorder.lock().expect("the arrivals").push((Instant::now(), operations.len()));
         json!({ "success": true, "data": operations.iter().map(accepted).collect::<Vec<_>>() })
     }));
     let sale = campaign().to(30).batches_of(BATCH).delivery(&format!("rate: {RATE}/s"));
@@ -195,11 +195,11 @@ fn campaigns_on_one_account_share_its_rate_limit() {
     assert_eq!(count(first, last), 60);
     for (from, _) in arrivals.iter() {
         for seconds in [1, 2] {
-            let seen = count(*from, *from + Duration::from_secs(seconds));
+            let arrived = count(*from, *from + Duration::from_secs(seconds));
             // The margin is one envelope per process, and one more that was delayed on a busy machine. Without sharing,
             // there would be 50 operations in a second.
-            let most = RATE * seconds as usize + 3 * BATCH;
-            assert!(seen <= most, "{seen} operations in {seconds} s, but at most {most} are allowed");
+            let maximum = RATE * seconds as usize + 3 * BATCH;
+            assert!(arrived <= maximum, "{arrived} operations in {seconds} s, but at most {maximum} are allowed");
         }
     }
     assert!(last - first >= Duration::from_secs(2), "60 messages at 20 a second took only {:?}", last - first);

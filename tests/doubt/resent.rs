@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{SECOND, sale_in_doubt, states, ten_recipients};
+use super::{SECOND_ENVELOPE, sale_in_doubt, states, ten_recipients};
 use crate::support::{Answer, Folder, Gateway, phone, telling};
 
 /// Decides about the four rows in doubt.
@@ -13,7 +13,7 @@ fn decide(sale: &Folder, decision: &str) {
 
 /// Adds or removes the opt-outs of the recipients in doubt.
 fn change_opt_outs(sale: &Folder, change: &[&str]) {
-    for row in SECOND {
+    for row in SECOND_ENVELOPE {
         let number = format!("+{}", phone(row));
         sale.campaign(&[&["suppress"], change, &[&number]].concat()).exits(0);
     }
@@ -36,7 +36,7 @@ fn skipped_resend_stays_in_doubt_in_every_report() {
     change_opt_outs(&sale, &["remove", "--yes"]);
     decide(&sale, "send-again");
     assert_eq!(sale.run(&["--json"]).exits(0).json()["counts"], json!({ "accepted": 10 }));
-    assert_eq!(gateway.phones()[10..], SECOND.map(phone));
+    assert_eq!(gateway.phones()[10..], SECOND_ENVELOPE.map(phone));
 }
 
 #[test]
@@ -53,6 +53,6 @@ fn attempt_in_doubt_does_not_use_up_the_cap_of_its_row() {
         }
         .exits(0);
         assert_eq!(states(&sale), "a".repeat(10));
-        assert_eq!(gateway.phones()[10..], SECOND.map(phone));
+        assert_eq!(gateway.phones()[10..], SECOND_ENVELOPE.map(phone));
     }
 }

@@ -108,8 +108,8 @@ fn retry_without_rejections_does_nothing() {
     sale.campaign(&["retry", "sale", "--error", "Not enough money"]).exits(3).says("`Not enough money`");
     sale.campaign(&["retry", "sale"]).exits(0);
     sale.campaign(&["retry", "sale"]).exits(0).says("no rows to retry");
-    let nothing = sale.campaign(&["retry", "sale", "--json"]).exits(0).json();
-    assert!(nothing["sent"] == 0 && nothing["why"].is_string(), "{nothing}");
+    let summary = sale.campaign(&["retry", "sale", "--json"]).exits(0).json();
+    assert!(summary["sent"] == 0 && summary["why"].is_string(), "{summary}");
     assert_eq!(gateway.phones().len(), 7);
 }
 
@@ -126,8 +126,8 @@ fn retry_sends_each_rejected_row_once() {
 fn no_wait_retry_reconciles_once_after_a_lost_response() {
     let (gateway, sale) = sale_with_rejections(vec![Answer::CloseRead]);
     sale.campaign(&["retry", "sale", "--no-wait"]).exits(4).says("1 in doubt");
-    let questions = gateway.requests().iter().filter(|request| request.operations()[0]["type"] == "status").count();
-    assert_eq!(questions, 1);
+    let queries = gateway.requests().iter().filter(|request| request.operations()[0]["type"] == "status").count();
+    assert_eq!(queries, 1);
 }
 
 #[test]
@@ -171,12 +171,12 @@ fn live_gateway_needs_confirmation_before_anything_is_recorded() {
     sale.replace("sale.yaml", "rate: 100000/s", "rate: 10/s");
     sale.replace("gateways.yaml", "local:\n", "local:\n  rate: 10/s\n");
     sale.campaign(&["gateway", "trust", "local"]).exits(0);
-    let before = super::commits(&sale);
+    let before = super::count_commits(&sale);
     sale.campaign(&["retry", "sale"]).exits(2).says("--yes");
     assert_eq!(sale.campaign(&["status", "sale@1"]).code(), Some(3));
     let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
     assert_eq!(shown["history"].as_array().map(Vec::len), Some(2), "{shown}");
-    assert!(super::commits(&sale) <= before + 1, "only the host of the profile is recorded");
+    assert!(super::count_commits(&sale) <= before + 1, "only the host of the profile is recorded");
     sale.replace("gateways.yaml", "local:\n", "local:\n  prices: { sms: 0.80 }\n");
     let terminal = Terminal::start(sale.command(&["retry", "sale"]));
     terminal.shows("Retry 2 messages from sale@1").shows("at most 1.60").shows("Type 2 to send").types("no");

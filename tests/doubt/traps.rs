@@ -1,7 +1,7 @@
-//! Edge cases that risk a duplicate message or a forgotten doubt.
+//! Edge cases that could send a duplicate message or lose track of a message in doubt.
 
 use super::waiting::{reconcile_repeatedly, sale_never_executed};
-use super::{SECOND, sale_in_doubt, states, ten_recipients};
+use super::{SECOND_ENVELOPE, sale_in_doubt, states, ten_recipients};
 use crate::support::{
     Answer, Folder, Gateway, Process, Results, campaign, change_ledger, in_files, phone, rejected, telling, until,
 };
@@ -150,7 +150,7 @@ fn reconciliation_respects_the_batch_limit_of_the_gateway() {
 }
 
 #[test]
-fn retry_of_an_older_round_skips_recipients_of_a_later_one() {
+fn retry_of_an_older_run_skips_recipients_of_a_later_run() {
     let refuse = |operation: &serde_json::Value| rejected(operation, "No route");
     let gateway = Gateway::answering([Answer::Accept, Answer::items(refuse)]);
     let sale = campaign().to(3).batches_of(1).one_at_a_time().through(&gateway).write();
@@ -180,18 +180,19 @@ fn decision_about_an_older_run_keeps_newer_results() {
     add_recipient(&sale);
     sale.run(&[]).exits(0);
     let newest = std::fs::read_to_string(sale.results_file()).expect("the results");
-    let decided = sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(0);
-    decided.says("sale@1: resolved 4 rows");
+    let resolved = sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(0);
+    resolved.says("sale@1: resolved 4 rows");
     assert_eq!(std::fs::read_to_string(sale.results_file()).expect("the results"), newest);
-    let kept = sale.results_file().with_file_name("sale@1.csv");
-    let decided = || Results::read(&kept).states().iter().filter(|state| **state == "assumed_sent").count();
-    assert_eq!(decided(), 4, "the kept results are updated");
+    let older_results = sale.results_file().with_file_name("sale@1.csv");
+    let count_decided =
+        || Results::read(&older_results).states().iter().filter(|state| **state == "assumed_sent").count();
+    assert_eq!(count_decided(), 4, "the older results are updated");
     sale.campaign(&["results", "sale@1"]).exits(0).says("sale@1.csv");
-    assert_eq!(decided(), 4);
+    assert_eq!(count_decided(), 4);
 }
 
 #[test]
-fn newer_run_does_not_hide_doubt_in_an_older_one() {
+fn newer_run_does_not_hide_doubt_in_an_older_run() {
     let (gateway, sale) = sale_in_doubt();
     sale.run(&[]).exits(4).says("4 rows in sale@1 are still in doubt").says("next: campaign reconcile sale@1");
     add_recipient(&sale);
@@ -200,5 +201,5 @@ fn newer_run_does_not_hide_doubt_in_an_older_one() {
     sale.campaign(&["resolve", "sale", "--rows", "3-6", "--as", "sent"]).exits(0);
     sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(0).says("sale@2 has no messages in doubt");
     assert_eq!(gateway.phones().len(), 11);
-    assert_eq!(SECOND.len(), 4);
+    assert_eq!(SECOND_ENVELOPE.len(), 4);
 }

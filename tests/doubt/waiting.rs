@@ -1,10 +1,10 @@
 //! Reconciliation over time: three denials after three waits, and the end of inquiries after a day.
 
-use super::{Memory, SECOND, message_ids, result_cell, states, ten_recipients};
+use super::{Memory, SECOND_ENVELOPE, message_ids, result_cell, states, ten_recipients};
 use crate::support::{Answer, Draft, Folder, Gateway, change_ledger, phone, telling};
 
 /// Moves the recorded times of envelopes and inquiries this many seconds into the past.
-fn let_time_pass(sale: &Folder, seconds: i64) {
+fn backdate_records(sale: &Folder, seconds: i64) {
     let past = seconds * 1_000_000;
     // Changed records get no checksum, like records from before checksums existed.
     change_ledger(
@@ -36,7 +36,7 @@ pub(super) fn sale_never_executed(draft: impl Fn(Draft) -> Draft) -> (Gateway, F
 pub(super) fn reconcile_repeatedly(sale: &Folder, times: usize, seconds: i64) -> u64 {
     let mut not_found = 0;
     for _ in 0..times {
-        let_time_pass(sale, seconds);
+        backdate_records(sale, seconds);
         let report = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
         assert!(report["asked"] != 0 && report["blind"] == false && report["unclear"] == 0, "{report}");
         not_found = report["not_found"].as_u64().expect("a count");
@@ -59,14 +59,14 @@ fn three_not_found_replies_are_reported_without_a_resend() {
 #[test]
 fn unknown_message_is_resent_only_if_the_campaign_allows_it() {
     let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
-    let before: Vec<String> = SECOND.iter().map(|row| result_cell(&sale, *row, "id")).collect();
+    let before: Vec<String> = SECOND_ENVELOPE.iter().map(|row| result_cell(&sale, *row, "id")).collect();
     assert_eq!(reconcile_repeatedly(&sale, 2, 61), 0);
     sale.run(&[]).exits(4);
     assert_eq!(gateway.phones().len(), 10, "two denials are not enough");
     assert_eq!(reconcile_repeatedly(&sale, 1, 61), 4);
     sale.run(&[]).exits(0);
-    assert_eq!(gateway.phones()[10..], SECOND.map(phone));
-    for (row, before) in SECOND.into_iter().zip(before) {
+    assert_eq!(gateway.phones()[10..], SECOND_ENVELOPE.map(phone));
+    for (row, before) in SECOND_ENVELOPE.into_iter().zip(before) {
         assert_eq!(message_ids(&gateway, row), [before.parse::<u64>().expect("an id"); 2], "the same message");
     }
     assert_eq!(states(&sale), "a".repeat(10));
@@ -82,8 +82,8 @@ fn resent_row_in_doubt_waits_again() {
     assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
     drop(gateway);
     let script = std::iter::once(Answer::CloseRead).chain(std::iter::repeat_with(|| memory.accept_all()).take(9));
-    let answering = memory.clone();
-    let silent = Gateway::answering(script).with_statuses(move |question| answering.answer_query(question));
+    let responder = memory.clone();
+    let silent = Gateway::answering(script).with_statuses(move |query| responder.answer_query(query));
     ten_recipients(&silent).delivery("on_in_doubt: resend_if_not_found").rewrite(&sale);
     sale.run(&[]).exits(4);
     assert_eq!(states(&sale), "adaaaaaaaa");
@@ -91,14 +91,14 @@ fn resent_row_in_doubt_waits_again() {
         assert_eq!(reconcile_repeatedly(&sale, 1, 61), 0, "inquiries about the previous attempt do not count");
         sale.run(&[]).exits(4);
     }
-    assert_eq!(silent.phones(), SECOND.map(phone));
+    assert_eq!(silent.phones(), SECOND_ENVELOPE.map(phone));
 }
 
 /// A channel, and a draft that sends through it.
 type Case = (&'static str, fn(Draft) -> Draft);
 
 #[test]
-fn resend_if_not_found_is_refused_where_it_is_unsafe() {
+fn resend_if_not_found_is_refused_for_unsafe_campaigns() {
     const TELEGRAM: &str = "  - telegram: { message: \"4821\" }";
     const VOICE: &str = "  - voice: { message: Hello, gender: female, language: uk-UA, name: uk-UA-Standard-A }";
     let cases: [Case; 5] = [
@@ -126,12 +126,12 @@ fn run_stops_reconciling_after_a_day_and_awaits_a_decision() {
     memory.set_hidden(true);
     let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(4);
-    let_time_pass(&sale, 86_401);
+    backdate_records(&sale, 86_401);
     sale.campaign(&["reconcile", "sale"]).exits(4).says("4 unresolved");
     assert_eq!(states(&sale), "auuuuaaaaa");
-    let questions = gateway.requests().len();
+    let request_count = gateway.requests().len();
     sale.run(&[]).exits(4);
-    assert_eq!(gateway.requests().len(), questions, "the run no longer reconciles");
+    assert_eq!(gateway.requests().len(), request_count, "the run no longer reconciles");
     sale.campaign(&["resolve", "sale", "--rows", "3-4", "--as", "sent"]).exits(4);
     memory.set_hidden(false);
     sale.campaign(&["reconcile", "sale"]).exits(4);

@@ -1,4 +1,4 @@
-//! Completions, explanations and definitions.
+//! Completions, hover explanations, code actions and definitions.
 
 use serde_json::Value;
 
@@ -37,16 +37,16 @@ fn columns_are_explained_with_masked_samples() {
     let text = CAMPAIGN.replace("{{ plan }}", "{{ plan }} {{ phone }}");
     editor.open("sale.yaml", &text);
     editor.wait_for_rules("sale.yaml", &[]);
-    let mut explained = |needle: &str| {
+    let mut hover_text = |needle: &str| {
         let answer = editor.ask_at("textDocument/hover", ("sale.yaml", &text), needle);
         answer["contents"]["value"].as_str().unwrap_or_default().to_owned()
     };
-    assert!(explained("{{ pla").contains("for example `gold`, `basic`"));
-    let phone = explained("{{ pho");
+    assert!(hover_text("{{ pla").contains("for example `gold`, `basic`"));
+    let phone = hover_text("{{ pho");
     assert!(phone.contains("`+…01`") && !phone.contains("380500000001"), "{phone}");
-    assert!(explained("{{ sho").contains("`Olena`"));
-    assert!(explained("recip").contains("The list of recipients"));
-    assert!(explained("Hi").contains("**`message`**"));
+    assert!(hover_text("{{ sho").contains("`Olena`"));
+    assert!(hover_text("recip").contains("The list of recipients"));
+    assert!(hover_text("Hi").contains("**`message`**"));
     editor.finish().0.exits(0);
 }
 

@@ -1,4 +1,4 @@
-//! Findings while typing.
+//! Findings that the language server publishes while the user types.
 
 use std::time::{Duration, Instant};
 
@@ -101,11 +101,11 @@ fn editor_stays_responsive_while_a_long_list_is_checked() {
     let mut slowest = Duration::ZERO;
     for round in 0..5 {
         let typed = CAMPAIGN.replace("signature", &format!("signature{round}"));
-        let begun = Instant::now();
+        let start = Instant::now();
         editor.change("sale.yaml", &typed);
         let name = format!("signature{round}");
         editor.wait_for_message(|message| message["params"]["diagnostics"].to_string().contains(&name));
-        slowest = slowest.max(begun.elapsed());
+        slowest = slowest.max(start.elapsed());
     }
     // A debug build on a busy machine needs several times the 300 ms of a release build.
     assert!(slowest < Duration::from_secs(5), "{slowest:?}");

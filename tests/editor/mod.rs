@@ -1,4 +1,4 @@
-//! The language server for editors: a client that speaks the protocol over the streams of the binary.
+//! The language server for editors, tested by a client that speaks the protocol over standard input and output.
 
 mod answers;
 mod findings;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Finished, Folder, Process};
 
-/// The longest wait for a message.
+/// The maximum wait for a message.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const CAMPAIGN: &str = "\
@@ -31,14 +31,14 @@ purpose: service
 
 const LIST: &str = "phone,plan\n+380500000001,gold\n+380500000002,basic\n";
 
-/// An editor with a running `campaign lsp`. Dropping it kills the server.
+/// An editor with a running `campaign lsp`. Dropping this value kills the server.
 struct Editor {
     process: Process,
     input: Option<File>,
     messages: Receiver<Value>,
     folder: Folder,
     requests: u64,
-    /// The last diagnostics of each document.
+    /// The latest diagnostics of each document.
     published: BTreeMap<String, Value>,
 }
 
@@ -111,12 +111,12 @@ impl Editor {
         response["result"].clone()
     }
 
-    /// Waits for a message. Diagnostics on the way are kept.
-    fn wait_for_message(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    /// Waits for a message that matches. Stores all diagnostics that arrive before it.
+    fn wait_for_message(&mut self, matches: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let message = self.read_message(deadline).expect("a message");
-            if is_wanted(&message) {
+            if matches(&message) {
                 return message;
             }
         }
@@ -147,7 +147,7 @@ impl Editor {
         self.notify("textDocument/didChange", params);
     }
 
-    /// The errors and warnings of a document, as (line from 1, rule), once they are these.
+    /// Waits until the errors and warnings of a document are `expected`. Each has a line, counted from 1, and a rule.
     fn wait_for_rules(&mut self, name: &str, expected: &[(u64, &str)]) {
         let (uri, deadline) = (self.uri(name), Instant::now() + PATIENCE);
         loop {
@@ -161,13 +161,13 @@ impl Editor {
         }
     }
 
-    /// The last diagnostics of a document.
+    /// The latest diagnostics of a document.
     fn diagnostics(&self, name: &str) -> Vec<Value> {
         let published = self.published.get(&self.uri(name));
         published.and_then(|diagnostics| diagnostics.as_array().cloned()).unwrap_or_default()
     }
 
-    /// Asks about the end of `needle` in a text.
+    /// Sends a request about the position after `needle` in a text, and returns its result.
     fn ask_at(&mut self, method: &str, (name, text): (&str, &str), needle: &str) -> Value {
         let byte = text.find(needle).unwrap_or_else(|| panic!("no {needle}")) + needle.len();
         let line = text[..byte].matches('\n').count();
@@ -177,7 +177,7 @@ impl Editor {
         self.ask(method, params)
     }
 
-    /// Ends the server as the protocol says, and waits.
+    /// Shuts the server down as the protocol requires, and waits until it ends.
     fn finish(mut self) -> (Finished, String) {
         assert_eq!(self.ask("shutdown", Value::Null), Value::Null);
         self.notify("exit", Value::Null);
@@ -205,7 +205,7 @@ fn rules_in(diagnostics: &Value) -> Vec<(u64, String)> {
     rules
 }
 
-/// One message. Anything else on the stream fails the test.
+/// Reads one message. Anything else on the stream fails the test.
 fn read_message(output: &mut impl std::io::BufRead) -> Option<Value> {
     let mut length = None;
     loop {

@@ -1,4 +1,4 @@
-//! The protocol itself: its order, its codes, and messages that are wrong.
+//! The language server protocol: message order, error codes and malformed messages.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use super::{CAMPAIGN, Editor};
 #[test]
 fn server_announces_its_capabilities_and_exits_0() {
     let mut editor = Editor::spawn();
-    let offered = editor.initialize()["capabilities"].clone();
-    assert_eq!(offered["positionEncoding"], "utf-16");
+    let capabilities = editor.initialize()["capabilities"].clone();
+    assert_eq!(capabilities["positionEncoding"], "utf-16");
     for feature in
         ["hoverProvider", "definitionProvider", "codeActionProvider", "completionProvider", "textDocumentSync"]
     {
-        assert!(!offered[feature].is_null(), "{feature}: {offered}");
+        assert!(!capabilities[feature].is_null(), "{feature}: {capabilities}");
     }
     let (ended, stderr) = editor.finish();
     ended.exits(0);
@@ -28,8 +28,8 @@ fn utf8_columns_are_used_if_the_editor_offers_them() {
     editor.open("a.yaml", "title: Олена\nvars: { a: \"я\", Б: x }\n");
     editor.wait_for_message(|message| message["method"] == "textDocument/publishDiagnostics");
     let shown = editor.diagnostics("a.yaml");
-    let of_name = shown.iter().find(|shown| shown["range"]["start"]["line"] == 1).expect("a finding");
-    assert_eq!(of_name["range"]["start"]["character"], 17, "{shown:?}");
+    let finding = shown.iter().find(|shown| shown["range"]["start"]["line"] == 1).expect("a finding");
+    assert_eq!(finding["range"]["start"]["character"], 17, "{shown:?}");
     editor.finish().0.exits(0);
 }
 
@@ -91,9 +91,9 @@ fn malformed_messages_get_errors_and_the_server_keeps_running() {
         assert_eq!(editor.ask("textDocument/hover", params), Value::Null, "{uri}");
     }
     editor.open("sale.yaml", CAMPAIGN);
-    let far = json!({ "textDocument": { "uri": editor.uri("sale.yaml") }, "position": { "line": 4_000_000_000_u32, "character": 4_000_000_000_u32 } });
+    let far_position = json!({ "textDocument": { "uri": editor.uri("sale.yaml") }, "position": { "line": 4_000_000_000_u32, "character": 4_000_000_000_u32 } });
     for method in ["textDocument/hover", "textDocument/completion", "textDocument/definition"] {
-        let response = editor.request(method, far.clone());
+        let response = editor.request(method, far_position.clone());
         assert!(response["error"].is_null(), "{method}: {response}");
     }
     editor.wait_for_rules("sale.yaml", &[]);

@@ -91,9 +91,9 @@ impl Figures {
 }
 
 impl ChannelFigures {
-    /// Time within which this percentage was delivered.
+    /// Seconds within which this percentage of the messages was delivered.
     pub(super) fn percentile(&self, percent: usize) -> Option<f64> {
-        let place = (self.seconds.len() * percent).div_ceil(100).max(1);
-        self.seconds.get(place - 1).copied()
+        let rank = (self.seconds.len() * percent).div_ceil(100).max(1);
+        self.seconds.get(rank - 1).copied()
     }
 }

@@ -20,7 +20,7 @@ const YEAR: i64 = 365 * 24 * HOUR;
 /// Channel, status, and seconds from sending to the reported time.
 type Receipt = (&'static str, &'static str, Option<i64>);
 
-/// Receipts of the messages from the sixth on.
+/// Receipts of the messages from the seventh on.
 const RECEIPTS: [&[Receipt]; 14] = [
     &[("viber", "DELIVERED", Some(60)), ("viber", "READ", Some(HOUR))],
     &[("viber", "READ", Some(2 * HOUR))],
@@ -52,7 +52,7 @@ fn send_receipts(hooked: &Hooked, operation: &Value, sent: Timestamp, receipts: 
     }
 }
 
-/// Builds a list of twenty-five recipients, one of them twice and one without a number.
+/// Builds a list of twenty-five recipients, with a duplicate row and a row without a valid number.
 fn list() -> String {
     let people: String = (2..27).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     format!("phone,name\n{people}{},Again\nnobody,Nobody\n", phone(2))
@@ -83,15 +83,15 @@ fn figures_match_the_results_on_every_surface() {
     let server = hooked.serve();
     let browser = Browser::first(&server);
     // The run was 30 hours ago, so the late receipts are in the past and old doubts are no longer reconciled.
-    let (clock, then) = (Clock::new(), Timestamp::now() - SignedDuration::from_hours(30));
+    let (clock, started_at) = (Clock::new(), Timestamp::now() - SignedDuration::from_hours(30));
     let run = ["run", "sale.yaml", "--no-wait", "--keep-going", "--limit", "20"];
-    let sent = Process::start(hooked.sale.command_after(&clock.set_to(then), &run)).finish().exits(4);
+    let sent = Process::start(hooked.sale.command_after(&clock.set_to(started_at), &run)).finish().exits(4);
     assert_lines(&sent.stdout, &compute_figures(&hooked));
-    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut compared_states: BTreeSet<String> = BTreeSet::new();
     let mut compare = |hooked: &Hooked| {
         let figures = compute_figures(hooked);
         assert_surfaces(&hooked.sale, &browser, &figures);
-        seen.extend(figures.states.keys().cloned());
+        compared_states.extend(figures.states.keys().cloned());
         figures
     };
     compare(&hooked);
@@ -110,7 +110,7 @@ fn figures_match_the_results_on_every_surface() {
     assert_eq!((figures.channels["viber"].read, figures.channels["sms"].read), (4, 0), "{figures:?}");
     assert_eq!(figures.channels.values().map(|channel| channel.uncertain).sum::<u64>(), 2, "{figures:?}");
 
-    // While the rest is being sent, and after the process was killed.
+    // Compare while the rest is being sent, and again after the process was killed.
     let sending = hooked.sale.start(&["--keep-going"]);
     until("a request arrives", || gateway.sends().len() == 7);
     compare(&hooked);
@@ -135,7 +135,7 @@ fn figures_match_the_results_on_every_surface() {
         "skipped",
         "unresolved",
     ];
-    assert_eq!(seen, states.map(str::to_owned).into(), "every state but `queued` was compared");
+    assert_eq!(compared_states, states.map(str::to_owned).into(), "every state but `queued` was compared");
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn figures_of_queued_messages_match_the_results() {
         campaign().to(6).channels(VIBER_THEN_SMS).top("vars: { offer: now }").through(&gateway).asynchronous(),
     );
     let server = hooked.serve();
-    let (clock, then) = (Clock::new(), Timestamp::now() - SignedDuration::from_hours(5));
-    let run = hooked.sale.command_after(&clock.set_to(then), &["run", "sale.yaml", "--no-wait"]);
+    let (clock, started_at) = (Clock::new(), Timestamp::now() - SignedDuration::from_hours(5));
+    let run = hooked.sale.command_after(&clock.set_to(started_at), &["run", "sale.yaml", "--no-wait"]);
     Process::start(run).finish().exits(0);
     for (index, operation) in operations(&gateway).iter().enumerate().take(3) {
-        send_receipts(&hooked, operation, then, RECEIPTS[index + 1]);
+        send_receipts(&hooked, operation, started_at, RECEIPTS[index + 1]);
     }
     let figures = compute_figures(&hooked);
     assert_eq!((figures.states["queued"], figures.delivered()), (3, 3), "{figures:?}");

@@ -1,4 +1,4 @@
-//! Places that show figures, each compared with the figures in the results.
+//! Commands, pages and files that show figures, each compared with the figures in the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub(super) fn assert_surfaces(sale: &Folder, browser: &Browser, figures: &Figure
 }
 
 /// Parses a line such as `3 accepted by the gateway · 9 delivered (3 read, 1 only in part)` into counts by state.
-fn counts_of(line: &str) -> BTreeMap<String, u64> {
+fn parse_counts(line: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for part in line.split(" · ").flat_map(|part| part.split(['(', ')', ','])).map(str::trim) {
         let end = part.find(|c: char| !c.is_ascii_digit() && c != ' ').unwrap_or(part.len());
@@ -34,7 +34,7 @@ fn counts_of(line: &str) -> BTreeMap<String, u64> {
 }
 
 /// Returns the counts as a line for people shows them.
-fn counts_in_words(figures: &Figures) -> BTreeMap<String, u64> {
+fn displayed_counts(figures: &Figures) -> BTreeMap<String, u64> {
     let mut counts = figures.counts_by_state();
     if figures.in_part() > 0 {
         counts.insert("only_in_part".to_owned(), figures.in_part());
@@ -47,7 +47,7 @@ fn counts_in_words(figures: &Figures) -> BTreeMap<String, u64> {
 pub(super) fn assert_lines(text: &str, figures: &Figures) {
     let start = format!("  {} rows: ", figures.rows());
     let line = text.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_else(|| panic!("no rows in:\n{text}"));
-    assert_eq!(counts_of(line), counts_in_words(figures), "{text}");
+    assert_eq!(parse_counts(line), displayed_counts(figures), "{text}");
 }
 
 fn assert_status(sale: &Folder, figures: &Figures) {
@@ -57,7 +57,7 @@ fn assert_status(sale: &Folder, figures: &Figures) {
         let name = if name == "unknown" { "channel not reported" } else { name };
         let line = text.lines().find(|line| line.starts_with(&format!("  {name}: ")));
         let counts =
-            counts_of(line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).split_once(": ").expect("counts").1);
+            parse_counts(line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).split_once(": ").expect("counts").1);
         let delivered = counts.get("delivered").copied().unwrap_or_default();
         assert_eq!(delivered, channel.delivered, "{name} in:\n{text}");
     }
@@ -85,10 +85,10 @@ fn assert_json(status: &Value, figures: &Figures) {
         );
         assert_eq!(reported["delivery"]["at_latest"].as_u64().unwrap_or_default(), channel.at_latest, "{status}");
         for (member, percent) in [("median_seconds", 50), ("p95_seconds", 95)] {
-            let (value, exactly) = (reported["delivery"][member].as_f64(), channel.percentile(percent));
+            let (value, expected) = (reported["delivery"][member].as_f64(), channel.percentile(percent));
             let near =
-                value.zip(exactly).is_none_or(|(value, exactly)| (value - exactly).abs() <= exactly * 0.001 + 0.01);
-            assert!(near && value.is_some() == exactly.is_some(), "{name}.{member}: {value:?}, {exactly:?}");
+                value.zip(expected).is_none_or(|(value, expected)| (value - expected).abs() <= expected * 0.001 + 0.01);
+            assert!(near && value.is_some() == expected.is_some(), "{name}.{member}: {value:?}, {expected:?}");
         }
     }
 }
@@ -100,10 +100,10 @@ fn parse_number(text: &str) -> u64 {
 }
 
 /// Returns the number in the funnel row with this label.
-fn funnel_rows(html: &Html, label: &str) -> Option<u64> {
+fn funnel_number(html: &Html, label: &str) -> Option<u64> {
     let cells: Vec<_> = html.elements.iter().filter(|element| ["th", "td"].contains(&element.name.as_str())).collect();
-    let place = cells.iter().position(|cell| cell.name == "th" && cell.words().starts_with(label))?;
-    cells.get(place + 1).map(|cell| parse_number(&cell.words()))
+    let index = cells.iter().position(|cell| cell.name == "th" && cell.words().starts_with(label))?;
+    cells.get(index + 1).map(|cell| parse_number(&cell.words()))
 }
 
 fn assert_report(sale: &Folder, figures: &Figures) {
@@ -130,8 +130,8 @@ fn assert_report(sale: &Folder, figures: &Figures) {
 }
 
 fn assert_funnel(html: &Html, figures: &Figures) {
-    assert_eq!(funnel_rows(html, "Delivered"), Some(figures.delivered()));
-    assert_eq!(funnel_rows(html, "Read").unwrap_or_default(), figures.read());
+    assert_eq!(funnel_number(html, "Delivered"), Some(figures.delivered()));
+    assert_eq!(funnel_number(html, "Read").unwrap_or_default(), figures.read());
     for (name, channel) in figures.channels.iter().filter(|(_, channel)| channel.delivered + channel.read > 0) {
         let label = format!("Delivered: {}. Read: {}.", channel.delivered, channel.read);
         assert!(html.one("main").words().contains(&label), "{name}: {label}");
@@ -189,17 +189,17 @@ fn assert_workbook(sale: &Folder, figures: &Figures) {
         let Data::Float(messages) = row[2] else { panic!("not a number: {row:?}") };
         shown.insert((row[0].to_string(), row[1].to_string()), messages as u64);
     }
-    let figure_of =
+    let lookup =
         |figure: &str, channel: &str| shown.get(&(figure.to_owned(), channel.to_owned())).copied().unwrap_or_default();
-    assert_eq!(figure_of("rows", ""), figures.rows());
+    assert_eq!(lookup("rows", ""), figures.rows());
     let (delivered, in_part) = ("delivered (including read)", "delivered only in part");
     for (figure, messages) in [(delivered, figures.delivered()), ("read", figures.read()), (in_part, figures.in_part())]
     {
-        assert_eq!(figure_of(figure, ""), messages, "{figure}: {shown:?}");
+        assert_eq!(lookup(figure, ""), messages, "{figure}: {shown:?}");
     }
     for (name, channel) in &figures.channels {
         let names = [delivered, "read", in_part, "delivery time is an upper bound", "delivery time uncertain"];
         let expected = [channel.delivered, channel.read, channel.in_part, channel.at_latest, channel.uncertain];
-        assert_eq!(names.map(|figure| figure_of(figure, name)), expected, "{name}: {shown:?}");
+        assert_eq!(names.map(|figure| lookup(figure, name)), expected, "{name}: {shown:?}");
     }
 }

@@ -1,10 +1,10 @@
-//! Debug forms are for engineers: messages to people contain none.
+//! `Debug` formatting, which messages to users must not contain.
 
 use std::fs;
 
 use regex::Regex;
 
-use super::{is_test, source_files, within, without_tests};
+use super::{is_test, relative_path, source_files, without_tests};
 
 /// Files that use `Debug` formatting to quote a string.
 const ALLOWED: [(&str, &str); 6] = [
@@ -20,8 +20,8 @@ const ALLOWED: [(&str, &str); 6] = [
 fn messages_use_no_debug_formatting() {
     let mut found = Vec::new();
     for file in source_files().into_iter().filter(|file| !is_test(file)) {
-        let within = within(&file);
-        if ALLOWED.iter().any(|(allowed, _)| *allowed == within) {
+        let path = relative_path(&file);
+        if ALLOWED.iter().any(|(allowed, _)| *allowed == path) {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a file");
@@ -29,9 +29,9 @@ fn messages_use_no_debug_formatting() {
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         let is_test = |line: &&str| line.contains("assert") || line.contains("panic!");
         let shown = lines.filter(|line| line.contains(":?}") && !is_test(line));
-        found.extend(shown.map(|line| format!("{within}: {}", line.trim())));
+        found.extend(shown.map(|line| format!("{path}: {}", line.trim())));
     }
-    assert!(found.is_empty(), "a message shows a Debug form; use Display:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "a message uses Debug formatting; use Display:\n{}", found.join("\n"));
 }
 
 #[test]

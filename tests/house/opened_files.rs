@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::{code, files, is_test, names_word, repository, within};
+use super::{code, contains_word, files, is_test, relative_path, repository};
 
 /// The folders that handle campaigns, or the paths that a campaign names.
 const FOLDERS: [&str; 6] = [
@@ -15,7 +15,7 @@ const FOLDERS: [&str; 6] = [
     "crates/server/src/connector",
 ];
 
-/// The first files of a campaign: a person names where they are written.
+/// Code that writes the first files of a campaign, at paths that a person names.
 const DRAFTS: &str = "crates/runs/src/draft";
 
 /// Names without which code cannot open or inspect a file.
@@ -37,8 +37,8 @@ const WORDS: [&str; 15] = [
     "open_workbook",
 ];
 
-/// Files of these folders that use such words, and the opened files. No path is named by a campaign.
-const OPENING: [(&str, &[&str], &str); 24] = [
+/// Files of these folders that use such words, and what they open. A campaign names none of these paths.
+const OPENING_FILES: [(&str, &[&str], &str); 24] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
@@ -46,12 +46,12 @@ const OPENING: [(&str, &[&str], &str); 24] = [
     (
         "crates/manifest/src/campaign_paths/mod.rs",
         &["fs", "regular_file", "exists", "metadata", "canonicalize"],
-        "the one place",
+        "the module that opens campaign paths",
     ),
     (
         "crates/manifest/src/campaign_paths/walk.rs",
         &["fs", "rustix", "is_symlink", "canonicalize", "read_dir", "read_link"],
-        "the one place, also on systems other than Unix",
+        "the module that opens campaign paths, also on systems other than Unix",
     ),
     ("crates/manifest/src/document.rs", &["is_file"], "a name beside a missing file, for suggestions"),
     (
@@ -70,7 +70,7 @@ const OPENING: [(&str, &[&str], &str); 24] = [
     (
         "crates/engine/src/report/results_file.rs",
         &["fs", "metadata"],
-        "results that are written or replaced, at a place that was checked",
+        "results that are written or replaced, at a path that was checked",
     ),
     (
         "crates/engine/src/report/target.rs",
@@ -97,11 +97,11 @@ const OPENING: [(&str, &[&str], &str); 24] = [
     ("crates/runs/src/resolve.rs", &["regular_file"], "an argument of a person"),
 ];
 
-/// Files of `manifest` that store a plain path, and which. A path of a campaign is a `CampaignPath`.
+/// Files of `manifest` that store a plain path, and which path. A path of a campaign is a `CampaignPath`.
 const PLAIN_PATHS: [(&str, &str); 7] = [
     ("crates/manifest/src/campaign.rs", "the campaign file itself"),
-    ("crates/manifest/src/campaign_paths/mod.rs", "the one place"),
-    ("crates/manifest/src/campaign_paths/walk.rs", "the one place"),
+    ("crates/manifest/src/campaign_paths/mod.rs", "the module that opens campaign paths"),
+    ("crates/manifest/src/campaign_paths/walk.rs", "the module that opens campaign paths"),
     ("crates/manifest/src/profile/gateways.rs", "the file of the profiles"),
     ("crates/manifest/src/profile/secret.rs", "a secret, by a path that was resolved"),
     ("crates/manifest/src/recipients.rs", "the folder in which a program of a person works"),
@@ -109,39 +109,39 @@ const PLAIN_PATHS: [(&str, &str); 7] = [
 ];
 
 /// The code of each file of some folders, by its path, without tests.
-fn code_of(folders: &[&str]) -> Vec<(String, String)> {
+fn read_code(folders: &[&str]) -> Vec<(String, String)> {
     let files = folders
         .iter()
         .flat_map(|folder| files(&repository().join(folder)))
         .filter(|file| !is_test(file) && !file.starts_with(repository().join(DRAFTS)));
-    let read = files.map(|file| (within(&file), code(&fs::read_to_string(&file).expect("a file"))));
-    read.collect()
+    let code = files.map(|file| (relative_path(&file), code(&fs::read_to_string(&file).expect("a file"))));
+    code.collect()
 }
 
-fn named<'w>(code: &str, words: &[&'w str]) -> BTreeSet<&'w str> {
+fn find_words<'w>(code: &str, words: &[&'w str]) -> BTreeSet<&'w str> {
     let lines = || code.lines().map(|line| line.split("//").next().unwrap_or_default());
-    words.iter().filter(|word| lines().any(|line| names_word(line, word))).copied().collect()
+    words.iter().filter(|word| lines().any(|line| contains_word(line, word))).copied().collect()
 }
 
 #[test]
 fn only_one_module_opens_paths_that_a_campaign_names() {
-    let mut seen = BTreeSet::new();
-    for (file, code) in code_of(&FOLDERS) {
-        let words = named(&code, &WORDS);
-        let listed = OPENING.iter().find(|(name, _, _)| *name == file);
+    let mut found_files = BTreeSet::new();
+    for (file, code) in read_code(&FOLDERS) {
+        let words = find_words(&code, &WORDS);
+        let listed = OPENING_FILES.iter().find(|(name, _, _)| *name == file);
         let known: BTreeSet<&str> = listed.iter().flat_map(|(_, words, _)| words.iter().copied()).collect();
         let advice = "open paths of a campaign with `CampaignPath`, or add the file to the list";
-        assert_eq!(words, known, "`{file}` uses other names than `OPENING` lists: {advice}");
-        seen.extend(listed.map(|(name, _, _)| *name));
+        assert_eq!(words, known, "`{file}` uses other names than `OPENING_FILES` lists: {advice}");
+        found_files.extend(listed.map(|(name, _, _)| *name));
     }
-    assert_eq!(seen.len(), OPENING.len(), "a listed file does not exist");
+    assert_eq!(found_files.len(), OPENING_FILES.len(), "a listed file does not exist");
 }
 
 #[test]
 fn campaign_keys_store_no_plain_path() {
-    let found: BTreeSet<String> = code_of(&["crates/manifest/src"])
+    let found: BTreeSet<String> = read_code(&["crates/manifest/src"])
         .into_iter()
-        .filter(|(_, code)| names_word(code, "PathBuf"))
+        .filter(|(_, code)| contains_word(code, "PathBuf"))
         .map(|(file, _)| file)
         .collect();
     let listed: BTreeSet<String> = PLAIN_PATHS.iter().map(|(file, _)| (*file).to_owned()).collect();
@@ -150,9 +150,9 @@ fn campaign_keys_store_no_plain_path() {
 
 #[test]
 fn connector_loads_campaigns_only_from_its_folder() {
-    for (file, code) in code_of(&["crates/server/src/connector"]) {
+    for (file, code) in read_code(&["crates/server/src/connector"]) {
         for word in ["load_campaign", "Anywhere", "anywhere"] {
-            assert!(!names_word(&code, word), "{file} uses `{word}`");
+            assert!(!contains_word(&code, word), "{file} uses `{word}`");
         }
         assert!(!code.contains("Inputs::load("), "{file} loads a campaign with any reach");
     }

@@ -6,7 +6,7 @@ use crate::support::{Gateway, campaign, telling};
 
 use super::assert_refused;
 
-/// A part of the valid campaign file, its replacement, and words of the report.
+/// A part of the valid campaign file, its replacement, and words of the expected report.
 type Mistake = (&'static str, &'static str, &'static [&'static str]);
 
 const MISTAKES: &[Mistake] = &[
@@ -65,8 +65,8 @@ fn all_mistakes_are_reported_at_once() {
     let findings = found["findings"].as_array().expect("findings");
     assert!(findings.len() >= 3, "{found}");
     for finding in findings {
-        let has_place = finding["file"] == "sale.yaml" && finding["line"].is_u64() && finding["column"].is_u64();
-        assert!(has_place && finding["rule"].is_string() && finding["message"].is_string(), "{finding}");
+        let has_position = finding["file"] == "sale.yaml" && finding["line"].is_u64() && finding["column"].is_u64();
+        assert!(has_position && finding["rule"].is_string() && finding["message"].is_string(), "{finding}");
     }
 }
 
@@ -101,9 +101,9 @@ fn template_can_read_neither_files_nor_the_environment() {
 fn texts_are_found_in_the_campaign_folder_and_in_templates() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
-    for place in ["sale.sms.txt", "templates/sale.sms.txt"] {
+    for path in ["sale.sms.txt", "templates/sale.sms.txt"] {
         let sale = campaign().to(1).channels(sms).through(&gateway).write();
-        sale.write(place, "\u{feff}From {{ name }}\r\n");
+        sale.write(path, "\u{feff}From {{ name }}\r\n");
         sale.run(&[]).exits(0);
     }
     let texts: Vec<Value> =

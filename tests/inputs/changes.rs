@@ -11,7 +11,7 @@ fn half_sent_campaign(gateway: &Gateway) -> Folder {
     sale
 }
 
-/// A changed input, with the words that report it.
+/// Words that report a changed input, and the change.
 type Change = (&'static str, fn(Draft) -> Draft);
 
 #[test]
@@ -25,13 +25,13 @@ fn run_with_changed_inputs_is_refused_and_changes_are_listed() {
         ("`recipients.region`", |draft| draft.recipients("region: UA")),
         ("`recipients.duplicates`", |draft| draft.recipients("duplicates: allow")),
     ];
-    for (what, change) in changes {
+    for (words, change) in changes {
         let sale = half_sent_campaign(&gateway);
         let before = std::fs::read(sale.results_file()).expect("results");
         let sent = gateway.phones().len();
         change(campaign().to(10)).through(&gateway).rewrite(&sale);
-        sale.run(&["--yes"]).exits(2).says(what).says("--accept-changes");
-        assert_eq!(gateway.phones().len(), sent, "{what}");
+        sale.run(&["--yes"]).exits(2).says(words).says("--accept-changes");
+        assert_eq!(gateway.phones().len(), sent, "{words}");
         assert_eq!(std::fs::read(sale.results_file()).expect("results"), before);
         campaign().to(10).through(&gateway).rewrite(&sale);
         sale.run(&[]).exits(0);

@@ -1,9 +1,14 @@
 //! Realistic lists and campaigns in `corpus/`, each with its expected result.
 //!
-//! `lists/NAME.csv` has its expectation in `NAME.yaml`: `told` holds words of `init --from`; `rows` maps spreadsheet
-//! rows to numbers and messages as `preview` shows them, or to the reason for no message (`⏎` is a line break);
-//! `refused` holds words of `init` if it writes no campaign. `campaigns/NAME.spoilt` is a campaign file. `NAME.said`
-//! holds the exit code of `check`, words of its output, and words after `not:` that it must not print.
+//! `lists/NAME.csv` has its expectation in `NAME.yaml`:
+//!
+//! - `told`: words of the output of `init --from`;
+//! - `rows`: for each spreadsheet row, the number and message that `preview` shows, or the reason for no message (`⏎`
+//!   is a line break);
+//! - `refused`: words of the output of `init` if it writes no campaign.
+//!
+//! `campaigns/NAME.spoilt` is a campaign file. `NAME.said` holds the exit code of `check`, words of its output, and
+//! words after `not:` that it must not print.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,15 +59,15 @@ fn list_is_read_as_intended_or_refused_with_advice() {
         assert!(!expected.about.is_empty());
         let (folder, file) = (Folder::new(false), format!("{name}.csv"));
         fs::copy(&list, folder.path(&file)).expect("a copy");
-        let mut begun = folder.campaign(&["init", &name, "--from", &file]);
+        let mut output = folder.campaign(&["init", &name, "--from", &file]);
         let Some(text) = expected.text else {
-            begun = begun.exits(2);
+            output = output.exits(2);
             assert!(!expected.refused.is_empty() && expected.rows.is_empty());
-            expected.refused.iter().fold(begun, |begun, words| begun.says(words));
+            expected.refused.iter().fold(output, |output, words| output.says(words));
             assert!(!folder.path(&format!("{name}.yaml")).exists());
             continue;
         };
-        expected.told.iter().fold(begun.exits(0), |begun, words| begun.says(words));
+        expected.told.iter().fold(output.exits(0), |output, words| output.says(words));
         folder.write(&format!("templates/{name}.sms.txt"), &text);
         if let Some(share) = expected.most_invalid {
             folder.replace(&format!("{name}.yaml"), "recipients:\n", &format!("recipients:\n  max_invalid: {share}\n"));

@@ -21,7 +21,7 @@ use crate::support::telling;
 /// The content read from a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ListContent {
-    told: Option<String>,
+    description: Option<String>,
     warnings: Vec<String>,
     header: Vec<String>,
     rows: BTreeMap<u32, Vec<String>>,
@@ -51,7 +51,8 @@ struct Expected {
 }
 
 impl Expected {
-    fn of(file: &Path) -> Self {
+    /// Reads the expectation next to a file.
+    fn read(file: &Path) -> Self {
         let mut name = file.as_os_str().to_owned();
         name.push(".yaml");
         let text = fs::read_to_string(PathBuf::from(name)).expect("an expectation");
@@ -82,19 +83,19 @@ fn corpus(folder: &str) -> Vec<PathBuf> {
 /// Reads a complete file, as a campaign does.
 fn read_list(bytes: Vec<u8>, expected: &Expected) -> Result<ListContent, Vec<Finding>> {
     let (file, region) = (Path::new("list"), "UA".parse().ok());
-    let one = |finding: Box<Finding>| vec![*finding];
-    let decoded = decode(Cursor::new(bytes), file, &expected.list_format(), region).map_err(one)?;
-    let written = decoded.format().clone();
+    let to_list = |finding: Box<Finding>| vec![*finding];
+    let decoded = decode(Cursor::new(bytes), file, &expected.list_format(), region).map_err(to_list)?;
+    let format = decoded.format().clone();
     let columns = expected.columns.clone().into_iter().collect();
     let mut reader =
         RecipientReader::open(decoded, file, &ListSettings { columns, region, ..ListSettings::default() })?;
     let (mut chunk, mut rows) = (Chunk::new(), BTreeMap::new());
-    while reader.read_chunk(&mut chunk).map_err(one)? {
+    while reader.read_chunk(&mut chunk).map_err(to_list)? {
         rows.extend(chunk.iter().map(|row| (row.row.get(), row.fields.iter().map(str::to_owned).collect())));
     }
-    let warnings = written.warnings().iter().map(|finding| finding.message.clone()).collect();
+    let warnings = format.warnings().iter().map(|finding| finding.message.clone()).collect();
     let header = reader.header().headers().to_vec();
-    Ok(ListContent { told: written.describe(reader.delimiter()), warnings, header, rows })
+    Ok(ListContent { description: format.describe(reader.delimiter()), warnings, header, rows })
 }
 
 #[test]
@@ -103,10 +104,10 @@ fn list_is_read_as_its_author_sees_it() {
     assert!(files.len() >= 80, "{} files", files.len());
     for file in files {
         let _case = telling(format!("case: {}", file.display()));
-        let expected = Expected::of(&file);
+        let expected = Expected::read(&file);
         let found = read_list(fs::read(&file).expect("a file"), &expected);
         let found = found.unwrap_or_else(|findings| panic!("{findings:#?}"));
-        assert_eq!((&found.told, &found.warnings), (&expected.told, &expected.warnings));
+        assert_eq!((&found.description, &found.warnings), (&expected.told, &expected.warnings));
         assert_eq!(found.header, expected.header);
         // The expected result for a long list contains only the first and the last row.
         assert!(found.rows.len() == expected.rows.len() || expected.rows.len() == 2 && found.rows.len() > 100);
@@ -123,7 +124,7 @@ fn malformed_file_is_refused_with_a_reason_and_help() {
     assert!(files.len() >= 60, "{} files", files.len());
     for file in files {
         let _case = telling(format!("case: {}", file.display()));
-        let expected = Expected::of(&file);
+        let expected = Expected::read(&file);
         let findings = read_list(fs::read(&file).expect("a file"), &expected).expect_err("no list");
         let finding = &findings[0];
         assert_eq!(Some(finding.rule.id), expected.rule.as_deref(), "{finding:#?}");
@@ -163,14 +164,14 @@ fn mutate(random: &mut StdRng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads randomly changed files: `MUTATED=100000` sets how many, and `SEED` the random seed.
+/// Reads randomly changed files. `MUTATED` sets the number of files, such as `MUTATED=100000`, and `SEED` the seed.
 #[test]
 fn reader_does_not_panic_on_mutated_files() {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (count, seed) = (number("MUTATED", 3_000), number("SEED", 14));
     let files: Vec<PathBuf> = corpus("files").into_iter().chain(corpus("malformed")).collect();
-    let read_file = |file: &PathBuf| (Expected::of(file), fs::read(file).expect("a file"));
+    let read_file = |file: &PathBuf| (Expected::read(file), fs::read(file).expect("a file"));
     let files: Vec<(Expected, Vec<u8>)> =
         files.iter().map(read_file).filter(|(_, bytes)| bytes.len() < 40_000).collect();
     let mut random = StdRng::seed_from_u64(seed);

@@ -68,7 +68,7 @@ fn columns_can_be_mapped_and_national_numbers_are_read() {
 }
 
 #[test]
-fn too_many_invalid_rows_are_named_with_the_best_advice() {
+fn too_many_invalid_rows_are_listed_with_the_best_advice() {
     let long = "x".repeat(500);
     let national = "0501234567,Ann\n".repeat(30);
     let rounded = "3.80501E+11,Bo\n".repeat(30);
@@ -85,7 +85,7 @@ fn too_many_invalid_rows_are_named_with_the_best_advice() {
         }
         let report = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
         let messages =
-            report["findings"].as_array().expect("findings").iter().filter_map(|one| one["message"].as_str());
+            report["findings"].as_array().expect("findings").iter().filter_map(|finding| finding["message"].as_str());
         let named = messages.filter(|message| message.starts_with("row")).flat_map(|message| {
             let rows = message.split([':']).next().expect("rows").split(" and ").next().expect("rows");
             rows.split([' ', ',']).filter_map(|word| word.parse::<u32>().ok()).collect::<Vec<_>>()

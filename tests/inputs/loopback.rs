@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Folder, Gateway, Reachable as _, campaign, nobody, telling};
 
-/// A sale to three people through this gateway on loopback.
+/// A sale to three recipients through this gateway on loopback.
 fn sale_through(gateway: &Gateway) -> Folder {
     let draft = campaign().delivery("rate: 100/s").delivery("stop_after: { unreachable: 1s }").through(gateway);
     draft.profile("rate: 100/s").profile("account: main").write()

@@ -54,14 +54,14 @@ fn empty_values_are_counted_unless_the_text_handles_them() {
     assert!(output.contains("`name` is empty in 2 rows (first: row 3)"), "{output}");
     assert!(output.contains("`recipient[\"City name\"]` is empty in row 3"), "{output}");
     assert!(output.contains("{{ name | default(value='…', boolean=true) }}"), "{output}");
-    for minded in [
+    for text in [
         "{% if name %}Hi, {{ name }}!{% endif %}",
         "Hi, {{ name | default(value=\"friend\", boolean=true) }}!",
         "Hi, {{ name if name else \"friend\" }}!",
         "{% if recipient[\"City name\"] == \"Kyiv\" %}Hi, {{ name }}!{% else %}Hi!{% endif %}",
         "Hi!",
     ] {
-        assert!(!checked(minded).contains("empty in"), "{minded}");
+        assert!(!checked(text).contains("empty in"), "{text}");
     }
 }
 

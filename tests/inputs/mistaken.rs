@@ -25,8 +25,8 @@ struct Intention {
     command: String,
     list: Option<String>,
     #[serde(default)]
-    findings: Vec<WantedFinding>,
-    /// The highest number of errors.
+    findings: Vec<RequiredFinding>,
+    /// The maximum number of errors.
     at_most: Option<usize>,
     corrected: Correction,
     text: Option<String>,
@@ -38,7 +38,7 @@ struct Intention {
 /// A finding that the owner needs.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WantedFinding {
+struct RequiredFinding {
     #[serde(rename = "file")]
     _file: Option<String>,
     #[serde(rename = "line")]
@@ -48,7 +48,7 @@ struct WantedFinding {
     says: Vec<RequiredWords>,
 }
 
-/// Words of a message, or several of which one is enough.
+/// Words that a message must contain, or alternatives of which one is enough.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum RequiredWords {
@@ -72,9 +72,9 @@ struct Replacement {
     with: String,
 }
 
-impl WantedFinding {
+impl RequiredFinding {
     /// The words missing from a message.
-    fn missing_in(&self, message: &str) -> Vec<String> {
+    fn missing_words(&self, message: &str) -> Vec<String> {
         let message = message.to_lowercase();
         let says = |words: &String| message.contains(&words.to_lowercase());
         let missing = self.says.iter().filter(|words| match words {
@@ -113,10 +113,10 @@ fn open_case(case: &Path) -> (Folder, Intention) {
     (folder, serde_yaml::from_str(&meant).expect("a note"))
 }
 
-fn copy_files(from: &Path, folder: &Folder, within: &str) {
+fn copy_files(from: &Path, folder: &Folder, prefix: &str) {
     for entry in fs::read_dir(from).expect("a folder") {
         let path = entry.expect("an entry").path();
-        let name = format!("{within}{}", path.file_name().expect("a name").to_string_lossy());
+        let name = format!("{prefix}{}", path.file_name().expect("a name").to_string_lossy());
         if path.is_dir() {
             fs::create_dir_all(folder.path(&name)).expect("a folder");
             copy_files(&path, folder, &format!("{name}/"));
@@ -126,7 +126,7 @@ fn copy_files(from: &Path, folder: &Folder, within: &str) {
     }
 }
 
-/// The findings of `check`: for each, the severity, and the message, help and place as one text.
+/// The findings of `check`: for each, the severity, and the message, help and position as one text.
 fn check(folder: &Folder, file: &str) -> Vec<(String, String)> {
     let mut command = folder.command(&["check", file, "--json"]);
     command.env("CAMPAIGN_API_KEY", "x");
@@ -138,8 +138,8 @@ fn check(folder: &Folder, file: &str) -> Vec<(String, String)> {
     let all = findings.map(|finding| {
         let values = finding.as_object().expect("an object").values();
         let words: Vec<String> = values.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect();
-        let place = format!("{}:{}", finding["file"].as_str().unwrap_or_default(), finding["line"]);
-        (finding["severity"].as_str().expect("a severity").to_owned(), format!("{} {place}", words.join(" ")))
+        let position = format!("{}:{}", finding["file"].as_str().unwrap_or_default(), finding["line"]);
+        (finding["severity"].as_str().expect("a severity").to_owned(), format!("{} {position}", words.join(" ")))
     });
     all.collect()
 }
@@ -156,7 +156,7 @@ fn differing_rows(folder: &Folder, file: &str, meant: &Intention) -> Vec<String>
     let rows: BTreeMap<u64, Value> = lines.filter_map(|line| Some((line["row"].as_u64()?, line))).collect();
     let differs = meant.rows.iter().filter_map(|(row, meant)| {
         let shown = rows.get(row).map(|shown| shown.get("operation").cloned()).unwrap_or_default();
-        let is_meant = match (&shown, meant.get("to")) {
+        let matches = match (&shown, meant.get("to")) {
             (Some(operation), Some(_)) => {
                 let operation = operation.to_string();
                 meant.values().all(|text| {
@@ -167,7 +167,7 @@ fn differing_rows(folder: &Folder, file: &str, meant: &Intention) -> Vec<String>
             (None, None) => rows.contains_key(row),
             _ => false,
         };
-        (!is_meant).then(|| format!("row {row} is {:?} and not {meant:?}", rows.get(row)))
+        (!matches).then(|| format!("row {row} is {:?} and not {meant:?}", rows.get(row)))
     });
     let mut differs: Vec<String> = differs.collect();
     if rows.is_empty() {
@@ -182,13 +182,13 @@ fn campaign_problems(case: &Path) -> Vec<String> {
     assert_eq!((meant.command.as_str(), meant.about.is_empty()), ("check", false));
     let found = check(&folder, "campaign.yaml");
     let mut problems = Vec::new();
-    for wanted in &meant.findings {
-        let severe = found.iter().filter(|(severity, _)| wanted.is_severe_enough(severity));
-        let missing = severe.map(|(_, message)| wanted.missing_in(message)).min_by_key(Vec::len);
+    for required in &meant.findings {
+        let severe = found.iter().filter(|(severity, _)| required.is_severe_enough(severity));
+        let missing = severe.map(|(_, message)| required.missing_words(message)).min_by_key(Vec::len);
         match missing {
-            None => problems.push(format!("no {} about: {}", wanted.severity, wanted.meant)),
+            None => problems.push(format!("no {} about: {}", required.severity, required.meant)),
             Some(missing) if !missing.is_empty() => {
-                problems.push(format!("no message has {missing:?}: {}", wanted.meant))
+                problems.push(format!("no message has {missing:?}: {}", required.meant))
             }
             Some(_) => {}
         }
@@ -227,7 +227,7 @@ fn list_problems(case: &Path) -> Vec<String> {
             differs = differing_rows(&folder, "spring.yaml", &meant);
         }
     }
-    let missing = meant.findings.iter().flat_map(|wanted| wanted.missing_in(&output));
+    let missing = meant.findings.iter().flat_map(|required| required.missing_words(&output));
     let mut problems: Vec<String> = missing.map(|words| format!("`{words}` is missing")).collect();
     if !problems.is_empty() {
         problems.push(output);

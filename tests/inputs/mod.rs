@@ -1,4 +1,4 @@
-//! Invalid and changed inputs: rejected before anything is sent, with the place and a remedy.
+//! Invalid and changed inputs: rejected before anything is sent, with the position and a remedy.
 
 mod campaigns;
 mod changes;

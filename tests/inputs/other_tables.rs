@@ -93,9 +93,9 @@ fn unreadable_purchase_file_is_refused_with_a_reason() {
 
 #[test]
 fn opt_outs_and_small_tables_are_read_in_every_file_format() {
-    let stopped = format!("Телефон;Ім'я\n{};Олена\n", phone(3));
+    let opt_outs = format!("Телефон;Ім'я\n{};Олена\n", phone(3));
     let stores = "City;address\nКиїв;Хрещатик\n";
-    for ((name, opted_out), (_, stores)) in file_formats(&stopped).into_iter().zip(file_formats(stores)) {
+    for ((name, opted_out), (_, stores)) in file_formats(&opt_outs).into_iter().zip(file_formats(stores)) {
         let _case = telling(format!("case: {name}"));
         let gateway = Gateway::accepting();
         let sms = "  - sms: { signature: OlenaCo, message: \"{{ stores['Київ'].address }}\" }";

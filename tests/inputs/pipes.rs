@@ -43,7 +43,7 @@ fn special_file_is_refused_everywhere() {
     let run = ["run", "sale.yaml"];
     let scenario = ["sandbox", "--listen", "127.0.0.1:0", "--scenario", "scenario.yaml"];
     let template = ["gateway", "templates", "create", "hello", "--file", "hello.sms.txt", "--gateway", "local"];
-    let places: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 9] = [
         ("sale.csv", &check),
         ("sale.csv", &run),
         ("sale.yaml", &check),
@@ -55,7 +55,7 @@ fn special_file_is_refused_everywhere() {
         ("hello.sms.txt", &template),
     ];
     for (kind, replace) in kinds {
-        for (name, arguments) in places {
+        for (name, arguments) in cases {
             let _case = telling(format!("case: {name} is a {kind}; {arguments:?}"));
             let gateway = Gateway::accepting();
             let sale = sale(&gateway);

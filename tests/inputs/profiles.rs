@@ -93,23 +93,23 @@ fn run_above_the_recipient_limit_needs_the_up_to_option() {
     assert_eq!(gateway.phones().len(), 30);
 }
 
-/// A place of the profiles, and the arguments and variables that point to it.
-type Place = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+/// A location of the profiles file, and the arguments and environment variables that point to it.
+type Location = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 #[test]
 fn profiles_are_found_in_every_documented_location() {
     let gateway = Gateway::accepting();
-    let places: [Place; 4] = [
+    let locations: [Location; 4] = [
         ("gateways.yaml", &[], &[]),
         ("elsewhere/profiles.yaml", &["--gateways", "elsewhere/profiles.yaml"], &[]),
         ("elsewhere/profiles.yaml", &[], &[("CAMPAIGN_GATEWAYS", "elsewhere/profiles.yaml")]),
         ("home/.config/campaign/gateways.yaml", &[], &[]),
     ];
-    for (place, arguments, environment) in places {
+    for (location, arguments, environment) in locations {
         let sale = campaign().to(1).through(&gateway).write();
         let profile = fs::read_to_string(sale.path("gateways.yaml")).expect("the profile");
         fs::remove_file(sale.path("gateways.yaml")).expect("removed");
-        sale.write(place, &profile);
+        sale.write(location, &profile);
         let mut command = sale.command(&[&["run", "sale.yaml"], arguments].concat());
         command.envs(environment.iter().copied());
         Process::start(command).finish().exits(0);

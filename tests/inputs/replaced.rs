@@ -5,9 +5,9 @@ use std::process::Command;
 
 use crate::support::{Draft, Folder, Gateway, Results, campaign, telling};
 
-/// A campaign whose results go to `place`.
-fn campaign_with_results(place: &str) -> Draft {
-    campaign().top(&format!("results: \"{place}\""))
+/// A campaign whose results go to `path`.
+fn campaign_with_results(path: &str) -> Draft {
+    campaign().top(&format!("results: \"{path}\""))
 }
 
 /// Every file of the folder with its bytes, except the ledger's files.
@@ -35,7 +35,7 @@ fn assert_refused(sale: &Folder, gateway: &Gateway, why: &str) {
 
 #[test]
 fn run_is_refused_if_results_would_replace_another_file() {
-    for (place, why) in [
+    for (path, why) in [
         ("sale.csv", "the recipient list"),
         ("./sale.csv", "the recipient list"),
         ("sub/../sale.csv", "the recipient list"),
@@ -54,9 +54,9 @@ fn run_is_refused_if_results_would_replace_another_file() {
         ("/dev/null", "a pipe or a device"),
         ("broken.csv", "a broken link"),
     ] {
-        let _case = telling(format!("case: {place}"));
+        let _case = telling(format!("case: {path}"));
         let gateway = Gateway::accepting();
-        let sale = campaign_with_results(place)
+        let sale = campaign_with_results(path)
             .channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }")
             .through(&gateway)
             .write();
@@ -88,9 +88,9 @@ fn results_file_used_as_a_list_is_not_replaced() {
 fn results_and_empty_files_are_replaced() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
-    let ours = std::fs::read_to_string(sale.results_file()).expect("results");
-    let saved = format!("\u{feff}{}", ours.replace(',', ";").replace('\n', "\r\n"));
-    for before in [ours.as_str(), &saved, ""] {
+    let results = std::fs::read_to_string(sale.results_file()).expect("results");
+    let spreadsheet = format!("\u{feff}{}", results.replace(',', ";").replace('\n', "\r\n"));
+    for before in [results.as_str(), &spreadsheet, ""] {
         std::fs::write(sale.results_file(), before).expect("a file");
         sale.run(&[]).exits(0);
         assert_eq!(sale.results().states(), ["accepted"; 3]);
@@ -129,9 +129,9 @@ fn results_overwrite_no_file_named_by_mistake() {
     sale.run(&[]).exits(0);
     sale.write("notes.txt", "dear diary");
     let before = list_files(&sale);
-    for place in ["sale.csv", "./sale.csv", "sale.yaml", "notes.txt", "state/ledger.sqlite", "state/x.csv", "results"] {
-        sale.campaign(&["results", "sale", "--out", place]).exits(2).says("nothing was written");
-        sale.campaign(&["results", "sale", "--state", "accepted", "--out", place]).exits(2);
+    for path in ["sale.csv", "./sale.csv", "sale.yaml", "notes.txt", "state/ledger.sqlite", "state/x.csv", "results"] {
+        sale.campaign(&["results", "sale", "--out", path]).exits(2).says("nothing was written");
+        sale.campaign(&["results", "sale", "--state", "accepted", "--out", path]).exits(2);
     }
     assert_eq!(list_files(&sale), before);
     assert!(!sale.path("state/x.csv").exists());

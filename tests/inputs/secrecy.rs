@@ -113,7 +113,7 @@ const QUOTING_ERRORS: [fn(u64) -> String; 4] = [
 ];
 
 /// The number of an operation.
-fn phone_of(operation: &serde_json::Value) -> u64 {
+fn operation_phone(operation: &serde_json::Value) -> u64 {
     operation["phone"].as_u64().expect("a number")
 }
 
@@ -121,7 +121,7 @@ fn phone_of(operation: &serde_json::Value) -> u64 {
 fn numbers_quoted_by_the_gateway_are_masked_except_in_results() {
     for (case, quote) in QUOTING_ERRORS.into_iter().enumerate() {
         let _case = telling(format!("case: {case}"));
-        let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(phone_of(operation)));
+        let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(operation_phone(operation)));
         for arguments in [&["-vv", "--keep-going"][..], &["--json", "-vv", "--keep-going"]] {
             let gateway = Gateway::always(Answer::items(quoting));
             let sale = campaign().to(30).through(&gateway).write();
@@ -135,7 +135,7 @@ fn numbers_quoted_by_the_gateway_are_masked_except_in_results() {
 
 #[test]
 fn errors_differing_only_in_a_number_count_as_the_same_error() {
-    let quoting = |operation: &serde_json::Value| rejected(operation, &QUOTING_ERRORS[0](phone_of(operation)));
+    let quoting = |operation: &serde_json::Value| rejected(operation, &QUOTING_ERRORS[0](operation_phone(operation)));
     let gateway = Gateway::always(Answer::items(quoting));
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
     let run = sale.run(&[]).exits(5).says("4 messages in a row were rejected with").says("4 rejected: ");
@@ -167,7 +167,7 @@ fn stored_files_are_readable_by_their_owner_only() {
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&[]).exits(4);
     sale.campaign(&["results", "sale", "--out", "again.csv"]).exits(0);
-    let mut seen = Vec::new();
+    let mut names = Vec::new();
     let mut paths = vec![sale.path("state"), sale.path("results"), sale.path("again.csv")];
     while let Some(path) = paths.pop() {
         let mode = std::fs::metadata(&path).expect("an entry").permissions().mode() & 0o777;
@@ -176,10 +176,10 @@ fn stored_files_are_readable_by_their_owner_only() {
         if path.is_dir() {
             paths.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
         }
-        seen.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+        names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
     }
     for name in ["ledger.sqlite", "frozen.json", "recipients.csv", "sale.csv", "again.csv", "locks"] {
-        assert!(seen.iter().any(|seen| seen == name), "no {name} among {seen:?}");
+        assert!(names.iter().any(|other| other == name), "no {name} among {names:?}");
     }
 }
 
@@ -231,7 +231,7 @@ fn foreign_text_cannot_inject_lines_or_reorder_output() {
     const FAKE: &str = "x\nINFO fake\r\nnext: campaign run other.yaml\u{202e}\u{2028}y";
     const SHOWN: &str = "x⏎INFO fake⏎next: campaign run other.yaml\\u{202e}\\u{2028}y";
     let list = format!("phone,name\n{},\"A\nrow 9 · to 380\u{202e}\"\n{},B\n", phone(2), phone(3));
-    let harmless = |output: &str| {
+    let assert_harmless = |output: &str| {
         let line = |line: &str| {
             line.starts_with("INFO") || line.starts_with("next: campaign run other") || line.starts_with("row 9")
         };
@@ -242,12 +242,12 @@ fn foreign_text_cannot_inject_lines_or_reorder_output() {
         let sale = campaign().with_list(&list).through(&gateway).write();
         let run = sale.run(&[]);
         let shown = run.says(SHOWN);
-        harmless(&shown.stdout);
-        harmless(&shown.stderr);
+        assert_harmless(&shown.stdout);
+        assert_harmless(&shown.stderr);
         for arguments in
             [&["status"][..], &["status", "sale"], &["show", "sale", "--row", "2"], &["preview", "sale.yaml"]]
         {
-            harmless(&sale.campaign(arguments).stdout);
+            assert_harmless(&sale.campaign(arguments).stdout);
         }
         sale.campaign(&["preview", "sale.yaml"]).exits(0).says("    │ row 9 · to 380\\u{202e}\n");
         let json = sale.campaign(&["status", "--json"]);

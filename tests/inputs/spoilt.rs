@@ -1,6 +1,7 @@
 //! Campaigns with one typical mistake each: `spoilt/NN.yaml`, its list and its texts.
 //!
-//! The files do not name the mistake. The output of `check` must be enough to correct each; this story fixes its rules.
+//! The files do not name the mistake. The output of `check` must be enough to correct each of them, and these tests pin
+//! the rules that it reports.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use crate::support::{Folder, telling};
 
 /// The number of the campaign, the exit code of `check`, and the first rule it reports.
-const FOUND: [(u32, i32, &str); 43] = [
+const EXPECTED_RULES: [(u32, i32, &str); 43] = [
     (1, 2, "yaml-tab"),
     (2, 2, "yaml-quote"),
     (3, 2, "unquoted-template"),
@@ -57,7 +58,7 @@ const FOUND: [(u32, i32, &str); 43] = [
 /// Rules that report the same mistake again, for single rows or in YAML's words.
 const REPEATED_RULES: [&str; 4] = ["invalid-row", "yaml-quote", "unused-column", "same-for-all"];
 
-/// Corrections by the letter: words of the help, the text to replace, and its replacement.
+/// Corrections that follow the advice literally: words of the help, the text to replace, and its replacement.
 const CORRECTIONS: [(u32, &str, &str, &str); 12] = [
     (1, "start this line with 6 spaces", "\t  ", "      "),
     (5, "to align with `signature`, use 6 spaces", "\n     message", "\n      message"),
@@ -100,7 +101,7 @@ fn findings(folder: &Folder, number: u32) -> Vec<serde_json::Value> {
 #[test]
 fn check_advice_fixes_the_campaign_when_applied_literally() {
     let folder = copy_campaigns();
-    for (number, help, mistake, written) in CORRECTIONS {
+    for (number, help, mistake, correction) in CORRECTIONS {
         let _case = telling(format!("case: {number:02}.yaml"));
         let says = |finding: &serde_json::Value| finding["help"].as_str().is_some_and(|text| text.contains(help));
         let report = findings(&folder, number);
@@ -111,7 +112,7 @@ fn check_advice_fixes_the_campaign_when_applied_literally() {
             39 => folder.replace("39.csv", ",None,", ",,"),
             _ => {}
         }
-        folder.replace(&name, mistake, written);
+        folder.replace(&name, mistake, correction);
         assert_eq!(findings(&folder, number), Vec::<serde_json::Value>::new());
     }
 }
@@ -122,8 +123,8 @@ fn broken_campaign_triggers_only_its_rule_with_advice() {
     let names = fs::read_dir(folder.path(".")).expect("a folder");
     let names = names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     let campaigns = names.filter(|name| name.ends_with(".yaml") && name != "gateways.yaml").count();
-    assert_eq!(campaigns, FOUND.len(), "each campaign is listed");
-    for (number, code, rule) in FOUND {
+    assert_eq!(campaigns, EXPECTED_RULES.len(), "each campaign is listed");
+    for (number, code, rule) in EXPECTED_RULES {
         let _case = telling(format!("case: {number:02}.yaml"));
         let mut command = folder.command(&["check", &format!("{number:02}.yaml"), "--json"]);
         command.env("CAMPAIGN_API_KEY", "x");

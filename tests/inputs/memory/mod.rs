@@ -11,13 +11,13 @@ use std::fs;
 use crate::support::{Folder, Process, campaign, in_files};
 
 /// The memory limit of the program for any list, in KiB.
-const MOST_MEMORY: u64 = 256 << 10;
-/// The largest size of a hostile file in bytes.
-const SMALL: usize = 3 << 20;
+const MAX_MEMORY: u64 = 256 << 10;
+/// The maximum size of a hostile file, in bytes.
+const MAX_FILE_SIZE: usize = 3 << 20;
 
 /// A campaign with this file as its list.
 fn campaign_with_list(name: &str, bytes: &[u8]) -> Folder {
-    assert!(bytes.len() < SMALL, "{name} has {} bytes", bytes.len());
+    assert!(bytes.len() < MAX_FILE_SIZE, "{name} has {} bytes", bytes.len());
     let folder = campaign().write();
     fs::write(folder.path(name), bytes).expect("a list");
     folder.replace("sale.yaml", "sale.csv", name);
@@ -31,7 +31,7 @@ fn assert_refused(name: &str, bytes: &[u8], words: &[&str]) {
     let folder = campaign_with_list(name, bytes);
     let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_measured();
     let ended = words.iter().fold(ended.exits(2), |ended, word| ended.says(word));
-    assert!(memory < MOST_MEMORY, "{memory} KiB\n{}", ended.told());
+    assert!(memory < MAX_MEMORY, "{memory} KiB\n{}", ended.told());
 }
 
 /// Checks that the list is read, in bounded memory.
@@ -41,5 +41,5 @@ fn assert_read(name: &str, bytes: &[u8], words: &[&str]) {
     let folder = campaign_with_list(name, bytes);
     let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_measured();
     let ended = words.iter().fold(ended.exits(0), |ended, word| ended.says(word));
-    assert!(memory < MOST_MEMORY, "{memory} KiB\n{}", ended.told());
+    assert!(memory < MAX_MEMORY, "{memory} KiB\n{}", ended.told());
 }

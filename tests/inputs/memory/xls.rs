@@ -15,12 +15,12 @@ fn words(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-fn begin() -> Vec<u8> {
+fn start_record() -> Vec<u8> {
     record(0x0809, &words(&[0x0600, 0x10, 0, 0]))
 }
 
 /// A cell with a reference to a shared string.
-fn shared(row: u16, column: u16, text: u32) -> Vec<u8> {
+fn string_cell(row: u16, column: u16, text: u32) -> Vec<u8> {
     record(0x00fd, &[words(&[row, column, 0]), text.to_le_bytes().to_vec()].concat())
 }
 
@@ -31,13 +31,13 @@ fn workbook(texts: &[&str], cells: &[u8]) -> Vec<u8> {
     let texts = record(0x00fc, &[vec![0; 8], texts.iter().flat_map(text).collect()].concat());
     let end = record(0x000a, &[]);
     let sheet = |start: u32| record(0x0085, &[&start.to_le_bytes()[..], &[0, 0, 1, 0, b's']].concat());
-    let start = begin().len() + texts.len() + sheet(0).len() + end.len();
+    let start = start_record().len() + texts.len() + sheet(0).len() + end.len();
     let start = u32::try_from(start).expect("short");
-    file(&[begin(), texts, sheet(start), end.clone(), begin(), cells.to_vec(), end].concat())
+    compound_file(&[start_record(), texts, sheet(start), end.clone(), start_record(), cells.to_vec(), end].concat())
 }
 
 /// A compound file ([MS-CFB]) with one stream, `Workbook`.
-fn file(stream: &[u8]) -> Vec<u8> {
+fn compound_file(stream: &[u8]) -> Vec<u8> {
     let mut stream = stream.to_vec();
     stream.resize(stream.len().max(4096).next_multiple_of(SECTOR), 0);
     let (data, number) = (stream.len() / SECTOR, |count: usize| u32::try_from(count).expect("few"));
@@ -73,18 +73,18 @@ fn file(stream: &[u8]) -> Vec<u8> {
 #[test]
 fn test_workbook_is_read() {
     let number = phone(2).to_string();
-    let cells = [shared(0, 0, 0), shared(0, 1, 1), shared(1, 0, 2), shared(1, 1, 3)].concat();
+    let cells = [string_cell(0, 0, 0), string_cell(0, 1, 1), string_cell(1, 0, 2), string_cell(1, 1, 3)].concat();
     assert_read("list.xls", &workbook(&["phone", "name", &number, "Ann"], &cells), &["sheet `s`"]);
 }
 
 #[test]
 fn workbook_that_exhausts_memory_is_refused() {
     let long = "x".repeat(8000);
-    let cells: Vec<u8> = (0..60_000).flat_map(|row| shared(row, 0, 0)).collect();
+    let cells: Vec<u8> = (0..60_000).flat_map(|row| string_cell(row, 0, 0)).collect();
     assert_refused("list.xls", &workbook(&[&long], &cells), &["its sheets need too much memory", "as CSV"]);
     let label = |row: u16| record(0x0204, &[words(&[row, 0, 0, u16::MAX]), vec![0]].concat());
     let labels: Vec<u8> = (0..60_000).flat_map(label).collect();
     assert_refused("list.xls", &workbook(&[], &labels), &["its sheets need too much memory"]);
-    let corners = [shared(0, 0, 0), shared(u16::MAX, 255, 0)].concat();
+    let corners = [string_cell(0, 0, 0), string_cell(u16::MAX, 255, 0)].concat();
     assert_refused("list.xls", &workbook(&["x"], &corners), &["its sheets need too much memory"]);
 }

@@ -25,27 +25,27 @@ fn workbook(other: &[(&str, Content)]) -> Vec<u8> {
         ("xl/workbook.xml", "<workbook><sheets><sheet name=\"Clients\" r:id=\"r\"/></sheets></workbook>".to_owned()),
         ("xl/_rels/workbook.xml.rels", format!("<Relationships>{sheet}</Relationships>")),
         ("xl/styles.xml", "<styleSheet><cellXfs><xf numFmtId=\"0\"/></cellXfs></styleSheet>".to_owned()),
-        ("xl/sharedStrings.xml", texts("<si><t>Ann</t></si>")),
-        ("xl/worksheets/sheet1.xml", sheet_of(&format!("{header}{recipient}"))),
+        ("xl/sharedStrings.xml", shared_strings("<si><t>Ann</t></si>")),
+        ("xl/worksheets/sheet1.xml", worksheet(&format!("{header}{recipient}"))),
     ]
     .map(|(name, text)| (name, Content::of(&text)))
     .into();
-    parts.retain(|(name, _)| other.iter().all(|(of_other, _)| name != of_other));
+    parts.retain(|(name, _)| other.iter().all(|(other_name, _)| name != other_name));
     parts.extend_from_slice(other);
     zip(&parts)
 }
 
-fn texts(more: &str) -> String {
-    format!("<sst><si><t>phone</t></si><si><t>name</t></si>{more}</sst>")
+fn shared_strings(extra: &str) -> String {
+    format!("<sst><si><t>phone</t></si><si><t>name</t></si>{extra}</sst>")
 }
 
-fn sheet_of(rows: &str) -> String {
+fn worksheet(rows: &str) -> String {
     format!("<worksheet><sheetData>{rows}</sheetData></worksheet>")
 }
 
 /// The text before and after the marker `|` in a part.
 fn split_at_marker(template: &str) -> (&str, &str) {
-    template.split_once('|').expect("a place")
+    template.split_once('|').expect("a marker")
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn workbook_that_exceeds_parser_limits_is_refused() {
 }
 
 #[test]
-fn bomb_in_relocated_workbook_parts_is_refused() {
+fn zip_bomb_in_relocated_workbook_parts_is_refused() {
     let bomb = Content::repeated("<sst><si><t>", " ", 400, "</t></si></sst>");
     let elsewhere = format!("<Relationships>{}</Relationships>", relation("r", "officeDocument", "/Else/book.xml"));
     let book = "<workbook><sheets><sheet name=\"s\" x:id=\"r\"/></sheets></workbook>";
@@ -160,13 +160,13 @@ fn bomb_in_relocated_workbook_parts_is_refused() {
 
 #[test]
 fn workbook_with_extreme_cell_positions_is_refused() {
-    let cell = |place: &str| format!("<c r=\"{place}\" t=\"s\"><v>0</v></c>");
-    let long = Content::of(&texts(&format!("<si><t>{}</t></si>", "x".repeat(500_000))));
-    let wide = sheet_of(&format!("<row>{}</row>", "<c t=\"s\"><v>2</v></c>".repeat(10_000)));
+    let cell = |position: &str| format!("<c r=\"{position}\" t=\"s\"><v>0</v></c>");
+    let long = Content::of(&shared_strings(&format!("<si><t>{}</t></si>", "x".repeat(500_000))));
+    let wide = worksheet(&format!("<row>{}</row>", "<c t=\"s\"><v>2</v></c>".repeat(10_000)));
     for (rows, words) in [
-        (sheet_of(&format!("{}{}", cell("A1"), cell("XFD1048576"))), ""),
-        (sheet_of(&cell("A4294967295")), "a cell is outside the sheet"),
-        (sheet_of(&cell("ZZZZZZ1")), ""),
+        (worksheet(&format!("{}{}", cell("A1"), cell("XFD1048576"))), ""),
+        (worksheet(&cell("A4294967295")), "a cell is outside the sheet"),
+        (worksheet(&cell("ZZZZZZ1")), ""),
         (wide, "row 1 has more than 1 MiB of text"),
         (format!("<worksheet>{}", "<a>".repeat(100_000)), "too deep"),
     ] {
