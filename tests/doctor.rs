@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Answer, Clock, Finished, Folder, Gateway, Process, Reachable as _, SandboxProcess, Terminal, campaign, denied,
-    in_files, nobody, say, telling, with_ledger,
+    in_files, nobody, run_sql, telling, with_ledger,
 };
 
 /// The path of the ledger in a story's folder.
@@ -127,7 +127,7 @@ fn ledger_fault_exits_with_the_storage_code_without_repairs() {
     let from_the_future = |sale: &Folder| {
         let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                      VALUES (999, 'newer', 1, x'00', 0)";
-        with_ledger(sale, async |ledger| say(ledger, newer).await);
+        with_ledger(sale, async |ledger| run_sql(ledger, newer).await);
     };
     type PlantFault<'a> = &'a dyn Fn(&Folder);
     let faults: [(&str, PlantFault<'_>); 4] = [
@@ -155,7 +155,7 @@ fn ledger_from_an_earlier_version_is_reported_and_not_upgraded() {
     let sandbox = SandboxProcess::start();
     let sale = sent_campaign(&sandbox);
     let older = "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)";
-    with_ledger(&sale, async |ledger| say(ledger, older).await);
+    with_ledger(&sale, async |ledger| run_sql(ledger, older).await);
     let before = fs::read(sale.path(LEDGER)).expect("a ledger");
     expect_fault(&run_doctor(&sale, &[]), "ledger", "warning", 0);
     assert_eq!(fs::read(sale.path(LEDGER)).expect("a ledger"), before);
@@ -274,7 +274,7 @@ fn report_fits_80_columns_and_needs_no_colour() {
     let terminal = |variable: &str| {
         let mut command = doctor_command(&sale, &[]);
         command.env(variable, "1").env("TZ", "Europe/Nowhere");
-        Terminal::start_on(80, command).finish_shown().1
+        Terminal::start_on(80, command).finish_with_output().1
     };
     let (plain, coloured) = (terminal("NO_COLOR"), terminal("CLICOLOR_FORCE"));
     for (mark, label) in [("✓", "state folder"), ("!", "time zone"), ("✗", "key"), ("·", "webhook")] {

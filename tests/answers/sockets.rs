@@ -277,7 +277,7 @@ fn run_with_cut_answer(bytes: usize, asynchronous: bool) -> bool {
         let request = wire.read()?;
         let full_answer = complete_answer(&request);
         // An asynchronous run also asks for the status of its first message; that request is not an envelope.
-        let second = !request.asks() && sends.fetch_add(1, Ordering::SeqCst) == 1;
+        let second = !request.is_status_inquiry() && sends.fetch_add(1, Ordering::SeqCst) == 1;
         let end = if second { bytes.min(full_answer.len()) } else { full_answer.len() };
         seen.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
         wire.write(&full_answer[..end])?;

@@ -107,7 +107,7 @@ fn interrupt_at_the_prompt_exits_at_once_and_sends_nothing() {
     let mut terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
     terminal.shows("or press Enter to cancel: ");
     terminal.signal("INT");
-    let (finished, shown) = terminal.finish_shown();
+    let (finished, shown) = terminal.finish_with_output();
     finished.exits(130);
     let after = shown.rsplit_once("to cancel:").expect("the question").1;
     assert!(after.trim_start_matches(' ').starts_with("\r\n"), "the error is on a separate line: {shown:?}");

@@ -92,12 +92,12 @@ fn message_may_be_sent_again_after_a_minute() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
-    let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &SENDING].concat());
+    let command = folder.command_after(&clock.adjustable(), &[&LISTEN[..], &SENDING].concat());
     let connector = Connector::spawn(command, folder);
     assert_eq!(code(&connector, "Hi"), "accepted");
-    clock.move_on(50);
+    clock.advance(50);
     assert_eq!(code(&connector, "Hi"), "repeated");
-    clock.move_on(70);
+    clock.advance(70);
     assert_eq!(code(&connector, "Hi"), "accepted");
     assert_eq!(gateway.phones(), [PHONE; 2]);
 }

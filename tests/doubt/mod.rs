@@ -118,7 +118,7 @@ fn with_ledger(sale: &Folder, action: impl AsyncFnOnce(&dyn Ledger)) {
 fn commits(sale: &Folder) -> i64 {
     if let Some(database) = sale.ledger() {
         let cluster = Cluster::shared().expect("a server");
-        return cluster.say(database, "SELECT generation FROM campaign.meta").parse().expect("a number");
+        return cluster.run_sql(database, "SELECT generation FROM campaign.meta").parse().expect("a number");
     }
     let options = SqliteConnectOptions::new().filename(sale.path("state/ledger.sqlite")).read_only(true);
     let mut commits = 0;

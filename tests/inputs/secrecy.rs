@@ -198,10 +198,10 @@ fn process_list_shows_no_key_and_a_run_starts_no_process() {
     let run = crate::support::Process::start(command);
     until("the key was used", || gateway.requests().iter().any(|request| request.json()["auth"] == KEY));
     for name in ["cmdline", "environ", "comm"] {
-        let output = run.told_by_the_system(name);
+        let output = run.read_proc_file(name);
         assert!(!output.contains(KEY) && !output.contains(&phone(2).to_string()), "{name}: {output}");
     }
-    assert_eq!(run.told_by_the_system("task/ID/children"), "");
+    assert_eq!(run.read_proc_file("task/ID/children"), "");
     gateway.release();
     run.finish().exits(0);
 }

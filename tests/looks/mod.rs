@@ -74,7 +74,7 @@ fn capture_output(command: Command, columns: u16, typed: TerminalInput<'_>) -> S
     for (question, answer) in typed {
         terminal.shows(question).types(answer);
     }
-    terminal.finish_shown().1
+    terminal.finish_with_output().1
 }
 
 /// Masks the parts that differ between two runs: times, durations, ports, speeds and the folder.

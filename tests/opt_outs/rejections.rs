@@ -97,11 +97,11 @@ fn run_counts_the_recipients_who_opted_out_because_of_it() {
     let hooked = Hooked::write(campaign().to(5).through(&gateway).profile(PROFILE));
     let (sale, server) = (&hooked.sale, hooked.serve());
     sale.run(&[]).exits(3);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let counted = || {
         let report = sale.campaign(&["report", "sale", "--out", "report.html", "--json"]).exits(0).json();
         let numbers = |page: Html| {
-            let figures = page.of_class("figures");
+            let figures = page.with_class("figures");
             figures.iter().find(|list| list.attribute("id") == "run-numbers").expect("the figures").words()
         };
         let file = std::fs::read_to_string(sale.path("report.html")).expect("a page");

@@ -77,9 +77,9 @@ fn cancel_opts_out_of_marketing_but_cancel_my_order_does_not() {
 #[test]
 fn replies_page_shows_replies_to_review_with_masked_numbers() {
     let (_hooked, server) = receive_replies(campaign(), &["Скасувати", "дякую", "стоп"]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for (language, title) in [("en", "Replies to review"), ("uk", "Відповіді для перегляду")] {
-        let page = browser.ask("GET", "/replies", &[("Accept-Language", language)], "").page();
+        let page = browser.request("GET", "/replies", &[("Accept-Language", language)], "").page();
         let words = page.one("main").words();
         assert!(words.contains(title) && words.contains("Скасувати"), "{words}");
         assert!(!words.contains("дякую") && !words.contains(&phone(2).to_string()), "{words}");
@@ -107,7 +107,7 @@ fn reply_repeated_in_later_receipts_is_listed_once() {
     let texts = Results::parse(&listed);
     assert_eq!(texts.column("text"), ["What price?", "Cancel my order"], "{listed}");
     hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0).says("1 reply to review");
-    let words = Browser::first(&server).page("/replies").one("main").words();
+    let words = Browser::signed_in(&server).page("/replies").one("main").words();
     assert_eq!(words.matches("Cancel my order").count(), 1, "{words}");
     server.end("TERM").exits(0);
 }

@@ -18,7 +18,7 @@ fn gateway_losing_an_answer() -> Gateway {
 /// Signs in with a link that has these options.
 fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
     let link = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
-    Browser::by(server, link["url"].as_str().expect("an address"))
+    Browser::with_link(server, link["url"].as_str().expect("an address"))
 }
 
 const SENT: [(&str, &str); 2] = [("decision", "sent"), ("count", "4")];
@@ -260,7 +260,7 @@ fn confirmation_says_what_an_action_does_and_changes_nothing() {
         assert!(links.contains(&path), "{path}: {links:?}");
         let confirmation = olha.page(path);
         assert!(confirmation.one("main").words().contains(expected), "{path}");
-        let form = confirmation.of_class("confirm")[0];
+        let form = confirmation.with_class("confirm")[0];
         assert_eq!(form.attribute("action"), path.split('?').next().expect("a path"));
     }
     assert!(olha.page("/runs/sale@1/rows/3").one("main").words().contains("Mark as sent"));

@@ -142,7 +142,7 @@ fn report_hides_numbers_even_in_gateway_text_unless_requested() {
     let report = write_report(&hooked.sale, &[]);
     assert!(!report.page.contains("380501") && !report.page.contains("0501000"), "{}", report.page);
     assert!(report.page.contains("No route to …21"), "the gateway's words");
-    assert!(report.html.of_class("phone-viber").len() == 5 && report.page.contains("Hi "));
+    assert!(report.html.with_class("phone-viber").len() == 5 && report.page.contains("Hi "));
     let unmasked = write_report(&hooked.sale, &["--unmasked"]);
     assert!(unmasked.page.contains("+380501000002") && !unmasked.page.contains("No route to 380501000021"));
 }
@@ -172,7 +172,7 @@ fn report_of_a_purged_run_shows_its_stored_figures() {
     let after = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!(after.data["figures"], before.data["figures"]);
     assert_eq!(after.bars("funnel"), before.bars("funnel"));
-    assert!(after.html.one("main").words().contains("Purged") && after.html.of_class("phone").is_empty());
+    assert!(after.html.one("main").words().contains("Purged") && after.html.with_class("phone").is_empty());
     change_ledger(&hooked.sale, "DELETE FROM figures");
     let bare = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!((&bare.data["figures"], &bare.data["counts"]), (&Value::Null, &before.data["counts"]));
@@ -235,7 +235,7 @@ fn every_chart_has_a_label_and_a_table() {
     assert!(charts.len() >= 4, "{}", charts.len());
     assert!(charts.iter().all(|chart| !chart.attribute("aria-label").trim().is_empty()));
     // The technical details are collapsible too.
-    assert_eq!(report.html.of_class("chart").len() + 1, report.html.all("details").len());
+    assert_eq!(report.html.with_class("chart").len() + 1, report.html.all("details").len());
     let silent = report.html.all("svg").into_iter().filter(|svg| {
         let own = svg.attribute("role") == "img" || svg.attribute("aria-hidden") == "true";
         !own && !["plot", "labels"].contains(&svg.attribute("class"))
@@ -288,7 +288,7 @@ fn unreported_parts_make_the_total_a_minimum() {
     let in_report = words(&write_report(&sale, &[]).html, "run-numbers");
     assert!(in_report.contains("Billed parts, at least 1"), "{in_report}");
     let server = Server::start(&sale, &[]);
-    let on_page = words(&Browser::first(&server).page("/runs/sale@1"), "standing");
+    let on_page = words(&Browser::signed_in(&server).page("/runs/sale@1"), "standing");
     assert!(on_page.contains("at least 1 billed part,"), "{on_page}");
     let gateway = Gateway::accepting();
     let all = campaign().to(6).through(&gateway).write();

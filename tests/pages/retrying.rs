@@ -34,7 +34,7 @@ fn send(draft: Draft) -> Folder {
 
 fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
     let link = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
-    Browser::by(server, link["url"].as_str().expect("an address"))
+    Browser::with_link(server, link["url"].as_str().expect("an address"))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{EARLIER, LATER, plan, run_in, use_daily_edition};
-use crate::support::{Folder, Server, Terminal, ask, in_files, live, with_ledger};
+use crate::support::{Folder, Server, Terminal, http_get, in_files, live, with_ledger};
 
 /// Approves a plan at a terminal.
 fn approve(sale: &Folder, digest: &str) {
@@ -67,7 +67,7 @@ fn approval_replaces_confirmation_of_one_run_until_it_ends() {
     sale.write_secret("token", "t0ken-of-the-plans-77");
     let server = Server::start(&sale, &["--token-file", "token"]);
     let bearer = [("Authorization", "Bearer t0ken-of-the-plans-77")];
-    let run: Value = serde_json::from_str(&ask(&server.address(), "/api/runs/sale", &bearer).body).expect("a run");
+    let run: Value = serde_json::from_str(&http_get(&server.address(), "/api/runs/sale", &bearer).body).expect("a run");
     assert_eq!(run["approved"], status["approved"]);
     drop(server);
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::plan;
-use crate::support::{Draft, Folder, Gateway, campaign, in_files, phone, say, with_ledger};
+use crate::support::{Draft, Folder, Gateway, campaign, in_files, phone, run_sql, with_ledger};
 
 /// Drafts a campaign whose text contains the date and an include, with a price per message.
 fn draft_sale(gateway: &Gateway) -> Draft {
@@ -175,7 +175,7 @@ fn plan_changed_in_the_ledger_sends_nothing() {
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     with_ledger(&sale, async |ledger| {
-        say(ledger, "UPDATE plans SET record = replace(record, '\"messages\":5', '\"messages\":9')").await
+        run_sql(ledger, "UPDATE plans SET record = replace(record, '\"messages\":5', '\"messages\":9')").await
     });
     sale.run(&["--plan", &digest]).exits(74).says("damaged");
     assert!(gateway.requests().is_empty());

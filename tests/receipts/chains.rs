@@ -351,7 +351,7 @@ fn retry_of_a_single_channel_does_not_query_the_gateway() {
     hooked.sale.run(&[]).exits(0);
     assert_eq!(hooked.tell(&operations(&gateway)[0], &webhook_body(&("sms", "EXPIRED", 1))), 200);
     retry_failed(&hooked.sale, &[]).exits(0);
-    assert!(!gateway.requests().iter().any(|request| request.asks()));
+    assert!(!gateway.requests().iter().any(|request| request.is_status_inquiry()));
     drop(server);
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Hooked, operations, post, post_with_header, secret, webhook_path};
-use crate::support::{Gateway, Server, campaign, in_files, say, with_ledger};
+use crate::support::{Gateway, Server, campaign, in_files, run_sql, with_ledger};
 
 #[test]
 fn invalid_webhooks_change_nothing() {
@@ -165,7 +165,7 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
     let body = r#"{"status":"DELIVERED"}"#;
     let mut waiting = TcpStream::connect(&hooked.door).expect("a connection");
     with_ledger(&hooked.sale, async |ledger| {
-        say(ledger, "BEGIN IMMEDIATE").await;
+        run_sql(ledger, "BEGIN IMMEDIATE").await;
         let head = format!(
             "POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
             webhook_path(operation),
@@ -175,7 +175,7 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
         waiting.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
         let early = waiting.read(&mut [0; 64]);
         assert!(early.is_err(), "answered before the commit");
-        say(ledger, "ROLLBACK").await;
+        run_sql(ledger, "ROLLBACK").await;
     });
     waiting.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
     let mut answer = [0; 12];

@@ -104,8 +104,11 @@ fn polling_uses_a_tenth_of_the_rate_limit_while_sending() {
     sale.replace("other.yaml", "name: sale", "name: other");
     sale.replace("other.yaml", "rate: 200/s", "rate: 10/s");
     let before = gateway.sends().len();
-    let inquiries =
-        || gateway.requests().iter().filter(|request| request.asks()).map(|request| request.at).collect::<Vec<_>>();
+    let inquiries = || {
+        let requests = gateway.requests();
+        let inquiries = requests.iter().filter(|request| request.is_status_inquiry());
+        inquiries.map(|request| request.at).collect::<Vec<_>>()
+    };
     // The first inquiries are on their way when another campaign starts to send.
     let _reconcile = Process::start(sale.command(&["reconcile", "sale", "--all"]));
     until("an inquiry arrives", || !inquiries().is_empty());

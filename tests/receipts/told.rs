@@ -90,7 +90,7 @@ fn receipt_clears_the_reason_of_an_earlier_doubt_or_decision() {
         let number = format!("+{}", crate::support::phone(2));
         let found = hooked.sale.campaign(&["find", &number]).exits(0).stdout;
         assert!(found.contains("delivered") && !found.contains(&before), "{decision:?}: {found}");
-        let page = Browser::first(&server).page("/runs/sale@1/rows").one("main").words();
+        let page = Browser::signed_in(&server).page("/runs/sale@1/rows").one("main").words();
         assert!(page.contains("Delivered") && !page.contains("connection"), "{decision:?}: {page}");
         drop(server);
     }
@@ -231,7 +231,7 @@ fn later_report_of_a_rejection_does_not_change_its_reason() {
     assert_eq!(cells, ["rejected", "REJECTED", "No route"]);
     let report = hooked.sale.campaign(&["report", "sale", "--json"]).json();
     assert_eq!(report["figures"]["failures"]["by"][0]["why"], "No route", "{report}");
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for (reason, found) in [("No+route", true), ("Operator+blocked", false)] {
         let page = browser.page(&format!("/runs/sale@1/rows?reason={reason}"));
         let listed = page.all("a").iter().any(|link| link.attribute("href").ends_with("/rows/2"));

@@ -133,11 +133,11 @@ fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
     let sale = campaign().to(PEOPLE).delivery("rate: 1/s").through(&witness).write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml", "--no-wait"]));
     until("a message is sent", || witness.arrived() > 0);
-    let limits = run.told_by_the_system("limits");
+    let limits = run.read_proc_file("limits");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
     // If this test runs as root, root owns that memory anyway; a unit test covers other users.
-    assert_eq!(run.owner_of_its_memory(), 0);
+    assert_eq!(run.memory_owner(), 0);
     run.signal("INT");
     run.finish().exits(130);
 }

@@ -271,7 +271,7 @@ fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     look(&["check", "sale.yaml"]).exits(0);
     let refused = look(&["stop", "sale"]).exits(74);
     if cfg!(target_os = "linux") {
-        let process = run.told_by_the_system("stat");
+        let process = run.read_proc_file("stat");
         let process = process.split(' ').next().expect("a process number");
         refused.says(&format!("process {process} is using the ledger and is suspended"));
     }

@@ -170,5 +170,5 @@ fn post_mutated_bodies(requests: usize) {
     assert_eq!((&answer["success"], &answer["data"][0]["data"]["id"]), (&json!(true), &json!(999_999_999)), "{answer}");
     assert!(sandbox.messages().contains_key(&PHONE));
     #[cfg(target_os = "linux")]
-    assert!(sandbox.most_memory() < MEMORY, "{} KiB", sandbox.most_memory());
+    assert!(sandbox.peak_memory() < MEMORY, "{} KiB", sandbox.peak_memory());
 }

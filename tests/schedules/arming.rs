@@ -132,10 +132,10 @@ fn missed_occurrence_is_reported_and_skipped() {
     let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
     let shows = |moment: &str| {
         let moment: Timestamp = moment.parse().expect("a moment");
-        clock.move_on(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a future time"));
+        clock.advance(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a future time"));
     };
     shows("2030-01-10T21:29:00Z");
-    let run = sale.command_after(&clock.movable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
+    let run = sale.command_after(&clock.adjustable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
     let run = Process::start(run);
     until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
     shows("2030-01-11T03:30:00Z");

@@ -80,7 +80,7 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
         until("the other campaign is sent", || operations(&due.gateway).len() == 6);
         until("the notification reports the damage", || due.reasons().iter().any(|why| why.contains("damaged")));
         due.assert_stores_receipt("DELIVERED");
-        server.is_up();
+        server.assert_running();
         let listed = sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
         let schedule = |name: &str| {
             let all = listed.as_array().expect("a list");
@@ -152,7 +152,7 @@ fn unreadable_campaign_file_stops_only_its_schedule() {
     let mut server = due.serve(SignedDuration::from_secs(-1));
     until("the other campaign is sent", || operations(&due.gateway).len() == 6);
     due.assert_stores_receipt("DELIVERED");
-    server.is_up();
+    server.assert_running();
     server.end("TERM").exits(0);
     assert_eq!(operations(&due.gateway).len(), 6);
 }

@@ -92,7 +92,7 @@ fn skipped_occurrence_is_shown_until_a_later_one_is_sent() {
         assert!(shown.contains("help: "), "{shown}");
         // The dashboard shows it too, even after a restart of the server.
         let server = daily.serve(HOUR);
-        let page = Browser::first(&server).page("/schedules");
+        let page = Browser::signed_in(&server).page("/schedules");
         assert!(format!("{page:?}").contains("[recipients-missing]"), "{page:?}");
         server.end("TERM").exits(0);
     }

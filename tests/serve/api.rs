@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Gateway, Server, ask, campaign, phone};
+use crate::support::{Folder, Gateway, Server, campaign, http_get, phone};
 
 const TOKEN: &str = "t0ken-of-the-stories-77";
 
@@ -16,7 +16,7 @@ fn write_token(sale: &Folder, token: &str, mode: u32) {
 
 /// Requests a path with this `Authorization` header.
 fn get_json(server: &Server, path: &str, authorization: &str) -> (u16, Value) {
-    let response = ask(&server.address(), path, &[("Authorization", authorization)]);
+    let response = http_get(&server.address(), path, &[("Authorization", authorization)]);
     (response.status, serde_json::from_str(&response.body).unwrap_or(Value::Null))
 }
 

@@ -37,7 +37,7 @@ fn suggested_command_names_the_ledger_without_its_password() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
-    let address = cluster.database().replace("story@", "story:s3cret@");
+    let address = cluster.create_database().replace("story@", "story:s3cret@");
     let run = sale.campaign(&["run", "sale.yaml", "--limit", "1", "--ledger", &address]).exits(0);
     run.says("--ledger 'postgres://story@");
     for arguments in [
@@ -55,9 +55,9 @@ fn suggested_command_names_the_ledger_without_its_password() {
 #[test]
 fn read_only_commands_create_no_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
-    let (sale, ledger) = (Folder::new(false), cluster.database());
-    let sale = sale.over(&ledger);
+    let (sale, ledger) = (Folder::new(false), cluster.create_database());
+    let sale = sale.with_database(&ledger);
     sale.campaign(&["status"]).exits(0).says("no runs yet");
     sale.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
-    assert_eq!(cluster.say(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");
+    assert_eq!(cluster.run_sql(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");
 }

@@ -14,9 +14,9 @@ fn cut_at_each_message(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&
     let proxy = CuttingProxy::in_front_of(cluster);
     let mut step = 1;
     loop {
-        let database = cluster.database();
+        let database = cluster.create_database();
         story(&proxy.address(&database), &|| proxy.cut_at(step, cut));
-        cluster.remove(&database);
+        cluster.drop_database(&database);
         if proxy.cancel_cut() {
             assert!(step > 10, "{cut:?}: the command has more than {step} messages");
             return;
@@ -27,7 +27,7 @@ fn cut_at_each_message(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&
 
 fn run_is_complete(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
-    let sale = campaign().to(3).batches_of(1).through(&gateway).write().over(ledger);
+    let sale = campaign().to(3).batches_of(1).through(&gateway).write().with_database(ledger);
     cut();
     sale.run(&[]).exits(0);
     assert_eq!(sorted_phones(&gateway), [phone(2), phone(3), phone(4)]);
@@ -43,7 +43,7 @@ fn sorted_phones(gateway: &Gateway) -> Vec<u64> {
 
 /// A campaign with one unsent row.
 fn partly_sent(gateway: &Gateway, ledger: &str) -> Folder {
-    let sale = campaign().to(3).batches_of(1).one_at_a_time().through(gateway).write().over(ledger);
+    let sale = campaign().to(3).batches_of(1).one_at_a_time().through(gateway).write().with_database(ledger);
     sale.run(&["--limit", "2"]).exits(0);
     sale
 }
@@ -72,7 +72,7 @@ fn commands_that_send_nothing_succeed(ledger: &str, cut: &dyn Fn()) {
 
 fn retry_sends_once(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
-    let sale = campaign().to(1).through(&gateway).write().over(ledger);
+    let sale = campaign().to(1).through(&gateway).write().with_database(ledger);
     sale.run(&[]);
     cut();
     sale.campaign(&["retry", "sale", "--yes"]).exits(0);

@@ -15,7 +15,7 @@ fn worker_clocks_an_hour_apart_do_not_affect_leases_or_rate() {
     let (clock, mut chance) = (Clock::new(), Chance::seeded());
     let hour = SignedDuration::from_hours(1);
     let clocks = [clock.set_to(Timestamp::now() + hour), clock.set_to(Timestamp::now() - hour), "true".to_owned()];
-    let mut shared = SharedRun::start_after(&cluster.database(), (ROWS, RATE), &clocks);
+    let mut shared = SharedRun::start_after(&cluster.create_database(), (ROWS, RATE), &clocks);
     let arrivals = Arc::new(Mutex::new(Vec::new()));
     let recorded = Arc::clone(&arrivals);
     shared.witness.show(move |phones| {

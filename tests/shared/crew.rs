@@ -34,7 +34,7 @@ impl SharedRun {
     pub(super) fn start_after(ledger: &str, (rows, rate): (usize, usize), before: &[String]) -> Self {
         let witness = Witness::start();
         let draft = campaign().to(rows).batches_of(BATCH).delivery(&format!("rate: {rate}/s"));
-        let sale = draft.through(&witness).write().over(ledger);
+        let sale = draft.through(&witness).write().with_database(ledger);
         let workers: Vec<Process> =
             (0..before.len()).map(|machine| start_worker(&sale, machine, &before[machine])).collect();
         for worker in &workers {
@@ -105,7 +105,7 @@ impl SharedRun {
 
     /// Runs statements in the ledger database and returns their output.
     pub(super) fn query_ledger(&self, cluster: &Cluster, statements: &str) -> String {
-        cluster.say(ledger_address(&self.sale), statements)
+        cluster.run_sql(ledger_address(&self.sale), statements)
     }
 }
 

@@ -24,7 +24,7 @@ fn run_waits_for_a_restarted_database_and_continues() {
     let run = sale.start(&["-v"]);
     for restart in 1..=2 {
         until("some messages are sent", || witness.arrived() >= restart * 60);
-        cluster.end();
+        cluster.stop_server();
         assert!(cluster.start_server());
     }
     run.finish().exits(0);
@@ -70,11 +70,11 @@ fn restored_older_database_sends_nothing_until_confirmed() {
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
-    cluster.end();
+    cluster.stop_server();
     cluster.copy_data("before");
     assert!(cluster.start_server());
     sale.run(&["--limit", "5"]).exits(0);
-    cluster.end();
+    cluster.stop_server();
     cluster.restore_data("before");
     assert!(cluster.start_server());
     sale.run(&[]).exits(74).says("older copy").says("--new-ledger");
@@ -128,17 +128,17 @@ fn replica_with_every_commit_continues_the_run() {
     let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
     cluster.start_replica();
-    cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
-    cluster.say("postgres", "SELECT pg_reload_conf()");
+    cluster.run_sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
+    cluster.run_sql("postgres", "SELECT pg_reload_conf()");
     until("each commit is confirmed", || {
-        cluster.say("postgres", "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1"
+        cluster.run_sql("postgres", "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1"
     });
     assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("unconfirmed-replica"));
     sale.run(&["--limit", "5"]).exits(0);
     cluster.fail_over();
     // No replica is left that could confirm a commit.
-    cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = ''");
-    cluster.say("postgres", "SELECT pg_reload_conf()");
+    cluster.run_sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = ''");
+    cluster.run_sql("postgres", "SELECT pg_reload_conf()");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), (2..32).map(phone).collect::<Vec<_>>());
 }
@@ -153,10 +153,10 @@ fn run_stops_if_its_database_is_replaced_by_an_older_one() {
     // Imitates a failover to a replica that lacks the last commits.
     until("the third envelope is on its way", || gateway.requests().len() == 3);
     let open = "SELECT count(*) FROM campaign.envelopes WHERE settled_at IS NULL";
-    until("the other answers are recorded", || cluster.say(ledger_address(&sale), open) == "1");
+    until("the other answers are recorded", || cluster.run_sql(ledger_address(&sale), open) == "1");
     let rollback =
         "UPDATE campaign.meta SET generation = generation - 3; DELETE FROM campaign.envelopes WHERE envelope > 1";
-    cluster.say(ledger_address(&sale), rollback);
+    cluster.run_sql(ledger_address(&sale), rollback);
     gateway.release();
     run.finish().exits(74).says("older copy");
     assert_eq!(gateway.requests().len(), 3);
@@ -172,10 +172,10 @@ fn run_waits_for_a_locked_table() {
     sale.run(&["--limit", "2"]).exits(0);
     let lock = "BEGIN; LOCK campaign.envelopes IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3); COMMIT";
     std::thread::scope(|scope| {
-        let locked = scope.spawn(|| cluster.say(ledger_address(&sale), lock));
+        let locked = scope.spawn(|| cluster.run_sql(ledger_address(&sale), lock));
         let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = \
                      'campaign.envelopes'::regclass AND granted";
-        until("the table is locked", || cluster.say(ledger_address(&sale), waits) == "1");
+        until("the table is locked", || cluster.run_sql(ledger_address(&sale), waits) == "1");
         sale.run(&[]).exits(0);
         locked.join().expect("the lock");
     });
@@ -187,7 +187,7 @@ fn unreachable_server_is_reported_at_once_with_its_address() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(3).through(&gateway));
-    cluster.end();
+    cluster.stop_server();
     let address = format!("/{}", ledger_address(&sale).rsplit('/').next().expect("a name"));
     let advice = "check that the database server is running";
     sale.run(&[]).exits(74).says(&address).says(advice);

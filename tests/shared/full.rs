@@ -54,10 +54,10 @@ impl Drop for SmallDisk {
 fn full_database_disk_stops_all_workers_and_loses_nothing() {
     let Some(disk) = SmallDisk::make() else { return };
     let Some(cluster) = Cluster::start(&["max_connections=60"]) else { return };
-    let ledger = cluster.database();
-    cluster.say("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
+    let ledger = cluster.create_database();
+    cluster.run_sql("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
     let name = ledger.rsplit('/').next().expect("a name");
-    cluster.say("postgres", &format!("ALTER DATABASE {name} SET TABLESPACE small"));
+    cluster.run_sql("postgres", &format!("ALTER DATABASE {name} SET TABLESPACE small"));
     let mut shared = SharedRun::start(&ledger, 900, 2);
     shared.wait_for_messages(60);
     disk.fill();

@@ -17,7 +17,7 @@ fn run_from_one_machine_can_be_viewed_and_resumed_on_another() {
     assert_eq!(Results::parse(&results.stdout).states()[..8], ["accepted"; 8]);
     run_elsewhere(&sale, &["run", "sale.yaml"]).exits(0).says("resuming sale@1");
     assert_eq!(gateway.phones(), (2..22).map(phone).collect::<Vec<_>>());
-    let copies = cluster.say(ledger_address(&sale), "SELECT count(*) FROM campaign.copies");
+    let copies = cluster.run_sql(ledger_address(&sale), "SELECT count(*) FROM campaign.copies");
     assert_eq!(copies, "1");
 }
 
@@ -133,7 +133,7 @@ fn file_ledger_keeps_a_campaign_out_of_the_shared_ledger() {
         crate::support::Process::start(command).finish()
     };
     file(&["run", "sale.yaml", "--limit", "2"]).exits(0);
-    let ledger = cluster.database();
+    let ledger = cluster.create_database();
     file(&["run", "sale.yaml", "--ledger", &ledger]).exits(74).says("sale@1").says("--new-ledger");
     assert_eq!(gateway.phones().len(), 2);
     // An empty variable counts as unset.

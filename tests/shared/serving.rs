@@ -14,7 +14,7 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let draft = campaign().to(6).top("timezone: UTC").top("schedule: { cron: \"0 9 * * *\" }").through(&gateway);
     let hooked = Hooked::write(draft);
-    let hooked = Hooked { sale: hooked.sale.over(&cluster.database()), ..hooked };
+    let hooked = Hooked { sale: hooked.sale.with_database(&cluster.create_database()), ..hooked };
     let sale = &hooked.sale;
     let schedule = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
     let due: Timestamp = schedule["next"][0].as_str().expect("a date").parse().expect("a moment");

@@ -29,12 +29,12 @@ fn check_sleep_at(point: &str) {
     let _case = telling(format!("case: suspended at {point}"));
     let Some(cluster) = Cluster::shared() else { return };
     let clock = Clock::new();
-    let sleeps = format!("{}; export CAMPAIGN_FAILPOINT={point}:sleep", clock.movable());
-    let mut shared = SharedRun::start_after(&cluster.database(), (250, 50), &[sleeps]);
+    let sleeps = format!("{}; export CAMPAIGN_FAILPOINT={point}:sleep", clock.adjustable());
+    let mut shared = SharedRun::start_after(&cluster.create_database(), (250, 50), &[sleeps]);
     until("the worker is suspended", || {
         shared.workers[0].stderr().contains("went off") && is_suspended(&shared.workers[0])
     });
-    clock.move_on(40);
+    clock.advance(40);
     expire_worker_leases(cluster, &shared.sale);
     let (code, output) = shared.wait_for_end(|_| {});
     assert!(matches!(code, Some(0 | 4)), "{output}");
@@ -47,13 +47,13 @@ fn check_sleep_at(point: &str) {
 }
 
 fn is_suspended(process: &Process) -> bool {
-    process.told_by_the_system("stat").rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+    process.read_proc_file("stat").rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
 }
 
 #[test]
 fn workers_continue_while_the_starter_sleeps_and_repeat_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
-    let mut shared = SharedRun::start(&cluster.database(), 300, 2);
+    let mut shared = SharedRun::start(&cluster.create_database(), 300, 2);
     shared.wait_for_messages(60);
     shared.run.signal("STOP");
     super::expire_leases(cluster, &shared.sale);
@@ -73,7 +73,7 @@ fn workers_continue_while_the_starter_sleeps_and_repeat_nothing() {
 fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
     let Some(cluster) = Cluster::shared() else { return };
     let sleeps = "export CAMPAIGN_FAILPOINT=share.drawn:1:sleep".to_owned();
-    let mut shared = SharedRun::start_after(&cluster.database(), (400, 50), &[sleeps]);
+    let mut shared = SharedRun::start_after(&cluster.create_database(), (400, 50), &[sleeps]);
     until("the worker is suspended", || {
         shared.workers[0].stderr().contains("went off") && is_suspended(&shared.workers[0])
     });
@@ -92,7 +92,8 @@ fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
 fn ten_sleeps_past_a_lease_lose_and_repeat_nothing() {
     const RATE: usize = 20;
     let Some(cluster) = Cluster::shared() else { return };
-    let mut shared = SharedRun::start_after(&cluster.database(), (400 * RATE, RATE), &vec!["true".to_owned(); 3]);
+    let mut shared =
+        SharedRun::start_after(&cluster.create_database(), (400 * RATE, RATE), &vec!["true".to_owned(); 3]);
     shared.wait_for_messages(50);
     for sleep in 0..10 {
         let machine = sleep % shared.workers.len();

@@ -19,7 +19,7 @@ fn run(sale: &Folder, address: &str) -> crate::support::Finished {
 fn assert_refused_early(sale: &Folder, address: &str, words: &str) {
     let mut command = sale.command(&["run", "sale.yaml"]);
     command.env("CRM_URL", address);
-    let (ended, memory) = Process::start(command).finish_measured();
+    let (ended, memory) = Process::start(command).finish_with_peak_memory();
     let ended = ended.exits(2).says(words);
     assert!(memory < 256 << 10, "{memory} KiB\n{}", ended.told());
     assert_eq!(count_copies(sale), 0);

@@ -112,7 +112,7 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
     assert_eq!(results.states(), reasons);
     assert_eq!(results.column("reason"), [[""; 4].as_slice(), &["replaced"; 6]].concat());
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for path in ["/runs/sale@1", "/runs/sale@1/rows"] {
         let page = browser.page(path).one("main").words();
         assert!(page.contains("Skipped") && !page.contains("To be sent"), "{path}: {page}");

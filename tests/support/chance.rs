@@ -1,4 +1,4 @@
-//! Reproducible random numbers: a failing story prints its seed.
+//! Reproducible random numbers. A failing story prints its seed.
 
 use super::telling::{FailureNote, telling};
 

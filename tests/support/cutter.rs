@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::cluster::Cluster;
 
-/// How long to wait for an answer that is dropped.
+/// The maximum time to wait for an answer that is then dropped.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether the connections are cut before or after the server processes the message.
@@ -33,7 +33,7 @@ pub(crate) struct CuttingProxy {
 
 struct Shared {
     server: PathBuf,
-    /// How many messages are left until the cut; `None` if no cut is planned.
+    /// The number of messages left until the cut; `None` if no cut is planned.
     planned_cut: Mutex<Option<(usize, Cut)>>,
     /// Both ends of all open connections.
     open: Mutex<Vec<UnixStream>>,

@@ -16,7 +16,7 @@ pub(crate) trait Reachable {
     fn async_url(&self) -> String;
 }
 
-/// A campaign that has not been written to a folder yet.
+/// A campaign that has not yet been written to a folder.
 pub(crate) struct Draft {
     list: String,
     channels: String,
