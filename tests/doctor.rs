@@ -1,4 +1,4 @@
-//! `campaign doctor`: one planted fault for each check, its remedy, and the exit code of the most serious one.
+//! `campaign doctor`: one planted fault per check, its remedy, and the exit code of the most serious fault.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -33,7 +33,7 @@ fn check<'r>(report: &'r Value, name: &str) -> &'r Value {
     checks.iter().find(|check| check["check"] == name).unwrap_or_else(|| panic!("no check {name}: {report:#}"))
 }
 
-/// The command, in a known time zone.
+/// The `doctor` command in a known time zone.
 fn doctor_command(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = folder.command(&[&["doctor"], arguments].concat());
     command.env("TZ", "Europe/Kyiv");
@@ -45,7 +45,7 @@ fn run_doctor(folder: &Folder, arguments: &[&str]) -> Finished {
     Process::start(doctor_command(folder, &[arguments, &["--json"]].concat())).finish()
 }
 
-/// Runs the command with JSON output, after a shell has prepared its process.
+/// Runs the command with JSON output in a shell, after the shell command `prepare`.
 fn run_doctor_after(folder: &Folder, prepare: &str) -> Finished {
     Process::start(folder.command_after(&format!("export TZ=Europe/Kyiv; {prepare}"), &["doctor", "--json"])).finish()
 }
@@ -123,8 +123,8 @@ fn ledger_fault_exits_with_the_storage_code_without_repairs() {
         fs::write(sale.path(LEDGER), bytes).expect("a ledger");
     };
     let delete = |sale: &Folder| fs::remove_file(sale.path(LEDGER)).expect("a ledger");
-    let lose_mark = |sale: &Folder| fs::remove_file(sale.path("state/ledger.mark")).expect("a mark");
-    let from_the_future = |sale: &Folder| {
+    let delete_mark = |sale: &Folder| fs::remove_file(sale.path("state/ledger.mark")).expect("a mark");
+    let mark_as_newer = |sale: &Folder| {
         let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                      VALUES (999, 'newer', 1, x'00', 0)";
         with_ledger(sale, async |ledger| run_sql(ledger, newer).await);
@@ -133,8 +133,8 @@ fn ledger_fault_exits_with_the_storage_code_without_repairs() {
     let faults: [(&str, PlantFault<'_>); 4] = [
         ("damaged", &damage),
         ("deleted", &delete),
-        ("without its mark", &lose_mark),
-        ("of a newer version", &from_the_future),
+        ("without its mark", &delete_mark),
+        ("of a newer version", &mark_as_newer),
     ];
     for (what, plant) in faults {
         let _case = telling(format!("a ledger {what}"));
@@ -162,7 +162,7 @@ fn ledger_from_an_earlier_version_is_reported_and_not_upgraded() {
 }
 
 #[test]
-fn wrong_clock_is_detected_by_comparison_with_the_gateway() {
+fn wrong_clock_is_detected_from_gateway_or_ledger_times() {
     let _files = in_files();
     let (sandbox, clock) = (SandboxProcess::start(), Clock::new());
     let sale = sent_campaign(&sandbox);
@@ -193,12 +193,12 @@ fn gateway_fault_has_the_exit_code_of_its_kind() {
     let accepting = Gateway::accepting();
     let profile = |url: &str, rest: &str| format!("local: {{ base_url: \"{url}\", {rest} }}\n");
     let key = "api_key: { env: STORY_KEY }";
-    let unreached = format!("{key}, hook: {{ public_url: \"{}\", secret: {{ env: HOOK_SECRET }} }}", nobody());
+    let unreachable_hook = format!("{key}, hook: {{ public_url: \"{}\", secret: {{ env: HOOK_SECRET }} }}", nobody());
     for (gateways, name, code) in [
         (profile(&nobody(), key), "gateway", 5),
         (profile(&refusing.base_url(), key), "key", 7),
         (profile(&accepting.base_url(), "api_key: { env: NOT_SET }"), "key", 2),
-        (profile(&accepting.base_url(), &unreached), "webhook", 5),
+        (profile(&accepting.base_url(), &unreachable_hook), "webhook", 5),
         (profile(&accepting.base_url(), "api_key: typed"), "profiles", 2),
         ("local: [\n".to_owned(), "profiles", 2),
     ] {
@@ -228,7 +228,7 @@ fn key_is_not_sent_to_a_changed_host() {
 }
 
 #[test]
-fn files_open_to_everyone_are_reported() {
+fn files_accessible_to_other_users_are_reported() {
     let _files = in_files();
     let sandbox = SandboxProcess::start();
     for (path, mode, status, code) in [

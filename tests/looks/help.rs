@@ -84,7 +84,7 @@ fn top_level_help_lists_every_command() {
 }
 
 #[test]
-fn command_help_fits_the_terminal() {
+fn help_of_every_command_matches_its_snapshot() {
     for command in COMMANDS {
         let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         compare(&format!("help-{}", command.replace(' ', "-")), folder, &arguments);
