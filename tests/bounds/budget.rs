@@ -102,7 +102,7 @@ fn messages_that_receipts_prove_count_toward_limits_and_caps() {
     };
     assert_eq!(money(), [Some(1.6), Some(1.6)]);
     for (operation, status) in [(&sent[1], "DELIVERED"), (&sent[2], "READ")] {
-        assert_eq!(hooked.tell(operation, &json!({"success": true, "status": status, "type": "sms"}).to_string()), 200);
+        assert_eq!(hooked.post(operation, &json!({"success": true, "status": status, "type": "sms"}).to_string()), 200);
     }
     assert_eq!(hooked.results().states(), ["accepted", "delivered", "read", "accepted"]);
     assert_eq!(money(), [Some(3.2), Some(0.0)]);

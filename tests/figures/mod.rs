@@ -48,7 +48,7 @@ fn send_receipts(hooked: &Hooked, operation: &Value, sent: Timestamp, receipts: 
         if let Some(after) = after {
             receipt["updated"] = (sent + SignedDuration::from_secs(*after)).to_string().into();
         }
-        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(operation, &receipt.to_string()), 200);
     }
 }
 

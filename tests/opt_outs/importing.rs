@@ -1,4 +1,4 @@
-//! `campaign suppress import`: preview, confirmation, and columns of other programs.
+//! `campaign suppress import`: preview, confirmation, and columns from other programs.
 
 use serde_json::json;
 

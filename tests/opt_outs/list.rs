@@ -41,23 +41,24 @@ fn number_is_listed_once_with_date_and_reason() {
 
 #[test]
 fn export_can_be_imported_with_all_its_fields() {
-    let (here, there) = (campaign().write(), campaign().write());
-    opt_out(&here, 2, &["--reason", "=1+1, \"asked\""]);
-    opt_out(&here, 3, &["--campaign", "sale"]);
-    here.write("more.csv", &format!("Мобільний;gateways\n{};loopback\n", phone(4)));
-    here.campaign(&["suppress", "import", "more.csv", "--yes", "--reason", "from the shop"]).exits(0).says("1 new · ");
-    let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
+    let (source, target) = (campaign().write(), campaign().write());
+    opt_out(&source, 2, &["--reason", "=1+1, \"asked\""]);
+    opt_out(&source, 3, &["--campaign", "sale"]);
+    source.write("more.csv", &format!("Мобільний;gateways\n{};loopback\n", phone(4)));
+    let import = ["suppress", "import", "more.csv", "--yes", "--reason", "from the shop"];
+    source.campaign(&import).exits(0).says("1 new · ");
+    let exported = source.campaign(&["suppress", "export"]).exits(0).stdout;
     assert_eq!(exported.lines().count(), 4, "{exported}");
-    there.write("list.csv", &exported);
-    there
+    target.write("list.csv", &exported);
+    target
         .campaign(&["suppress", "import", "list.csv", "--yes"])
         .exits(0)
         .says("3 rows · 3 new · 0 already on the list");
-    assert_eq!(there.campaign(&["suppress", "export"]).exits(0).stdout, exported);
-    let again = there.campaign(&["suppress", "import", "list.csv", "--yes", "--json"]).exits(0).json();
+    assert_eq!(target.campaign(&["suppress", "export"]).exits(0).stdout, exported);
+    let again = target.campaign(&["suppress", "import", "list.csv", "--yes", "--json"]).exits(0).json();
     assert_eq!((&again["rows"], &again["added"], &again["already"]), (&3.into(), &0.into(), &3.into()));
-    let of_sale = there.campaign(&["suppress", "export", "--campaign", "sale"]).exits(0).stdout;
-    assert_eq!(of_sale.lines().count(), 2, "{of_sale}");
+    let sale_export = target.campaign(&["suppress", "export", "--campaign", "sale"]).exits(0).stdout;
+    assert_eq!(sale_export.lines().count(), 2, "{sale_export}");
 }
 
 #[test]

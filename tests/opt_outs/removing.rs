@@ -58,7 +58,7 @@ fn removal_names_the_campaigns_that_a_number_is_still_opted_out_of() {
 }
 
 #[test]
-fn undoing_an_import_removes_only_what_it_added() {
+fn undoing_an_import_removes_only_opt_outs_that_it_added() {
     let sale = campaign().write();
     opt_out(&sale, 2, &[]);
     import_rows(&sale, "stop.csv", "", 3..5, "");
@@ -147,20 +147,20 @@ fn undoing_an_import_keeps_other_scopes_and_forgotten_numbers() {
 
 #[test]
 fn imported_export_keeps_its_original_sources() {
-    let (here, there) = (campaign().write(), campaign().write());
-    opt_out(&here, 2, &[]);
-    let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
-    there.write("list.csv", &exported);
-    let terminal = Terminal::start(there.command(&["suppress", "import", "list.csv"]));
+    let (source, target) = (campaign().write(), campaign().write());
+    opt_out(&source, 2, &[]);
+    let exported = source.campaign(&["suppress", "export"]).exits(0).stdout;
+    target.write("list.csv", &exported);
+    let terminal = Terminal::start(target.command(&["suppress", "import", "list.csv"]));
     terminal.shows("cannot undo this import").shows("or press Enter").types("");
     terminal.finish().exits(2);
-    let output = there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).told();
+    let output = target.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).told();
     assert!(!output.contains("to undo"), "{output}");
-    there
+    target
         .campaign(&["suppress", "remove", "--source", "list.csv", "--yes"])
         .exits(2)
         .says("the list contains no opt-outs");
-    assert_eq!(suppressed_rows(&there), [2]);
+    assert_eq!(suppressed_rows(&target), [2]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn receive_replies(draft: Draft, texts: &[&str]) -> (Hooked, Server) {
     hooked.sale.run(&[]).exits(0);
     for (operation, text) in operations(&gateway).iter().zip(texts) {
         let receipt = json!({ "status": "REPLIED", "type": "sms", "replies": [{ "message": text }] });
-        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(operation, &receipt.to_string()), 200);
     }
     (hooked, server)
 }
@@ -47,7 +47,7 @@ fn polite_or_spaced_out_stop_requests_count_as_opt_outs() {
 }
 
 #[test]
-fn ambiguous_reply_is_reviewed_and_opts_nobody_out() {
+fn ambiguous_reply_is_listed_for_review_and_opts_nobody_out() {
     let texts = ["Cancel", "Відміна", "Скасувати", "stop by tomorrow?", "дякую", "СТОП"];
     let (hooked, server) = receive_replies(campaign().top("purpose: service"), &texts);
     assert_eq!(opted_out(&hooked), [(7, "answered СТОП".to_owned())]);
@@ -101,7 +101,7 @@ fn reply_repeated_in_later_receipts_is_listed_once() {
     for replies in [vec![&price], vec![&price, &cancel], vec![&price, &cancel]] {
         let updated = jiff::Timestamp::now().to_string();
         let receipt = json!({ "status": "REPLIED", "type": "sms", "updated": updated, "replies": replies });
-        assert_eq!(hooked.tell(&operations(&gateway)[0], &receipt.to_string()), 200);
+        assert_eq!(hooked.post(&operations(&gateway)[0], &receipt.to_string()), 200);
     }
     let listed = hooked.sale.campaign(&["replies", "sale"]).exits(0).stdout;
     let texts = Results::parse(&listed);

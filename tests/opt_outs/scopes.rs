@@ -151,30 +151,31 @@ fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
 
 #[test]
 fn each_scope_of_an_opt_out_is_handled_separately() {
-    let (here, there) = (campaign().write(), campaign().write());
-    opt_out_of_all(&here, 2);
-    super::opt_out(&here, 2, &[]);
-    super::opt_out(&here, 3, &["--scope", "marketing"]);
-    let listed = here.campaign(&["suppress", "list"]).exits(0).says(" · all messages · ");
+    let (source, target) = (campaign().write(), campaign().write());
+    opt_out_of_all(&source, 2);
+    super::opt_out(&source, 2, &[]);
+    super::opt_out(&source, 3, &["--scope", "marketing"]);
+    let listed = source.campaign(&["suppress", "list"]).exits(0).says(" · all messages · ");
     listed.says(&format!("+{} · marketing · ", phone(3)));
-    let scopes: Vec<_> = entries(&here).iter().map(|entry| entry["scope"].clone()).collect();
+    let scopes: Vec<_> = entries(&source).iter().map(|entry| entry["scope"].clone()).collect();
     assert_eq!(scopes, ["all", "marketing", "marketing"]);
-    there.write("list.csv", &here.campaign(&["suppress", "export"]).exits(0).stdout);
-    there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).says("3 new");
-    assert_eq!(entries(&there), entries(&here));
+    target.write("list.csv", &source.campaign(&["suppress", "export"]).exits(0).stdout);
+    target.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).says("3 new");
+    assert_eq!(entries(&target), entries(&source));
     let number = format!("+{}", phone(2));
-    let removed = here.campaign(&["suppress", "remove", &number, "--scope", "all", "--yes", "--json"]).exits(0).json();
+    let remove = ["suppress", "remove", &number, "--scope", "all", "--yes", "--json"];
+    let removed = source.campaign(&remove).exits(0).json();
     let scope = |entry: &serde_json::Value| entry["scope"].clone();
     assert_eq!((scope(&removed["removed"][0]), scope(&removed["still"])), (json!("all"), json!("marketing")));
-    here.campaign(&["suppress", "add", &number, "--scope", "all", "--campaign", "sale"]).exits(2);
+    source.campaign(&["suppress", "add", &number, "--scope", "all", "--campaign", "sale"]).exits(2);
     // A scope on the command line overrides the file.
-    here.write("stop.csv", &format!("phone,scope\n+{},everything\n", phone(9)));
-    here.campaign(&["suppress", "import", "stop.csv", "--scope", "all", "--yes"]).exits(0);
-    assert_eq!(entries(&here).last().map(scope), Some(json!("all")));
+    source.write("stop.csv", &format!("phone,scope\n+{},everything\n", phone(9)));
+    source.campaign(&["suppress", "import", "stop.csv", "--scope", "all", "--yes"]).exits(0);
+    assert_eq!(entries(&source).last().map(scope), Some(json!("all")));
 }
 
-/// The folder with the ledger and the export of the version before scopes.
-fn earlier() -> std::path::PathBuf {
+/// The folder with a ledger and an export of the version before scopes.
+fn earlier_version_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledgers/0.1-opt-outs")
 }
 
@@ -198,7 +199,7 @@ fn opt_outs_in_an_earlier_ledger_block_only_marketing() {
     let sale = campaign().through(&gateway).write();
     fs::create_dir_all(sale.path("state")).expect("a folder");
     for name in ["ledger.sqlite", "ledger.mark"] {
-        let packed = fs::File::open(earlier().join(format!("{name}.gz"))).expect("a stored file");
+        let packed = fs::File::open(earlier_version_folder().join(format!("{name}.gz"))).expect("a stored file");
         let mut file = Vec::new();
         GzDecoder::new(packed).read_to_end(&mut file).expect("a packed file");
         fs::write(sale.path("state").join(name), file).expect("a file");
@@ -211,7 +212,7 @@ fn opt_outs_in_an_earlier_ledger_block_only_marketing() {
 fn export_of_the_previous_version_opts_out_of_marketing() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
-    fs::copy(earlier().join("opt-outs.csv"), sale.path("opt-outs.csv")).expect("an export");
+    fs::copy(earlier_version_folder().join("opt-outs.csv"), sale.path("opt-outs.csv")).expect("an export");
     sale.campaign(&["suppress", "import", "opt-outs.csv", "--yes"]).exits(0).says("3 new");
     check_earlier_opt_outs(&sale, &gateway);
 }

@@ -15,11 +15,11 @@ fn rows(page: &Html) -> Vec<u32> {
 }
 
 /// Creates a gateway that rejects messages to these rows.
-fn gateway_rejecting(error: &'static str, is_refused: fn(usize) -> bool) -> Gateway {
+fn gateway_rejecting(error: &'static str, is_rejected: fn(usize) -> bool) -> Gateway {
     Gateway::always(Answer::items(move |operation| {
         let to = operation["phone"].to_string();
         let row = (2..400).find(|row| to.contains(&phone(*row).to_string())).expect("a row");
-        if is_refused(row) { rejected(operation, error) } else { accepted(operation) }
+        if is_rejected(row) { rejected(operation, error) } else { accepted(operation) }
     }))
 }
 
@@ -160,9 +160,9 @@ fn page_is_in_the_language_of_the_browser() {
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
     let browser = Browser::signed_in(&server);
-    for (wanted, code, expected) in [("uk-UA,uk;q=0.9,en;q=0.8", "uk", "Завершено"), ("de", "en", "Finished")]
+    for (languages, code, expected) in [("uk-UA,uk;q=0.9,en;q=0.8", "uk", "Завершено"), ("de", "en", "Finished")]
     {
-        let page = browser.request("GET", "/runs/sale@1", &[("Accept-Language", wanted)], "").page();
+        let page = browser.request("GET", "/runs/sale@1", &[("Accept-Language", languages)], "").page();
         assert_eq!(page.one("html").attribute("lang"), code);
         assert!(main_text(&page).contains(expected), "{}", main_text(&page));
     }
@@ -202,7 +202,7 @@ fn rows_by_state_are_paginated_without_duplicates() {
     let gateway = gateway_rejecting("No route", |row| row % 4 == 3);
     let sale = campaign().to(300).batches_of(60).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
-    let by_results: Vec<u32> = sale
+    let rejected_rows: Vec<u32> = sale
         .results()
         .rows
         .iter()
@@ -220,7 +220,7 @@ fn rows_by_state_are_paginated_without_duplicates() {
         path = next.attribute("href").to_owned();
         assert!(path.contains("from="), "a page begins at a row: {path}");
     }
-    assert_eq!(listed_rows, by_results);
+    assert_eq!(listed_rows, rejected_rows);
     assert!(main_text(&browser.page("/runs/sale@1/rows?state=rejected")).contains("No route"));
     // The last page of all rows starts at the requested row and links back.
     let last = browser.page("/runs/sale@1/rows?from=280");
@@ -342,7 +342,7 @@ fn row_page_shows_the_message_unless_the_row_was_excluded() {
 #[test]
 fn occurrences_are_shown_in_the_campaign_time_zone() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    // The next date, and the last of the thirty days by the machine's clock.
+    // The next date, and the last of the next thirty days by the clock of the machine.
     for (zone, moment, first, last) in [
         // Kathmandu is 5:45 ahead: 00:19 on the 11th, then 00:21.
         ("Asia/Kathmandu", "2030-01-10T18:34:00Z", "2030-01-11", "2030-02-08"),
@@ -389,7 +389,7 @@ fn sections_report_damaged_records_and_show_the_rest() {
         ("/opt-outs", vec!["an entry in the suppression list"]),
         ("/campaigns", vec!["sale@2"]),
     ] {
-        // The overview does not wait long for slow readings.
+        // The overview does not wait long for data that is slow to read, so it can be incomplete at first.
         until(path, || {
             let words = main_text(&browser.page(path));
             expected.iter().all(|expected| words.contains(expected))

@@ -38,13 +38,13 @@ fn create_link(sale: &Folder, options: &[&str]) -> String {
 fn visitor_without_a_session_learns_how_to_get_a_link() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let stranger = Browser::anonymous(&server);
+    let visitor = Browser::anonymous(&server);
     for path in PAGES.iter().chain(&["/runs/sale@1/live", "/schedules/sale/preview", "/enter/guessed"]) {
-        let answered = stranger.get(path);
-        assert_eq!(answered.status, 403, "{path}");
-        let page = answered.page();
+        let response = visitor.get(path);
+        assert_eq!(response.status, 403, "{path}");
+        let page = response.page();
         assert!(page.one("pre").text.contains("campaign serve link --for NAME"), "{path}");
-        assert!(!answered.body.contains("sale@1") && answered.header("set-cookie").is_empty(), "{path}");
+        assert!(!response.body.contains("sale@1") && response.header("set-cookie").is_empty(), "{path}");
     }
     for path in [
         "/runs/sale@1/stop",
@@ -58,7 +58,7 @@ fn visitor_without_a_session_learns_how_to_get_a_link() {
         "/runs/sale@1/find",
         "/search",
     ] {
-        assert_eq!(stranger.post(path, &[], &[("count", "1")]).status, 403, "{path}");
+        assert_eq!(visitor.post(path, &[], &[("count", "1")]).status, 403, "{path}");
     }
 }
 
@@ -66,31 +66,31 @@ fn visitor_without_a_session_learns_how_to_get_a_link() {
 fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let stranger = Browser::anonymous(&server);
+    let visitor = Browser::anonymous(&server);
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix(&format!("http://{}", server.address())).expect("a path").to_owned();
     assert!(path.starts_with("/enter/") && path.len() > 40, "{path}");
-    // Requests of browsers and chat apps that only fetch the link do not use it up.
-    assert_eq!(stranger.request("HEAD", &path, &[], "").status, 200);
+    // Requests from browsers and chat apps that only fetch the link do not use it up.
+    assert_eq!(visitor.request("HEAD", &path, &[], "").status, 200);
     for header in [
         ("Sec-Purpose", "prefetch;prerender"),
         ("User-Agent", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"),
         ("User-Agent", "TelegramBot (like TwitterBot)"),
     ] {
-        let fetched = stranger.request("GET", &path, &[header], "");
+        let fetched = visitor.request("GET", &path, &[header], "");
         assert_eq!((fetched.status, fetched.header("set-cookie")), (200, ""), "{header:?}");
         assert_eq!(fetched.page().one("form").attribute("method"), "post");
     }
     // Another site cannot sign a visitor in.
-    assert_eq!(stranger.post(&path, &[("Origin", "https://evil.example")], &[]).status, 403);
-    let entered = stranger.use_link(&path);
+    assert_eq!(visitor.post(&path, &[("Origin", "https://evil.example")], &[]).status, 403);
+    let entered = visitor.use_link(&path);
     assert_eq!(entered.status, 200);
     let cookie = entered.header("set-cookie");
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
     }
     assert!(!cookie.contains("Domain") && !entered.header("location").contains('/'), "{cookie}");
-    for again in [stranger.use_link(&path), stranger.get(&path)] {
+    for again in [visitor.use_link(&path), visitor.get(&path)] {
         assert_eq!((again.status, again.header("set-cookie")), (403, ""));
     }
     // The state folder contains neither the printed link nor the browser's session.
@@ -105,17 +105,17 @@ fn page_sends_security_headers_and_is_not_cached() {
     let server = Server::start(&sale, &[]);
     let browser = Browser::signed_in(&server);
     for path in PAGES.iter().chain(&["/runs/none@1", "/runs/sale@1/rows?state=rejected"]) {
-        let answered = browser.get(path);
-        assert!([200, 404].contains(&answered.status), "{path}: {}", answered.body);
-        let policy = answered.header("content-security-policy");
+        let response = browser.get(path);
+        assert!([200, 404].contains(&response.status), "{path}: {}", response.body);
+        let policy = response.header("content-security-policy");
         assert!(policy.starts_with("default-src 'self';") && !policy.contains("unsafe"), "{path}: {policy}");
         for part in ["frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"] {
             assert!(policy.contains(part), "{path}: {policy}");
         }
-        assert_eq!(answered.header("referrer-policy"), "same-origin", "{path}");
-        assert_eq!(answered.header("x-content-type-options"), "nosniff", "{path}");
-        assert_eq!(answered.header("cache-control"), "no-store", "{path}");
-        answered.page();
+        assert_eq!(response.header("referrer-policy"), "same-origin", "{path}");
+        assert_eq!(response.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(response.header("cache-control"), "no-store", "{path}");
+        response.page();
     }
     let page = browser.page("/");
     let loaded = page.all("link").into_iter().chain(page.all("script"));
@@ -238,8 +238,8 @@ fn damaged_visitors_file_disables_pages_but_not_webhooks() {
         let closed = Browser::anonymous(&server).get("/");
         assert_eq!(closed.status, 503);
         assert!(closed.page().one("pre").text.contains("campaign serve list"));
-        assert!(!closed.body.contains("visitors.json"), "no paths are shown without the key");
-        assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
+        assert!(!closed.body.contains("visitors.json"), "no paths are shown without a session");
+        assert_eq!(hooked.post(&operations(&gateway)[0], &delivered), 200);
         sale.campaign(&["serve", "link", "--for", "Olha"]).exits(74).says("visitors.json").says("delete the file");
         server.assert_running();
         std::fs::remove_file(sale.path("state/visitors.json")).expect("removed");
@@ -253,7 +253,7 @@ fn damaged_visitors_file_disables_pages_but_not_webhooks() {
     assert_eq!(visitor.get("/").status, 200);
     sale.write("state/visitors.json", "{");
     assert_eq!(visitor.get("/").status, 503);
-    assert_eq!(hooked.tell(&operations(&gateway)[1], &delivered), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[1], &delivered), 200);
     until("the log has the entry", || server.stderr().contains("the dashboard is unavailable"));
     drop(server);
 }

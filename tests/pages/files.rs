@@ -1,4 +1,4 @@
-//! Preview and plan pages as files: content, untrusted list values, and no scripts or loads.
+//! Preview and plan pages as files: content, untrusted list values, and no scripts or external resources.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! The overview of the dashboard: what needs attention, and the figures of periods.
+//! The overview of the dashboard: what needs attention, and figures by period.
 
 use std::fs;
 

@@ -25,7 +25,7 @@ fn approve_in(sale: &Folder, zone: &str, digest: &str) {
     terminal.finish().exits(0);
 }
 
-/// Counts how often approvals were used.
+/// Counts the uses of approvals.
 fn count_uses(sale: &Folder) -> i64 {
     let mut uses = 0;
     with_ledger(sale, async |ledger| {
@@ -101,7 +101,7 @@ fn only_one_of_two_simultaneous_runs_gets_the_approval() {
     let (one, other) = (start(), start());
     let codes = [one.finish().code(), other.finish().code()];
     assert!(codes.contains(&Some(5)), "{codes:?}");
-    assert!(codes.iter().all(|code| matches!(code, Some(5 | 6))), "{codes:?}: busy, or it went on with the same run");
+    assert!(codes.iter().all(|code| matches!(code, Some(5 | 6))), "{codes:?}: busy, or it resumed the same run");
     assert_eq!(count_uses(&sale), 1);
 }
 

@@ -23,7 +23,7 @@ fn write_sale(gateway: &Gateway) -> Folder {
     folder
 }
 
-/// Changes of one program, address or source each, and the words that name it.
+/// Changes to one program, address or source each: file, old text, new text, and the words that name it.
 const CHANGES: [(&str, &str, &str, &str); 13] = [
     ("sale.yaml", "[notify-send,", "[sh,", "the program `notify.command`"),
     ("sale.yaml", "\"{{ text }}\"]", "\"{{ run }}\"]", "the program `notify.command`"),

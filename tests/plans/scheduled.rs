@@ -26,9 +26,9 @@ impl GuardedSchedule {
         let top = "name: sale\ntimezone: Europe/Kyiv\nschedule: { every: day 10:00 }\nnotify: { when: [waiting, stopped, changed, skipped], \
                    preset: json, url: { file: hook.url }, local: true }\n";
         sale.replace("sale.yaml", "name: sale\n", top);
-        let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
+        let added = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
         let moment = |at: &Value| at.as_str().and_then(|at| at.parse().ok()).expect("a moment");
-        let due = armed["next"].as_array().expect("dates").iter().map(moment).collect();
+        let due = added["next"].as_array().expect("dates").iter().map(moment).collect();
         Self { sale, receiver, clock: Clock::new(), due }
     }
 

@@ -1,6 +1,6 @@
 //! `gateway hook --test`: a request to the public webhook URL that changes nothing.
 
-use super::{Hooked, secret};
+use super::{Hooked, write_secret};
 use crate::support::{Answer, Finished, Gateway, Reachable as _, campaign};
 
 /// A campaign with a webhook endpoint.
@@ -29,7 +29,7 @@ fn server_with_the_secret_is_recognized_and_stores_nothing() {
         !metrics.lines().any(|line| line.starts_with("campaign_receipts_total") && !line.ends_with(" 0")),
         "{metrics}"
     );
-    secret(&hooked.sale, "hook.secret", 't');
+    write_secret(&hooked.sale, "hook.secret", 't');
     test_public_url(&hooked).exits(2).says("a different secret than this profile");
     server.end("TERM").exits(0);
     hooked.serve().end("TERM").exits(0);
@@ -48,7 +48,7 @@ fn wrong_server_at_the_webhook_url_is_reported_with_advice() {
         (Answer::CloseRead, "the connection was lost"),
     ] {
         let (hooked, other) = (campaign_with_hook(), Gateway::always(answer));
-        hooked.sale.replace("gateways.yaml", &format!("http://{}", hooked.door), &other.base_url());
+        hooked.sale.replace("gateways.yaml", &format!("http://{}", hooked.address), &other.base_url());
         let finished = test_public_url(&hooked).says(message);
         assert!(matches!(finished.code(), Some(2 | 5)), "{}", finished.told());
     }

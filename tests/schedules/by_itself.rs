@@ -56,7 +56,7 @@ impl DailyCampaign {
     /// Starts the server shortly before an occurrence is due.
     fn serve_before(&self, (due, _): &(Timestamp, String)) -> Server {
         let set = self.clock.set_to(*due - SignedDuration::from_secs(2));
-        Server::start_after(&self.hooked.sale, &set, &["--hooks", &self.hooked.door])
+        Server::start_after(&self.hooked.sale, &set, &["--hooks", &self.hooked.address])
     }
 
     /// Writes the list of a day.

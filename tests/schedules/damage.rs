@@ -39,7 +39,7 @@ impl DueCampaigns {
 
     /// Starts the server this long after both are due, or before if negative.
     fn serve(&self, after: SignedDuration) -> Server {
-        Server::start_after(&self.hooked.sale, &self.clock.set_to(self.at + after), &["--hooks", &self.hooked.door])
+        Server::start_after(&self.hooked.sale, &self.clock.set_to(self.at + after), &["--hooks", &self.hooked.address])
     }
 
     /// Returns the reasons in the notifications about the campaign `sale`.
@@ -53,7 +53,7 @@ impl DueCampaigns {
     /// Sends a receipt for a message of the campaign `other`, which the server must store.
     fn assert_stores_receipt(&self, status: &str) {
         let body = json!({ "success": true, "status": status }).to_string();
-        assert_eq!(self.hooked.tell(&operations(&self.gateway)[0], &body), 200);
+        assert_eq!(self.hooked.post(&operations(&self.gateway)[0], &body), 200);
     }
 }
 
