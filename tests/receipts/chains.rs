@@ -16,7 +16,7 @@ const RCS_VIBER_SMS: &str = "  - rcs: { signature: OlenaCo, message: Hi, image: 
   - viber: { signature: OlenaCo, message: Hi }
   - sms: { signature: OlenaCo, message: Hi }";
 
-/// A report of a gateway: the channel, its status, and the minute of its clock.
+/// A gateway report: the channel, its status, and the minute of the time that it names.
 type Report = (&'static str, &'static str, u32);
 
 /// Reports in order of arrival, and the state of the row after them.
@@ -72,8 +72,8 @@ impl ReportingGateway {
             sent.lock().expect("a set").insert(operation["id"].to_string());
             accepted(operation)
         }))
-        .with_statuses(move |question| {
-            let id = question["id"].to_string();
+        .with_statuses(move |inquiry| {
+            let id = inquiry["id"].to_string();
             match *reported.lock().expect("a report") {
                 Some(report) if known.lock().expect("a set").contains(&id) => {
                     let mut data: Value = serde_json::from_str(&webhook_body(&report)).expect("JSON");
@@ -86,7 +86,7 @@ impl ReportingGateway {
         Self { gateway, report }
     }
 
-    /// Sets the status that it reports for every message; `None` denies all messages.
+    /// Sets the status that the gateway reports for every message; `None` denies all messages.
     fn set_report(&self, report: impl Into<Option<Report>>) {
         *self.report.lock().expect("a report") = report.into();
     }
@@ -109,7 +109,7 @@ fn check_states_by_webhook(table: &[(&[Report], &str)], draft: Draft, expected: 
     drop(server);
 }
 
-/// The same state word as a constant.
+/// The same state word with a static lifetime.
 fn static_state(state: &str) -> &'static str {
     ["accepted", "delivered", "read", "failed"].into_iter().find(|word| *word == state).expect("a state")
 }
@@ -125,7 +125,7 @@ fn three_channel_states_from_webhooks_match_the_table() {
 }
 
 #[test]
-fn async_chain_is_queued_where_a_sync_chain_is_accepted() {
+fn async_chain_is_queued_when_a_sync_chain_is_accepted() {
     let queued = |state| if state == "accepted" { "queued" } else { state };
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
 }
@@ -191,9 +191,9 @@ fn states_from_status_responses_match_the_table() {
                 reporting.set_report(*report);
                 sale.campaign(&["reconcile", "sale", "--all"]);
             }
-            // A message with a final status is not asked about again.
-            let (is_decided, known) = (|report: &&Report| is_final(report, channels), reports.iter());
-            let expected = known.clone().find(is_decided).map_or("accepted", |report| final_state(report));
+            // No inquiry is made about a message with a final status.
+            let first_final = reports.iter().find(|report| is_final(report, channels));
+            let expected = first_final.map_or("accepted", final_state);
             assert_eq!(sale.results().states(), [expected], "{reports:?} {state}");
         }
     }
@@ -317,8 +317,8 @@ fn retry_of_a_chain_sends_nothing_without_a_gateway_answer() {
 fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     let known = Arc::new(Mutex::new(None::<String>));
     let confirmed = Arc::clone(&known);
-    let gateway = Gateway::accepting().with_statuses(move |question| {
-        let id = question["id"].to_string();
+    let gateway = Gateway::accepting().with_statuses(move |inquiry| {
+        let id = inquiry["id"].to_string();
         match *confirmed.lock().expect("an id") == Some(id.clone()) {
             true => json!({"success": true, "data": {"id": id, "type": "sms", "status": "UNDELIVERABLE"}}),
             false => json!({"success": false, "error": "no such message"}),
@@ -388,8 +388,8 @@ fn row_reported_delivered_during_a_retry_is_skipped() {
     let webhook = Arc::new(Mutex::new(None::<(String, String)>));
     let late = Arc::clone(&webhook);
     let gateway = Gateway::always(Answer::items(move |operation| {
-        if let Some((door, path)) = late.lock().expect("a webhook").take() {
-            assert_eq!(post(&door, &path, &webhook_body(&("sms", "DELIVERED", 9))), 200);
+        if let Some((address, path)) = late.lock().expect("a webhook").take() {
+            assert_eq!(post(&address, &path, &webhook_body(&("sms", "DELIVERED", 9))), 200);
         }
         accepted(operation)
     }));

@@ -72,13 +72,13 @@ fn only_the_forging_client_behind_a_trusted_proxy_is_throttled() {
     let server = Server::start(&hooked.sale, &["--hooks", &hooked.address, "--trusted-proxy", "127.0.0.1/32"]);
     hooked.sale.run(&[]).exits(0);
     let forged = "/h/sale@1/7/00000000000000000000000000000000";
-    let from = |sender: &str, path: &str| {
+    let post_from = |sender: &str, path: &str| {
         post_with_header(&hooked.address, path, &format!("X-Forwarded-For: {sender}"), r#"{"status":"DELIVERED"}"#)
     };
-    let statuses: Vec<u16> = (0..200).map(|_| from("203.0.113.7", forged)).collect();
+    let statuses: Vec<u16> = (0..200).map(|_| post_from("203.0.113.7", forged)).collect();
     assert!(statuses.contains(&429), "{statuses:?}");
-    assert_eq!(from("203.0.113.8", forged), 404, "another sender behind the same proxy");
-    assert_eq!(from("203.0.113.7", webhook_path(&operations(&gateway)[0])), 200, "a valid webhook URL");
+    assert_eq!(post_from("203.0.113.8", forged), 404, "another sender behind the same proxy");
+    assert_eq!(post_from("203.0.113.7", webhook_path(&operations(&gateway)[0])), 200, "a valid webhook URL");
     assert_eq!(hooked.results().states(), ["delivered"]);
     drop(server);
 }

@@ -67,8 +67,8 @@ fn status_gateway(status: &'static str, affirms_all: &Arc<AtomicBool>) -> Gatewa
         sent.lock().expect("a set").insert(operation["id"].to_string());
         crate::support::accepted(operation)
     }));
-    gateway.with_statuses(move |question| {
-        let id = question["id"].to_string();
+    gateway.with_statuses(move |inquiry| {
+        let id = inquiry["id"].to_string();
         match affirms_all.load(Ordering::Relaxed) || known.lock().expect("a set").contains(&id) {
             true => json!({"success": true, "data": {"id": id, "msg_id": "9", "type": "sms", "status": status,
                 "updated": "2026-11-22T12:00:00+02:00"}}),
@@ -91,7 +91,7 @@ fn message_without_a_webhook_is_polled() {
     assert_eq!(results.counts().get("delivered"), Some(&120));
     assert_eq!(results.column("delivered_by")[0], "sms");
     assert_eq!(results.column("delivered_at")[0], "2026-11-22T10:00:00.000Z");
-    assert_eq!(gateway.sends().len(), requests_without_duplicates(&gateway), "nothing was sent again");
+    assert_eq!(gateway.sends().len(), count_requests_without_duplicates(&gateway), "nothing was sent again");
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every accepted message has a final status");
 }
 
@@ -118,10 +118,11 @@ fn polling_uses_a_tenth_of_the_rate_limit_while_sending() {
     until("more inquiries arrive", || inquiries().len() >= 4);
     let inquiries = inquiries();
     let interval = inquiries[3] - inquiries[1];
-    assert!(interval > Duration::from_millis(4_500), "twice 50 questions are a tenth of 200/s for 5 s: {interval:?}");
+    let minimum = Duration::from_millis(4_500);
+    assert!(interval > minimum, "two requests with 50 inquiries each use a tenth of 200/s for 5 s: {interval:?}");
 }
 
-fn requests_without_duplicates(gateway: &Gateway) -> usize {
+fn count_requests_without_duplicates(gateway: &Gateway) -> usize {
     let phones: std::collections::BTreeSet<u64> = gateway.phones().into_iter().collect();
     assert_eq!(phones.len(), gateway.phones().len());
     gateway.sends().len()

@@ -34,7 +34,7 @@ fn undamaged_ledger_is_sound_after_any_operation() {
     nobody.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
 }
 
-/// How a record is damaged, words of the report, and the affected run.
+/// Damage to a record: how to cause it, words in the report, and the affected run.
 type Damage = (fn(&Folder), &'static str, Option<&'static str>);
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::witness::{Tally, Witness};
 use crate::support::{Finished, Folder, Gateway, KEY, Process, Reachable, campaign, in_files, phone, telling, until};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4, 4 …
+/// The number of recipients of each campaign, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 41;
 
 /// A campaign that soon gives up if it cannot connect.
@@ -48,7 +48,7 @@ fn run_on_full_disk(kilobytes: u32) -> Reached {
     let sale = sale(&witness);
     // The unit is 512 bytes; a write beyond the limit fails instead of ending the process.
     let run = run_after(&sale, &format!("ulimit -f {}", kilobytes * 2));
-    let reached = match (run.code(), witness.arrived()) {
+    let reached = match (run.code(), witness.arrivals()) {
         (Some(74), 0) => Reached::Nobody,
         (Some(74), _) => Reached::Some,
         (Some(0), PEOPLE) => Reached::All,
@@ -58,7 +58,8 @@ fn run_on_full_disk(kilobytes: u32) -> Reached {
     reached
 }
 
-/// Runs with sizes that end before the first message and after the last, and with each `step` KB between them.
+/// Finds a limit that stops the run before its first message and one that stops no run, then runs with every `step` KB
+/// between them.
 fn fill_the_disk_midway(step: usize) {
     let _files = in_files();
     let sizes: Vec<(u32, Reached)> = (0..640).step_by(32).map(|size| (size, run_on_full_disk(size))).collect();
@@ -89,14 +90,14 @@ fn lookup_on_a_full_disk_is_unsent_or_reported_as_charged() {
     let _files = in_files();
     const LOOKUP: [&str; 3] = ["gateway", "lookup", "380501234567"];
     let gateway = Gateway::accepting();
-    let desk = campaign().through(&gateway).write();
-    let (mut unsent, mut unrecorded, mut through) = (0, 0, 0);
+    let folder = campaign().through(&gateway).write();
+    let (mut unsent, mut unrecorded, mut complete) = (0, 0, 0);
     for kilobytes in (0..160).step_by(4) {
         let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
         // The ledger is complete again, and its log is empty.
-        desk.campaign(&LOOKUP).exits(0);
+        folder.campaign(&LOOKUP).exits(0);
         let before = gateway.requests().len();
-        let lookup = start_after(&desk, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
+        let lookup = start_after(&folder, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
         let output = format!("{}{}", lookup.stdout, lookup.stderr);
         let requests = gateway.requests().len() - before;
         match (lookup.code(), requests) {
@@ -107,12 +108,12 @@ fn lookup_on_a_full_disk_is_unsent_or_reported_as_charged() {
                 assert!(output.contains("next: campaign show gateway.lookup@1 --row"), "{output}");
                 assert!(!output.contains("the same command again") && !output.contains("lookup PHONE"), "{output}");
             }
-            (Some(0), 1) => through += 1,
+            (Some(0), 1) => complete += 1,
             _ => panic!("{} after {requests} requests", lookup.told()),
         }
         assert!(requests == 1 || !output.contains("might have been processed"), "{output}");
     }
-    let all = [unsent, unrecorded, through];
+    let all = [unsent, unrecorded, complete];
     assert!(all.iter().all(|cases| *cases > 0), "unsent, sent but not recorded, complete: {all:?}");
 }
 
@@ -123,7 +124,7 @@ fn full_disk_during_copying_is_not_reported_as_a_bad_list() {
     let sale = campaign().to(60_000).through(&witness).write();
     let run = run_after(&sale, "ulimit -f 2048").exits(74);
     run.says("the recipients cannot be copied to the state folder: File too large");
-    assert_eq!(witness.arrived(), 0);
+    assert_eq!(witness.arrivals(), 0);
 }
 
 #[cfg(target_os = "linux")]
@@ -132,7 +133,7 @@ fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
     let witness = Witness::start();
     let sale = campaign().to(PEOPLE).delivery("rate: 1/s").through(&witness).write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml", "--no-wait"]));
-    until("a message is sent", || witness.arrived() > 0);
+    until("a message is sent", || witness.arrivals() > 0);
     let limits = run.read_proc_file("limits");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
@@ -175,7 +176,7 @@ fn file_handle_shortage_is_not_reported_as_invalid_input() {
     assert!(unopened > 0, "the campaign file was opened at every limit");
 }
 
-/// Runs with this many MiB of addresses, and returns the exit code. `None` is a process that could not report anything.
+/// Runs with this number of MiB of address space. Returns the exit code, or `None` if the process could report nothing.
 #[cfg(target_os = "linux")]
 fn run_in_memory(mebibytes: u32) -> Option<i32> {
     let _case = telling(format!("case: {mebibytes} MiB of addresses"));
@@ -250,9 +251,10 @@ fn sandbox_without_journal_space_says_so_and_stops_answering() {
     let run = sale.run(&[]);
     assert!(matches!(run.code(), Some(4 | 5)), "{}", run.told());
     let results = sale.results();
-    let taken: BTreeSet<String> =
+    let accepted: BTreeSet<String> =
         results.rows.iter().filter(|row| row["state"] == "accepted").map(|row| row["phone"].clone()).collect();
-    assert!(!taken.is_empty() && taken.len() < PEOPLE && taken.is_subset(&small_disk.phones()), "{}", run.told());
+    assert!(!accepted.is_empty() && accepted.len() < PEOPLE, "{}", run.told());
+    assert!(accepted.is_subset(&small_disk.phones()), "{}", run.told());
     assert!(small_disk.sandbox.is_running() && small_disk.sandbox.stderr().contains("cannot write the journal"));
     small_disk.sandbox.signal("INT");
     small_disk.sandbox.finish().exits(130);
@@ -260,7 +262,7 @@ fn sandbox_without_journal_space_says_so_and_stops_answering() {
 
 #[test]
 fn panic_anywhere_is_reported_as_a_bug_and_loses_nothing() {
-    let places = [
+    let failpoints = [
         ("run.claimed", 1, 1),
         ("intent.kept", 2, 1),
         ("envelope.leaves", 2, 1),
@@ -271,13 +273,13 @@ fn panic_anywhere_is_reported_as_a_bug_and_loses_nothing() {
         ("commit.before", 6, 74),
         ("commit.after", 6, 74),
     ];
-    for (place, pass, code) in places {
-        let _case = telling(format!("case: {place}:{pass}"));
+    for (failpoint, pass, code) in failpoints {
+        let _case = telling(format!("case: {failpoint}:{pass}"));
         let witness = Witness::start();
         let sale = sale(&witness);
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait", "--json"]);
-        command.env("CAMPAIGN_FAILPOINT", format!("{place}:{pass}:panic"));
-        let run = Process::start(command).finish().exits(code).says(&format!("failpoint {place} went off"));
+        command.env("CAMPAIGN_FAILPOINT", format!("{failpoint}:{pass}:panic"));
+        let run = Process::start(command).finish().exits(code).says(&format!("failpoint {failpoint} went off"));
         assert_eq!(run.json()["exit"], code);
         assert!(run.json()["error"].is_string());
         finish_run(&witness, &sale);

@@ -6,7 +6,7 @@ use super::state::{commits, copy_folder, log_is_empty, restore_folder};
 use super::witness::Witness;
 use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, telling, until};
 
-/// Recipients of the campaigns here, one per envelope.
+/// The number of recipients of each campaign, one per envelope.
 const PEOPLE: usize = 11;
 
 fn sale(witness: &Witness) -> Folder {
@@ -18,7 +18,7 @@ fn sent_with_copies() -> (Witness, Folder) {
     let witness = Witness::start();
     let sale = sale(&witness);
     let (state, moments, mut number) = (sale.path("state"), sale.path("moments"), 0);
-    witness.show(move |_| {
+    witness.observe(move |_| {
         let moment = moments.join(number.to_string());
         copy_folder(&state, &moment);
         // A copy made during a write is torn, which is a different kind of damage, so it is made again.
@@ -28,7 +28,7 @@ fn sent_with_copies() -> (Witness, Folder) {
         number += 1;
     });
     sale.run(&[]).exits(0);
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
     (witness, sale)
 }
 
@@ -43,20 +43,20 @@ fn state_folder_restored_from_any_moment_sends_nothing() {
         for _ in 0..2 {
             sale.run(&[]).exits(74).says("results/sale.csv").says("--new-ledger");
         }
-        for look in [
+        for command in [
             &["status"][..],
             &["status", "sale"],
             &["check", "sale.yaml"],
             &["preview", "sale.yaml"],
             &["show", "sale", "--row", "2"],
         ] {
-            sale.campaign(look).exits(74).says("does not contain all messages");
+            sale.campaign(command).exits(74).says("does not contain all messages");
         }
         let before = fs::read(sale.results_file()).expect("results");
         sale.campaign(&["results", "sale", "--out", "results/sale.csv"]).exits(74).says("nothing was written");
         assert_eq!(fs::read(sale.results_file()).expect("results"), before, "newer results were replaced");
     }
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn read_only_commands_warn_about_a_restored_ledger() {
     fs::copy(sale.path("moments/4/ledger.sqlite"), sale.path("state/ledger.sqlite")).expect("a copy");
     fs::copy(sale.path("moments/4/ledger.sqlite-wal"), sale.path("state/ledger.sqlite-wal")).expect("a copy");
     fs::remove_dir_all(sale.path("results")).expect("the results");
-    for look in [
+    for command in [
         &["status"][..],
         &["status", "sale"],
         &["results", "sale", "--out", "-"],
@@ -76,11 +76,11 @@ fn read_only_commands_warn_about_a_restored_ledger() {
         &["preview", "sale.yaml"],
         &["run", "sale.yaml", "--dry-run"],
     ] {
-        let _case = telling(format!("case: {look:?}"));
-        sale.campaign(look).exits(74).says("older copy");
-        let object = sale.campaign(&[look, &["--json"]].concat()).exits(74);
+        let _case = telling(format!("case: {command:?}"));
+        sale.campaign(command).exits(74).says("older copy");
+        let object = sale.campaign(&[command, &["--json"]].concat()).exits(74);
         let line = object.stdout.lines().last().expect("an object");
-        if look[0] != "preview" {
+        if command[0] != "preview" {
             let object: serde_json::Value = serde_json::from_str(line).expect("JSON");
             assert!(
                 object["exit"] == 74 && object["error"].as_str().is_some_and(|why| why.contains("older")),
@@ -101,7 +101,7 @@ fn stale_state_copy_from_any_moment_sends_nothing() {
         command.env("CAMPAIGN_STATE_DIR", &state);
         Process::start(command).finish().exits(74).says("another ledger");
     }
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
     for moment in 1..=PEOPLE {
         let _case = telling(format!("case: deleted after message {moment}"));
         sale.run(&["--limit", "1"]);
-        assert_eq!(witness.arrived(), moment);
+        assert_eq!(witness.arrivals(), moment);
         copy_folder(&sale.path("state"), &sale.path("kept"));
         for file in ["ledger.sqlite", "ledger.mark"] {
             fs::remove_file(sale.path("state").join(file)).expect("a file");
@@ -123,7 +123,7 @@ fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
         fs::remove_dir_all(sale.path("state")).expect("a folder");
         sale.run(&[]).exits(74).says("results/sale.csv");
         sale.campaign(&["check", "sale.yaml"]).exits(74).says("results/sale.csv");
-        assert_eq!(witness.arrived(), moment);
+        assert_eq!(witness.arrivals(), moment);
         copy_folder(&sale.path("kept"), &sale.path("state"));
     }
 }
@@ -141,11 +141,11 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
     };
     elsewhere(&["run", "sale.yaml"]).exits(74).says("11 unknown messages").says("another user");
     assert!(!sale.path("of-root").exists(), "a new ledger blocks the right one");
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
     // A rehearsal asks for no confirmation and replaces no live results.
     elsewhere(&["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
     elsewhere(&["run", "sale.yaml", "--new-ledger"]).exits(0).says("sale.old-1.csv");
-    assert_eq!(witness.arrived(), 2 * PEOPLE);
+    assert_eq!(witness.arrivals(), 2 * PEOPLE);
     // Now the first ledger is the one that does not know the recipients.
     sale.run(&[]).exits(74).says("results/sale.csv");
 }
@@ -183,7 +183,7 @@ fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     sale.run(&[]).exits(0);
 }
 
-/// Checks that the mark equals the ledger's commit count, and that the ledger is closed.
+/// Asserts that the mark equals the number of commits in the ledger, and that the ledger is closed.
 fn assert_closed(sale: &Folder) {
     let (ledger, mark) = commits(&sale.path("state"));
     assert_eq!(mark, ledger, "the mark differs from the ledger");
@@ -243,9 +243,9 @@ fn killed_run_leaves_a_high_water_mark_matching_its_ledger() {
         let _case = telling(format!("case: {point}"));
         let witness = Witness::start();
         let sale = sale(&witness);
-        let mut dies = sale.command(&["run", "sale.yaml", "--no-wait"]);
-        dies.env("CAMPAIGN_FAILPOINT", point);
-        Process::start(dies).finish().says("went off");
+        let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
+        command.env("CAMPAIGN_FAILPOINT", point);
+        Process::start(command).finish().says("went off");
         let (ledger, mark) = commits(&sale.path("state"));
         assert_eq!(mark, ledger, "a reported commit is not marked");
     }
@@ -263,13 +263,13 @@ fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     let mut run = Process::start(command);
     until("the run is inside a commit", || run.stderr().contains("went off"));
     run.signal("STOP");
-    let soon = std::time::Duration::from_secs(20);
-    let look = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(soon);
-    look(&["status", "sale"]).exits(6).says("to stop the run: ");
-    look(&["results", "sale", "--out", "-"]).exits(0).says("accepted");
-    look(&["show", "sale", "--row", "2"]).exits(0);
-    look(&["check", "sale.yaml"]).exits(0);
-    let refused = look(&["stop", "sale"]).exits(74);
+    let limit = std::time::Duration::from_secs(20);
+    let run_soon = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(limit);
+    run_soon(&["status", "sale"]).exits(6).says("to stop the run: ");
+    run_soon(&["results", "sale", "--out", "-"]).exits(0).says("accepted");
+    run_soon(&["show", "sale", "--row", "2"]).exits(0);
+    run_soon(&["check", "sale.yaml"]).exits(0);
+    let refused = run_soon(&["stop", "sale"]).exits(74);
     if cfg!(target_os = "linux") {
         let process = run.read_proc_file("stat");
         let process = process.split(' ').next().expect("a process number");

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::witness::{Tally, Witness};
 use crate::support::{Folder, Gateway, Process, Results, campaign, in_files, phone, telling};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4 and 4.
+/// The number of recipients of each campaign, in envelopes of 1, 4 and 4.
 const PEOPLE: usize = 9;
 /// The files of a ledger.
 const LEDGER: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.mark"];
@@ -34,7 +34,7 @@ fn remove_ledger(state: &Path) {
     }
 }
 
-/// A damage to the ledger: its name, its effect on the state folder, and words of the error.
+/// Damage to the ledger: its name, how to cause it in the state folder, and words of the error.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 const DAMAGES: [Damage; 6] = [
@@ -75,8 +75,10 @@ fn deleted_ledger_is_detected_and_not_treated_as_empty() {
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&[]).exits(0);
     remove_ledger(&sale.path("state"));
-    for look in [&["status"][..], &["check", "sale.yaml"], &["run", "sale.yaml", "--dry-run"], &["results", "sale"]] {
-        sale.campaign(look).exits(74).says("the ledger was deleted").says("ledger.mark");
+    for command in
+        [&["status"][..], &["check", "sale.yaml"], &["run", "sale.yaml", "--dry-run"], &["results", "sale"]]
+    {
+        sale.campaign(command).exits(74).says("the ledger was deleted").says("ledger.mark");
     }
 }
 
@@ -92,13 +94,13 @@ fn lost_or_old_ledger_blocks_sending_until_it_is_replaced() {
         copy_ledger(&state, &sale.path("older"));
         sale.run(&["--limit", "4"]).exits(0);
         copy_ledger(&state, &sale.path("newest"));
-        let before = witness.arrived();
+        let before = witness.arrivals();
         damage(&state);
         // Repeated attempts must not make the ledger look newer.
         for _ in 0..5 {
             sale.run(&[]).exits(74).says(words);
         }
-        assert_eq!(witness.arrived(), before, "messages were sent");
+        assert_eq!(witness.arrivals(), before, "messages were sent");
         // Removes a folder that replaced the ledger.
         let _ = fs::remove_dir(state.join("ledger.sqlite"));
         remove_ledger(&state);
@@ -118,7 +120,7 @@ fn lost_ledger_is_replaced_on_request_and_its_records_are_kept() {
     sale.run(&[]).exits(74).says("--new-ledger");
     sale.run(&["--limit", "2", "--new-ledger"]).exits(0).says("the ledger was deleted");
     sale.run(&[]).exits(0);
-    assert_eq!(witness.arrived(), 1 + PEOPLE, "all recipients get the message again");
+    assert_eq!(witness.arrivals(), 1 + PEOPLE, "all recipients get the message again");
     // The records of the old ledger are kept.
     assert!(sale.path("results/sale.old-1.csv").exists() && sale.path("state/runs/sale@1.old-1").exists());
 }
@@ -134,13 +136,13 @@ fn nothing_is_sent_without_access_to_the_state_folder() {
         let state = sale.path("state");
         let set = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).expect("a mode");
         set(mode);
-        // A superuser can write anywhere, so the story proves nothing in that case.
-        let free = fs::write(state.join("free"), "").is_ok();
+        // Root can write anywhere, so the story proves nothing in that case.
+        let is_writable = fs::write(state.join("free"), "").is_ok();
         let run = sale.run(&[]);
         set(0o700);
-        if !free {
+        if !is_writable {
             run.exits(74).says("state");
-            assert_eq!(witness.arrived(), 1);
+            assert_eq!(witness.arrivals(), 1);
             sale.run(&[]).exits(0);
         }
     }
@@ -183,7 +185,7 @@ type LedgerCopy = (PathBuf, Vec<u64>);
 fn copy_state_on_requests(witness: &Witness, sale: &Folder) -> Arc<Mutex<Vec<LedgerCopy>>> {
     let moments: Arc<Mutex<Vec<LedgerCopy>>> = Arc::default();
     let (shared, state, copies) = (Arc::clone(&moments), sale.path("state"), sale.path("moments"));
-    witness.show(move |phones| {
+    witness.observe(move |phones| {
         let mut moments = shared.lock().expect("the moments");
         let copy = copies.join(moments.len().to_string());
         copy_ledger(&state, &copy);

@@ -8,17 +8,17 @@ use std::process::{Command, Stdio};
 use super::witness::{Tally, Witness};
 use crate::support::{Finished, Folder, Process, campaign, phone, telling};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4, 4 …
+/// The number of recipients of the campaign, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 21;
 
 /// Whether `strace` is installed and can trace; prints a message if not.
 fn can_trace() -> bool {
     let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    let can = tried.is_ok_and(|status| status.success());
-    if !can {
+    let is_available = tried.is_ok_and(|status| status.success());
+    if !is_available {
         let _ = writeln!(std::io::stderr(), "skipped: this needs `strace`, and the right to trace");
     }
-    can
+    is_available
 }
 
 fn sale(witness: &Witness) -> Folder {
@@ -144,7 +144,7 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
 #[derive(Debug, Default)]
 struct TracedPaths {
     /// Created folders and renamed files, with their lines in the trace.
-    made: Vec<(usize, PathBuf)>,
+    created: Vec<(usize, PathBuf)>,
     /// Files opened by SQLite.
     opened: Vec<(usize, PathBuf)>,
     /// Synced folders and files.
@@ -162,7 +162,7 @@ impl TracedPaths {
             // Calls from other threads can split the trace line of a call.
             let succeeded = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
             if (call.starts_with("mkdir") || call.starts_with("rename")) && succeeded {
-                names.made.extend(quoted.last().map(path));
+                names.created.extend(quoted.last().map(path));
             } else if call.starts_with("open") && call.contains("O_CREAT") && call.contains("ledger.sqlite") {
                 names.opened.extend(quoted.last().map(path));
             } else if call.starts_with("fsync") || call.starts_with("fdatasync") {
@@ -194,19 +194,19 @@ fn files_of_a_run_are_synced_before_its_first_request() {
     let trace = "trace=mkdir,mkdirat,rename,renameat,renameat2,open,openat,fsync,fdatasync,write,writev,sendto,sendmsg";
     run_traced_with(&sale, &["--state-dir", state.to_str().expect("UTF-8")], &["-e", trace]).exits(0);
     let names = TracedPaths::of(&std::fs::read_to_string(sale.path("trace")).expect("a trace"), &sale);
-    let is_made = |name: &str| names.made.iter().any(|(_, path)| path.ends_with(name));
+    let is_created = |name: &str| names.created.iter().any(|(_, path)| path.ends_with(name));
     for name in ["deep", "deep/er", "deep/er/state", "state/runs", "runs/sale@1", "state/locks", "state/ledger.mark"] {
-        assert!(is_made(name), "{name}: {names:?}");
+        assert!(is_created(name), "{name}: {names:?}");
     }
     for (line, path) in
-        names.made.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
+        names.created.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
     {
         // Temporary files are renamed later.
         if !path.to_string_lossy().contains("/.new-") && !path.to_string_lossy().contains("ledger.mark") {
             assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
         }
     }
-    let (named, _) = names.made.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("the run's folder");
+    let (named, _) = names.created.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("the run's folder");
     for copy in ["recipients.csv", "frozen.json"] {
         let is_synced = names.synced.iter().any(|(line, path)| line < named && path.ends_with(copy));
         assert!(is_synced, "{copy} is not synced before its folder is renamed: {names:?}");
@@ -215,6 +215,6 @@ fn files_of_a_run_are_synced_before_its_first_request() {
     for (line, path) in &names.opened[..1] {
         assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
     }
-    let (line, results) = names.made.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
+    let (line, results) = names.created.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
     assert!(names.is_synced_between(results, *line..usize::MAX), "{names:?}");
 }

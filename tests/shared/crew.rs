@@ -49,7 +49,7 @@ impl SharedRun {
         for at in 0..self.workers.len() {
             until("each worker joins the run", || self.workers[at].stdout().contains("joined the run"));
         }
-        until("enough messages have arrived", || self.witness.arrived() >= arrived || !self.run.is_running());
+        until("enough messages have arrived", || self.witness.arrivals() >= arrived || !self.run.is_running());
         assert!(self.run.is_running(), "the run ended too early: {}", self.run.stderr());
     }
 

@@ -23,7 +23,7 @@ fn run_waits_for_a_restarted_database_and_continues() {
     let sale = write_in_database(&cluster, draft_of(400, &witness));
     let run = sale.start(&["-v"]);
     for restart in 1..=2 {
-        until("some messages are sent", || witness.arrived() >= restart * 60);
+        until("some messages are sent", || witness.arrivals() >= restart * 60);
         cluster.stop_server();
         assert!(cluster.start_server());
     }
@@ -52,8 +52,8 @@ fn kill_the_database(kills: usize) {
         let sale = write_in_database(&cluster, draft_of(ROWS, &witness));
         let mut run = sale.start(&[]);
         while killed < kills && run.is_running() {
-            let target = witness.arrived() + 1 + chance.below(150) as usize;
-            until("the moment to kill", || witness.arrived() >= target || !run.is_running());
+            let target = witness.arrivals() + 1 + chance.below(150) as usize;
+            until("the moment to kill", || witness.arrivals() >= target || !run.is_running());
             cluster.kill();
             assert!(cluster.start_server());
             killed += 1;

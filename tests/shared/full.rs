@@ -66,9 +66,9 @@ fn full_database_disk_stops_all_workers_and_loses_nothing() {
     for worker in &mut shared.workers {
         until("the worker ends", || !worker.is_running());
     }
-    let sent = shared.witness.arrived();
+    let sent = shared.witness.arrivals();
     shared.sale.run(&[]).exits(74).says("No space left on device");
-    assert!(sent < shared.rows && shared.witness.arrived() == sent, "nothing is sent without a record");
+    assert!(sent < shared.rows && shared.witness.arrivals() == sent, "nothing is sent without a record");
     disk.make_room();
     for worker in shared.workers.drain(..) {
         worker.finish().exits(74).says("No space left on device");

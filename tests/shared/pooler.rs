@@ -15,7 +15,7 @@ fn run_works_through_a_pooler_in_transaction_mode() {
     run_elsewhere(&sale, &["status", "sale"]).exits(5);
     run_elsewhere(&sale, &["suppress", "add", &format!("+{}", phone(301))]).exits(0);
     let run = sale.start(&[]);
-    until("some messages are sent", || witness.arrived() >= 150);
+    until("some messages are sent", || witness.arrivals() >= 150);
     pooler.restart();
     run.finish().exits(0);
     assert_eq!(witness.tally(&sale, (2..302).map(phone)), Tally::default());

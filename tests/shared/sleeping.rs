@@ -38,11 +38,11 @@ fn check_sleep_at(point: &str) {
     expire_worker_leases(cluster, &shared.sale);
     let (code, output) = shared.wait_for_end(|_| {});
     assert!(matches!(code, Some(0 | 4)), "{output}");
-    let sent = shared.witness.arrived();
+    let sent = shared.witness.arrivals();
     shared.workers[0].signal("CONT");
     until("the worker notices that it lost its shard", || shared.workers[0].stdout().contains("stopped: "));
     shared.stop_workers();
-    assert_eq!(shared.witness.arrived(), sent, "nothing more is sent");
+    assert_eq!(shared.witness.arrivals(), sent, "nothing more is sent");
     shared.check_outcome(cluster);
 }
 

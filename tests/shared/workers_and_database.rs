@@ -25,8 +25,8 @@ fn kill_the_database(kills: usize) {
     while killed < kills {
         let mut shared = SharedRun::start(&cluster.create_database(), 400, 2);
         while killed < kills && shared.run.is_running() {
-            let target = shared.witness.arrived() + 1 + chance.below(80) as usize;
-            until("the moment to kill", || shared.witness.arrived() >= target || !shared.run.is_running());
+            let target = shared.witness.arrivals() + 1 + chance.below(80) as usize;
+            until("the moment to kill", || shared.witness.arrivals() >= target || !shared.run.is_running());
             cluster.kill();
             assert!(cluster.start_server());
             killed += 1;
@@ -125,10 +125,10 @@ fn lagging_replica_stops_all_workers_until_the_primary_returns() {
     let mut shared = SharedRun::start(&cluster.create_database(), 500, 2);
     shared.wait_for_messages(60);
     cluster.stop_replica();
-    shared.wait_for_messages(shared.witness.arrived() + 60);
+    shared.wait_for_messages(shared.witness.arrivals() + 60);
     cluster.fail_over();
     // Requests that were on their way when the server was killed have arrived by now.
-    let sent = shared.witness.arrived();
+    let sent = shared.witness.arrivals();
     let (code, output) = shared.wait_for_end(|_| {});
     assert!(code == Some(74) && output.contains("older copy"), "{output}");
     for worker in shared.workers.drain(..) {
@@ -136,7 +136,7 @@ fn lagging_replica_stops_all_workers_until_the_primary_returns() {
     }
     shared.sale.run(&[]).exits(74).says("older copy");
     Process::start(shared.sale.command(&["worker", "--state-dir", "machine-0"])).finish().exits(74).says("older copy");
-    assert_eq!(shared.witness.arrived(), sent, "nothing more is sent");
+    assert_eq!(shared.witness.arrivals(), sent, "nothing more is sent");
     cluster.fail_back();
     let doubts = shared.check_outcome(&cluster);
     assert!(doubts <= 3 * 2 * BATCH, "{doubts} rows in doubt: more than were sent");
