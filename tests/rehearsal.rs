@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Draft, Folder, Results, SandboxProcess, campaign, until};
 
-/// The last digit of a number decides the channel that delivers: RCS for four digits, Viber for three, SMS for two,
-/// none for one.
+/// The last digit of a number determines the channel that delivers: RCS for four digits, Viber for three, SMS for two,
+/// and none for one.
 const SCENARIO: &str = "speed: 1000
 accounts: [{ balance: 10000.01, currency: UAH }]
 prices: { rcs: 0.62, viber: 0.48, sms: 0.86 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Draft, Folder, Gateway, accepted, campaign, phone, rejected};
 
-/// Six recipients. Those in rows 2, 4 and 6 have a gold card, and row 7 has an invalid number.
+/// A draft with six recipients. Rows 2, 4 and 6 have the plan `gold`, and row 7 has an invalid number.
 fn client_draft() -> Draft {
     let plan = |row: usize| if row.is_multiple_of(2) { "gold" } else { "Silver" };
     let rows = (2..7).map(|row| format!("{},Person {row},{},{}\n", phone(row), plan(row), row * 10));
@@ -80,7 +80,7 @@ fn empty_selection_is_fine_if_the_campaign_allows_it() {
     assert!(gateway.sends().is_empty());
 }
 
-/// Four recipients with three languages, one of them in capitals.
+/// A draft with four recipients and three languages, one of them in capitals.
 fn draft_in_languages(message: &str) -> Draft {
     let rows = ["uk", "EN ", "de", "en"].iter().enumerate();
     let rows: String = rows.map(|(index, lang)| format!("{},Person,{lang}\n", phone(index + 2))).collect();

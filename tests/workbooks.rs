@@ -4,7 +4,7 @@ use calamine::{Data, Reader as _, Xlsx, open_workbook};
 
 use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, phone, rejected};
 
-/// The columns of a list with numbers, codes of digits, and dates.
+/// The columns of a list with numbers, numeric codes and dates.
 const COLUMNS: &str = "phone,name,points,code,joined";
 
 fn campaign_with_types(gateway: &Gateway) -> Folder {

@@ -62,23 +62,23 @@ fn read_seeds() -> Vec<Vec<u8>> {
 
 /// Mutates a random body in one to four places.
 fn mutate_body(chance: &mut Chance, seeds: &[Vec<u8>]) -> Vec<u8> {
-    let mut any = |end: usize| chance.below(end.max(1) as u64) as usize;
-    let mut body = seeds[any(seeds.len())].clone();
-    for _ in 0..=any(4) {
-        let (from, length) = (any(body.len()), any(40));
+    let mut random = |end: usize| chance.below(end.max(1) as u64) as usize;
+    let mut body = seeds[random(seeds.len())].clone();
+    for _ in 0..=random(4) {
+        let (from, length) = (random(body.len()), random(40));
         let to = (from + length).min(body.len());
-        match any(7) {
+        match random(7) {
             0 => body.truncate(from),
             1 => drop(body.drain(from..to)),
             2 => body.extend_from_within(from..to),
-            3 => body.get_mut(from).into_iter().for_each(|byte| *byte = any(256) as u8),
-            4 => body.insert(from, b"{}[]\",:\\0-e.\x00\xff"[any(14)]),
+            3 => body.get_mut(from).into_iter().for_each(|byte| *byte = random(256) as u8),
+            4 => body.insert(from, b"{}[]\",:\\0-e.\x00\xff"[random(14)]),
             5 => {
-                let other = &seeds[any(seeds.len())];
-                let cut = any(other.len());
+                let other = &seeds[random(seeds.len())];
+                let cut = random(other.len());
                 body.splice(from..to, other[cut..(cut + length).min(other.len())].iter().copied());
             }
-            _ => replace_value(&mut body, from, ODD_VALUES[any(ODD_VALUES.len())]),
+            _ => replace_value(&mut body, from, ODD_VALUES[random(ODD_VALUES.len())]),
         }
     }
     body

@@ -58,8 +58,8 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
     sale.write("hello.txt", "Hello, {% include \"name.txt\" %}");
     sale.write("name.txt", "{{ name }}");
     let state = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"].clone();
-    let arm = || sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    arm();
+    let activate = || sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    activate();
     assert_eq!(state(), "armed");
     for (file, old, new) in [
         ("hello.txt", "Hello", "Goodbye"),
@@ -70,7 +70,7 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
         sale.replace(file, old, new);
         assert_eq!(state(), "changed", "{file}");
         sale.campaign(&["schedule", "list"]).exits(0).says("activate the schedule again");
-        arm().says("is active again");
+        activate().says("is active again");
         assert_eq!(state(), "armed", "{file}");
     }
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
@@ -86,8 +86,8 @@ fn live_schedule_needs_confirmation_and_a_named_gateway() {
     sale.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("`--yes`");
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
-    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
-    assert_eq!((&armed["state"], armed["next"].as_array().unwrap().len()), (&json!("armed"), 3));
+    let added = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
+    assert_eq!((&added["state"], added["next"].as_array().unwrap().len()), (&json!("armed"), 3));
     let unnamed = campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write();
     unnamed.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("gateway");
 }
@@ -130,15 +130,15 @@ fn missed_occurrence_is_reported_and_skipped() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let schedule = "schedule: { every: day 21:30, grace: 10m }";
     let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
-    let shows = |moment: &str| {
+    let set_clock = |moment: &str| {
         let moment: Timestamp = moment.parse().expect("a moment");
         clock.advance(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a future time"));
     };
-    shows("2030-01-10T21:29:00Z");
+    set_clock("2030-01-10T21:29:00Z");
     let run = sale.command_after(&clock.adjustable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
     let run = Process::start(run);
     until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
-    shows("2030-01-11T03:30:00Z");
+    set_clock("2030-01-11T03:30:00Z");
     until("the run waits for the next occurrence", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
     assert!(
         run.stderr()
@@ -147,7 +147,7 @@ fn missed_occurrence_is_reported_and_skipped() {
         run.stderr()
     );
     assert!(gateway.requests().is_empty());
-    shows("2030-01-11T21:39:00Z");
+    set_clock("2030-01-11T21:39:00Z");
     run.finish().exits(0);
     assert_eq!(gateway.phones().len(), 3);
 }

@@ -1,5 +1,5 @@
 //! Damaged ledger records while `campaign serve` runs: they stop the schedule that needs them. Other schedules,
-//! receipts and the dashboard go on.
+//! receipts and the dashboard continue to work.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -31,13 +31,13 @@ impl DueCampaigns {
         let mut at = None;
         for file in ["other.yaml", "sale.yaml"] {
             sale.campaign(&["run", file, "--now", "--no-wait"]).exits(0);
-            let armed = sale.campaign(&["schedule", "add", file, "--json"]).exits(0).json();
-            at = armed["next"][0].as_str().and_then(|at| at.parse().ok());
+            let added = sale.campaign(&["schedule", "add", file, "--json"]).exits(0).json();
+            at = added["next"][0].as_str().and_then(|at| at.parse().ok());
         }
         Self { hooked, gateway, receiver, clock: Clock::new(), at: at.expect("a moment") }
     }
 
-    /// Starts the server this long after both are due, or before if negative.
+    /// Starts the server this long after both campaigns are due, or before that if negative.
     fn serve(&self, after: SignedDuration) -> Server {
         Server::start_after(&self.hooked.sale, &self.clock.set_to(self.at + after), &["--hooks", &self.hooked.address])
     }
@@ -46,8 +46,8 @@ impl DueCampaigns {
     fn reasons(&self) -> Vec<String> {
         let requests = self.receiver.requests().into_iter().map(|request| request.json());
         let notices = requests.flat_map(|notification| notification["notices"].as_array().expect("notices").clone());
-        let of_sale = notices.filter(|notice| notice["campaign"] == "sale");
-        of_sale.map(|notice| notice["why"].as_str().unwrap_or_default().to_owned()).collect()
+        let sale_notices = notices.filter(|notice| notice["campaign"] == "sale");
+        sale_notices.map(|notice| notice["why"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// Sends a receipt for a message of the campaign `other`, which the server must store.

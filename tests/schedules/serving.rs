@@ -1,5 +1,5 @@
-//! `campaign serve` with an active schedule. Tests that wait a minute for an occurrence run only by name: `--
-//! --ignored serving`.
+//! `campaign serve` with an active schedule. Tests that wait a minute for an occurrence are ignored by default. Run
+//! them with `-- --ignored serving`.
 
 use crate::support::{Gateway, Process, campaign, until};
 

@@ -29,16 +29,16 @@ fn api_describes_runs_like_status_without_phone_numbers() {
     let server = Server::start(&sale, &["--token-file", "token"]);
     let bearer = format!("Bearer {TOKEN}");
     let (status, listed) = get_json(&server, "/api/runs", &bearer);
-    let mut by_command = sale.campaign(&["status", "--json"]).json()["runs"][0].clone();
-    by_command.as_object_mut().expect("an object").remove("exit");
-    assert_eq!((status, &listed["runs"][0]), (200, &by_command));
+    let mut command_output = sale.campaign(&["status", "--json"]).json()["runs"][0].clone();
+    command_output.as_object_mut().expect("an object").remove("exit");
+    assert_eq!((status, &listed["runs"][0]), (200, &command_output));
     for name in ["sale@1", "sale"] {
         let (status, one) = get_json(&server, &format!("/api/runs/{name}"), &bearer);
-        let mut by_command = sale.campaign(&["status", "sale", "--json"]).json();
-        let members = by_command.as_object_mut().expect("an object");
+        let mut command_output = sale.campaign(&["status", "sale", "--json"]).json();
+        let members = command_output.as_object_mut().expect("an object");
         // Figures by channel would require reading every row.
         members.retain(|member, _| !["exit", "channels"].contains(&member.as_str()));
-        assert_eq!((status, &one), (200, &by_command), "{name}");
+        assert_eq!((status, &one), (200, &command_output), "{name}");
         assert!((2..12).all(|row| !one.to_string().contains(&phone(row).to_string())), "{one}");
     }
     assert_eq!(get_json(&server, "/api/runs/other", &bearer).0, 404);
@@ -52,8 +52,8 @@ fn schedules_are_described_alike_on_all_surfaces() {
     write_token(&sale, TOKEN, 0o600);
     let server = Server::start(&sale, &["--token-file", "token"]);
     let (status, listed) = get_json(&server, "/api/schedules", &format!("Bearer {TOKEN}"));
-    let by_command = sale.campaign(&["schedule", "list", "--json"]).json_list();
-    assert_eq!((status, &listed["schedules"]), (200, &by_command));
+    let command_output = sale.campaign(&["schedule", "list", "--json"]).json_list();
+    assert_eq!((status, &listed["schedules"]), (200, &command_output));
     assert_eq!(listed["schedules"][0]["state"], "armed");
     assert_eq!(get_json(&server, "/api/schedules", "Bearer other").0, 401);
 }

@@ -62,8 +62,8 @@ fn server_with_a_failed_ledger_is_not_ready_and_exits_74() {
 
 #[test]
 fn port_in_use_is_named_with_its_option() {
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("an address").to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
     let sale = campaign().write();
     sale.campaign(&["serve", "--listen", &address]).exits(2).says(&address).says("`--listen`");
 }

@@ -1,4 +1,4 @@
-//! `ledger copy`: move of a ledger from its file to a database, after which the file sends nothing.
+//! `ledger copy` moves a ledger from its file to a database. Afterwards, commands with the file send nothing.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn start_with_file_ledger(sale: &Folder, arguments: &[&str], variables: &[(&str,
 }
 
 /// A campaign with four sent rows, four rows in doubt, an opt-out and a number lookup.
-fn partly_sent(gateway: &Gateway) -> Folder {
+fn partly_sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(20).batches_of(4).one_at_a_time().delivery("timeout: 10s").through(gateway).write();
     run_with_file_ledger(&sale, &["suppress", "add", &format!("+{}", phone(19))]).exits(0);
     run_with_file_ledger(&sale, &["run", "sale.yaml", "--no-wait", "--limit", "9"]);
@@ -28,7 +28,7 @@ fn partly_sent(gateway: &Gateway) -> Folder {
 fn moved_ledger_works_and_its_old_file_sends_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
-    let (sale, ledger) = (partly_sent(&gateway), cluster.create_database());
+    let (sale, ledger) = (partly_sent_campaign(&gateway), cluster.create_database());
     let outcome = |finished: &Finished| (finished.code(), finished.stdout.clone());
     let commands: [&[&str]; 6] = [
         &["status", "--json", "--all"],
@@ -74,14 +74,14 @@ fn moved_ledger_works_and_its_old_file_sends_nothing() {
 fn ledger_is_moved_completely_and_only_to_an_empty_target() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
-    let (sale, ledger) = (partly_sent(&gateway), cluster.create_database());
+    let (sale, ledger) = (partly_sent_campaign(&gateway), cluster.create_database());
     let copy = ["ledger", "copy", "--to", &ledger];
     // The process is killed after the copy is complete, before it reports success.
     start_with_file_ledger(&sale, &copy, &[("CAMPAIGN_FAILPOINT", "ledger.copied:1")]).finish();
     run_with_file_ledger(&sale, &copy).exits(0);
     run_with_file_ledger(&sale, &["run", "sale.yaml"]).exits(74);
     let others = Gateway::accepting();
-    let other = partly_sent(&others);
+    let other = partly_sent_campaign(&others);
     run_with_file_ledger(&other, &copy).exits(74).says("another ledger");
     run_with_file_ledger(&other, &["status", "sale"]).exits(5);
     let addresses = [("s3cret", 2), ("postgres://me:s3cret@127.0.0.1:1/c", 74)];

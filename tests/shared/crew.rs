@@ -6,9 +6,9 @@ use crate::support::{Cluster, Folder, Process, campaign, phone, until, until_wit
 
 use std::time::Duration;
 
-/// The default rate of the run, in messages per second.
+/// The default rate of a run, in messages per second.
 pub(super) const RATE: usize = 100;
-/// Operations per envelope.
+/// The number of operations per envelope.
 pub(super) const BATCH: usize = 5;
 /// The timeout for processes that wait for a database.
 pub(super) const DATABASE_TIMEOUT: Duration = Duration::from_secs(240);

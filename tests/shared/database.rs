@@ -7,7 +7,7 @@ use crate::support::{Answer, Chance, Cluster, Draft, Folder, Gateway, Process, c
 /// Settings that keep committed data after any crash of the server.
 const SAFE: &[&str] = &["fsync=on", "full_page_writes=on", "max_connections=40"];
 
-fn draft_of(rows: usize, witness: &Witness) -> Draft {
+fn draft_campaign(rows: usize, witness: &Witness) -> Draft {
     campaign().to(rows).batches_of(5).delivery("rate: 200/s").through(witness).profile("rate: 200/s")
 }
 
@@ -20,7 +20,7 @@ fn check_outcome(witness: &Witness, sale: &Folder, rows: usize) {
 fn run_waits_for_a_restarted_database_and_continues() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
-    let sale = write_in_database(&cluster, draft_of(400, &witness));
+    let sale = write_in_database(&cluster, draft_campaign(400, &witness));
     let run = sale.start(&["-v"]);
     for restart in 1..=2 {
         until("some messages are sent", || witness.arrivals() >= restart * 60);
@@ -49,7 +49,7 @@ fn kill_the_database(kills: usize) {
     let (mut chance, mut killed) = (Chance::seeded(), 0);
     while killed < kills {
         let witness = Witness::start();
-        let sale = write_in_database(&cluster, draft_of(ROWS, &witness));
+        let sale = write_in_database(&cluster, draft_campaign(ROWS, &witness));
         let mut run = sale.start(&[]);
         while killed < kills && run.is_running() {
             let target = witness.arrivals() + 1 + chance.below(150) as usize;
@@ -173,9 +173,9 @@ fn run_waits_for_a_locked_table() {
     let lock = "BEGIN; LOCK campaign.envelopes IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3); COMMIT";
     std::thread::scope(|scope| {
         let locked = scope.spawn(|| cluster.run_sql(ledger_address(&sale), lock));
-        let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = \
+        let granted_locks = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = \
                      'campaign.envelopes'::regclass AND granted";
-        until("the table is locked", || cluster.run_sql(ledger_address(&sale), waits) == "1");
+        until("the table is locked", || cluster.run_sql(ledger_address(&sale), granted_locks) == "1");
         sale.run(&[]).exits(0);
         locked.join().expect("the lock");
     });

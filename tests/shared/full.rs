@@ -12,7 +12,7 @@ struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Mounts a file system for the database server; `None`, with a notice, without root permission.
-    fn make() -> Option<Self> {
+    fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let run = |program: &str, arguments: &[&str]| {
             Command::new(program).args(arguments).arg(&folder).output().is_ok_and(|output| output.status.success())
@@ -52,7 +52,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn full_database_disk_stops_all_workers_and_loses_nothing() {
-    let Some(disk) = SmallDisk::make() else { return };
+    let Some(disk) = SmallDisk::mount() else { return };
     let Some(cluster) = Cluster::start(&["max_connections=60"]) else { return };
     let ledger = cluster.create_database();
     cluster.run_sql("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));

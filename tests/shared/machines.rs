@@ -127,14 +127,14 @@ fn file_ledger_keeps_a_campaign_out_of_the_shared_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
-    let file = |arguments: &[&str]| {
+    let run_with_file_ledger = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.env_remove("CAMPAIGN_LEDGER");
         crate::support::Process::start(command).finish()
     };
-    file(&["run", "sale.yaml", "--limit", "2"]).exits(0);
+    run_with_file_ledger(&["run", "sale.yaml", "--limit", "2"]).exits(0);
     let ledger = cluster.create_database();
-    file(&["run", "sale.yaml", "--ledger", &ledger]).exits(74).says("sale@1").says("--new-ledger");
+    run_with_file_ledger(&["run", "sale.yaml", "--ledger", &ledger]).exits(74).says("sale@1").says("--new-ledger");
     assert_eq!(gateway.phones().len(), 2);
     // An empty variable counts as unset.
     let mut command = sale.command(&["run", "sale.yaml"]);

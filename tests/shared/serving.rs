@@ -19,13 +19,13 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
     let schedule = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
     let due: Timestamp = schedule["next"][0].as_str().expect("a date").parse().expect("a moment");
     let before = clock.set_to(due - SignedDuration::from_secs(2));
-    let doors: Vec<String> = (0..3).map(|_| nobody().trim_start_matches("http://").to_owned()).collect();
-    let servers: Vec<Server> = doors
+    let endpoints: Vec<String> = (0..3).map(|_| nobody().trim_start_matches("http://").to_owned()).collect();
+    let servers: Vec<Server> = endpoints
         .iter()
         .enumerate()
-        .map(|(machine, door)| {
+        .map(|(machine, endpoint)| {
             let state = format!("machine-{machine}");
-            Server::start_after(sale, &before, &["--hooks", door, "--state-dir", &state])
+            Server::start_after(sale, &before, &["--hooks", endpoint, "--state-dir", &state])
         })
         .collect();
     until("the occurrence is sent", || gateway.phones().len() == 6);
@@ -41,8 +41,8 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
         let receipt = json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms",
             "status": "DELIVERED", "updated": "2026-11-22T12:00:01+02:00"});
         // Twice, to two servers: the gateway can repeat a webhook, and a load balancer can send it anywhere.
-        for door in [&doors[index % 3], &doors[(index + 1) % 3]] {
-            assert_eq!(post(door, webhook_path(operation), &receipt.to_string()), 200);
+        for endpoint in [&endpoints[index % 3], &endpoints[(index + 1) % 3]] {
+            assert_eq!(post(endpoint, webhook_path(operation), &receipt.to_string()), 200);
         }
     }
     let summary = sale.campaign(&["status", "sale", "--json"]).json();

@@ -1,4 +1,4 @@
-//! Lists from a database query (`sql`). SQLite is built in; PostgreSQL tests run where a server is installed.
+//! Lists from a database query (`sql`). SQLite is built in; PostgreSQL tests run only if a server is installed.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ fn run(sale: &Folder, address: &str) -> crate::support::Finished {
     Process::start(command).finish()
 }
 
-/// Fails unless a database answer with an oversized value is refused in bounded memory.
+/// Fails unless a query result with an oversized value is refused and memory use stays limited.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn assert_refused_early(sale: &Folder, address: &str, words: &str) {
@@ -50,12 +50,12 @@ fn oversized_sqlite_value_is_refused_early() {
     assert_refused_early(&sale, &address, "a row is larger than 1 MiB");
 }
 
-/// Creates a SQLite table of recipients with numeric columns and one null.
+/// Creates a SQLite database with a table of recipients that has numeric columns and nulls; returns its address.
 fn create_sqlite(folder: &Folder) -> String {
     create_sqlite_with(folder, "")
 }
 
-/// Creates the same table and runs a statement on it.
+/// Creates the same database and runs a statement in it.
 fn create_sqlite_with(folder: &Folder, change: &str) -> String {
     let path = folder.path("crm.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -143,14 +143,15 @@ impl Postgres {
             status.ok()?.success().then_some(())?;
         }
         let data = server.folder.path().join("data");
-        server.call("initdb", &["-A", "trust", "-U", "story", "-D", &data.display().to_string()])?;
+        server.run_program("initdb", &["-A", "trust", "-U", "story", "-D", &data.display().to_string()])?;
         let options = format!("-c listen_addresses='' -k {}", server.folder.path().display());
         let log = server.folder.path().join("log").display().to_string();
-        server.call("pg_ctl", &["-w", "-l", &log, "-o", &options, "-D", &data.display().to_string(), "start"])?;
+        server.run_program("pg_ctl", &["-w", "-l", &log, "-o", &options, "-D", &data.display().to_string(), "start"])?;
         Some(server)
     }
 
-    fn call(&self, program: &str, arguments: &[&str]) -> Option<()> {
+    /// Runs a program of PostgreSQL; `None` if it fails.
+    fn run_program(&self, program: &str, arguments: &[&str]) -> Option<()> {
         let program = self.bin.join(program);
         let mut command = Command::new(&program);
         if rustix::process::getuid().is_root() {
@@ -174,7 +175,7 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         let data = self.folder.path().join("data").display().to_string();
-        let _ = self.call("pg_ctl", &["-m", "immediate", "-D", &data, "stop"]);
+        let _ = self.run_program("pg_ctl", &["-m", "immediate", "-D", &data, "stop"]);
     }
 }
 
@@ -187,9 +188,8 @@ fn postgresql_source_is_read_only_and_limits_value_sizes() {
     let people = "create table people (phone numeric, name text, since date, ok boolean, at timestamptz, photo bytea);
          insert into people values (380501000002, 'Ann', '2020-01-01', true, '2026-01-02 03:04:05Z', null),
                                    (380501000003, null, '9999-01-01', false, null, null)";
-    server
-        .call("psql", &["-U", "story", "-h", &server.folder.path().display().to_string(), "-c", people, "postgres"])
-        .expect("people");
+    let socket_folder = server.folder.path().display().to_string();
+    server.run_program("psql", &["-U", "story", "-h", &socket_folder, "-c", people, "postgres"]).expect("people");
     let gateway = Gateway::accepting();
     let query = "sql: \"select phone, name, since, ok, 12345678901234567890.10::numeric as debt from people where since <= :today and 'a;b' <> ':today'\"\nfrom: { env: CRM_URL }";
     let sale = campaign_with_source(campaign().through(&gateway), query);

@@ -1,4 +1,4 @@
-//! Changes since an earlier run: every command and page that finds one names it.
+//! Changes since an earlier run: each command and page that detects a change names it.
 
 use serde_json::json;
 

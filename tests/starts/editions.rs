@@ -1,4 +1,4 @@
-//! Editions that contain the date, with unfinished runs of the day before, and rehearsals.
+//! Editions that contain the date, with unfinished runs from the day before, and rehearsals.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn run_today(sale: &Folder, arguments: &[&str]) -> Finished {
     run_in(sale, "Pacific/Kiritimati", arguments)
 }
 
-/// Creates a campaign to ten recipients whose first run, of the day before, is unfinished.
+/// Creates a campaign to ten recipients whose first run, from the day before, is unfinished.
 fn unfinished_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(10).top("edition: \"{{ today }}\"").through(gateway).write();
     run_in(&sale, "Pacific/Pago_Pago", &["--limit", "5"]).exits(0);

@@ -28,9 +28,9 @@ fn cancelled_recipients_are_skipped_in_the_same_edition() {
             "{output}"
         );
         assert!(notes.contains("--again 10"), "{output}");
-        for look in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
-            let counts = sale.campaign(&[look, &["--json"]].concat()).exits(0).json()["counts"].clone();
-            assert_eq!(counts, json!({ "skipped": 10 }), "{look:?}");
+        for command in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
+            let counts = sale.campaign(&[command, &["--json"]].concat()).exits(0).json()["counts"].clone();
+            assert_eq!(counts, json!({ "skipped": 10 }), "{command:?}");
         }
         sale.run(&["--accept-changes"]).exits(0).says("no recipients are left");
         assert_eq!(gateway.phones().len(), before);

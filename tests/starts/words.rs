@@ -53,8 +53,8 @@ fn json_message_history_has_machine_readable_states() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(4);
-    let decide = ["resolve", "sale", "--all", "--as", "not-sent", "--why", "no call", "--i-accept-duplicates", "1"];
-    sale.campaign(&decide).exits(3);
+    let resolve = ["resolve", "sale", "--all", "--as", "not-sent", "--why", "no call", "--i-accept-duplicates", "1"];
+    sale.campaign(&resolve).exits(3);
     let shown = sale.campaign(&["show", "sale", "--row", "2", "--json"]).exits(0).json();
     let history = shown["history"].as_array().expect("a history");
     let outcome = history.iter().find(|entry| entry["event"] == "outcome").expect("an outcome");

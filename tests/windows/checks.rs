@@ -120,13 +120,13 @@ fn windows_without_overlap_or_zone_are_refused() {
     let gateway = Gateway::accepting();
     let draft = || campaign().through(&gateway).profile("policy: { window: 09:00-12:00 }");
     let together = "the windows `12:00-20:00` and `09:00-12:00` are never open at the same time in the next year";
-    let of_recipients = "window: { hours: 12:00-20:00, zone: recipient }";
+    let recipient_window = "window: { hours: 12:00-20:00, zone: recipient }";
     // All recipients have Ukrainian numbers.
     for (zone, window, refusal) in [
         ("Europe/Kyiv", "window: 12:00-20:00", Some(together)),
         ("Europe/Kyiv", "window: 11:59-20:00", None),
-        ("Europe/Kyiv", of_recipients, Some("no messages can be sent: the window does not open within a year")),
-        ("America/New_York", of_recipients, None),
+        ("Europe/Kyiv", recipient_window, Some("no messages can be sent: the window does not open within a year")),
+        ("America/New_York", recipient_window, None),
         ("Europe/Kyiv", "in_flight: 1", None),
     ] {
         let _case = telling(format!("case: {zone} {window}"));

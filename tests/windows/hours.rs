@@ -1,4 +1,4 @@
-//! Runs with a sending window: they send inside it, wait until it opens, then go on.
+//! Runs with a sending window: they send inside it, and wait for it to open before they continue.
 
 use std::process::Command;
 
@@ -40,11 +40,11 @@ fn sent_rows(results: &Results, zone_of: impl Fn(&str) -> String) -> Vec<(usize,
 #[track_caller]
 fn assert_sent_within(results: &Results, hours: std::ops::Range<&str>) -> Vec<usize> {
     let zone = |named: &str| if named.contains('/') { named.to_owned() } else { "Europe/Kyiv".to_owned() };
-    let left = sent_rows(results, zone);
-    for (row, time) in &left {
+    let rows_sent = sent_rows(results, zone);
+    for (row, time) in &rows_sent {
         assert!((hours.start..hours.end).contains(&time.as_str()), "row {row} was sent at {time}");
     }
-    left.into_iter().map(|(row, _)| row).collect()
+    rows_sent.into_iter().map(|(row, _)| row).collect()
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn runs_sharing_an_account_send_nothing_after_the_window() {
             assert_eq!(output["stopped"], "window");
             assert!(output["why"].as_str().is_some_and(|why| why.contains("at 2027-03-17 09:00")), "{output}");
             let results = Results::read(&sale.path(&format!("results/{name}.csv")));
-            let left = assert_sent_within(&results, "19:59:58".."20:00:00");
-            assert_eq!(left, (2..left.len() + 2).collect::<Vec<_>>());
-            assert_eq!(results.counts()["planned"], 40 - left.len() as u64, "every row is accounted for");
-            messages += left.len();
+            let rows_sent = assert_sent_within(&results, "19:59:58".."20:00:00");
+            assert_eq!(rows_sent, (2..rows_sent.len() + 2).collect::<Vec<_>>());
+            assert_eq!(results.counts()["planned"], 40 - rows_sent.len() as u64, "every row is accounted for");
+            messages += rows_sent.len();
         }
         // No messages are sent at all if a busy computer started the runs after the window closed.
         assert!(messages <= 15, "{messages}");

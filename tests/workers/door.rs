@@ -13,9 +13,9 @@ fn worker_serves_its_metrics_until_it_ends() {
     until("the worker looks for runs", || worker.stdout().ends_with('\n'));
     let other = start_worker_with(&sale, &[]);
     let line: Value = serde_json::from_str(worker.stdout().lines().next().expect("a line")).expect("an object");
-    let place = line["metrics"].as_str().expect("an address");
-    let address = place.trim_start_matches("http://").trim_end_matches("/metrics");
-    assert!(place.ends_with("/metrics") && !address.ends_with(":0"), "{line}");
+    let url = line["metrics"].as_str().expect("an address");
+    let address = url.trim_start_matches("http://").trim_end_matches("/metrics");
+    assert!(url.ends_with("/metrics") && !address.ends_with(":0"), "{line}");
     sale.run(&["--shared"]).exits(0);
     until("all messages are counted", || {
         let response = http_get(address, "/metrics", &[]);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::support::{Draft, Folder, Gateway, Process, campaign, phone, until};
 
-/// A campaign with shards of 60 rows; one process alone needs several seconds for it.
+/// A campaign with shards of 60 rows, which takes one process several seconds.
 fn small_shard_campaign(number: usize) -> Draft {
     campaign().to(number).batches_of(5).delivery("rate: 30/s")
 }

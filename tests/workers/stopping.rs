@@ -1,10 +1,10 @@
-//! Stop of a shared run: a stop command, a signal or a failure stops all its senders.
+//! Stopping a shared run: a stop command, a signal or a failure stops all its senders.
 
 use super::{check_one_message_each, small_shard_campaign, start_worker, stop_worker};
 use crate::support::{Answer, Gateway, Process, campaign, rejected, until};
 
 #[test]
-fn stop_stops_all_senders_of_a_run_and_it_resumes_later() {
+fn stop_command_stops_all_senders_and_the_run_can_resume() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(200).through(&gateway).write();
     let worker = start_worker(&sale);
