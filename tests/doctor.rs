@@ -50,9 +50,9 @@ fn run_doctor_after(folder: &Folder, prepare: &str) -> Finished {
     Process::start(folder.command_after(&format!("export TZ=Europe/Kyiv; {prepare}"), &["doctor", "--json"])).finish()
 }
 
-/// Fails unless exactly this check has this status, with a remedy, and the command exits with this code.
+/// Fails unless only this check reports a fault, with this status and a remedy, and the command exits with this code.
 #[track_caller]
-fn expect_fault(finished: &Finished, name: &str, status: &str, code: i32) {
+fn assert_only_fault(finished: &Finished, name: &str, status: &str, code: i32) {
     let report = finished.json();
     assert_eq!((finished.code(), &report["exit"]), (Some(code), &json!(code)), "{}", finished.told());
     let found = check(&report, name);
@@ -104,12 +104,12 @@ fn doctor_creates_no_state_folder_and_no_ledger() {
 fn state_folder_or_disk_fault_exits_with_the_storage_code() {
     let folder = Folder::new(true);
     folder.write("a-file", "");
-    expect_fault(&run_doctor(&folder, &["--state-dir", "a-file"]), "state-folder", "failed", 74);
+    assert_only_fault(&run_doctor(&folder, &["--state-dir", "a-file"]), "state-folder", "failed", 74);
     fs::create_dir(folder.path("state")).expect("a folder");
     fs::set_permissions(folder.path("state"), Permissions::from_mode(0o700)).expect("a mode");
     // A file-size limit acts like a full disk: 8 KiB are enough for the output.
     let full = run_doctor_after(&folder, "ulimit -f 16");
-    expect_fault(&full, "disk", "failed", 74);
+    assert_only_fault(&full, "disk", "failed", 74);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn ledger_fault_exits_with_the_storage_code_without_repairs() {
         plant(&sale);
         let before = fs::read(sale.path(LEDGER)).ok();
         let finished = run_doctor(&sale, &[]);
-        expect_fault(&finished, "ledger", "failed", 74);
+        assert_only_fault(&finished, "ledger", "failed", 74);
         let key = check(&finished.json(), "key")["status"].clone();
         assert_eq!(key, "skipped", "the trusted host is unknown");
         assert_eq!(fs::read(sale.path(LEDGER)).ok(), before, "nothing is repaired");
@@ -157,7 +157,7 @@ fn ledger_from_an_earlier_version_is_reported_and_not_upgraded() {
     let older = "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)";
     with_ledger(&sale, async |ledger| run_sql(ledger, older).await);
     let before = fs::read(sale.path(LEDGER)).expect("a ledger");
-    expect_fault(&run_doctor(&sale, &[]), "ledger", "warning", 0);
+    assert_only_fault(&run_doctor(&sale, &[]), "ledger", "warning", 0);
     assert_eq!(fs::read(sale.path(LEDGER)).expect("a ledger"), before);
 }
 
@@ -168,11 +168,11 @@ fn wrong_clock_is_detected_from_gateway_or_ledger_times() {
     let sale = sent_campaign(&sandbox);
     let ahead = clock.set_to(Timestamp::now() + SignedDuration::from_mins(10));
     let finished = run_doctor_after(&sale, &ahead);
-    expect_fault(&finished, "clock", "failed", 2);
+    assert_only_fault(&finished, "clock", "failed", 2);
     finished.says("ahead of the clock of local");
     let behind = clock.set_to(Timestamp::now() - SignedDuration::from_mins(10));
     let finished = run_doctor_after(&sale, &behind);
-    expect_fault(&finished, "clock", "failed", 2);
+    assert_only_fault(&finished, "clock", "failed", 2);
     finished.says("according to the ledger, sale@1 began at");
 }
 
@@ -182,7 +182,7 @@ fn unknown_time_zone_is_a_warning() {
     let mut command = doctor_command(&folder, &["--json"]);
     command.env("TZ", "Europe/Nowhere");
     let finished = Process::start(command).finish();
-    expect_fault(&finished, "time-zone", "warning", 0);
+    assert_only_fault(&finished, "time-zone", "warning", 0);
     finished.says("`Europe/Nowhere`, which is not a valid time zone");
 }
 
@@ -207,7 +207,7 @@ fn gateway_fault_has_the_exit_code_of_its_kind() {
         folder.write("gateways.yaml", &gateways);
         let mut command = doctor_command(&folder, &["--json"]);
         command.env("HOOK_SECRET", "s".repeat(32));
-        expect_fault(&Process::start(command).finish(), name, "failed", code);
+        assert_only_fault(&Process::start(command).finish(), name, "failed", code);
     }
     assert!(has_no_messages(&accepting) && has_no_messages(&refusing));
 }
@@ -222,7 +222,7 @@ fn key_is_not_sent_to_a_changed_host() {
     folder.campaign(&["gateway", "trust", "local"]).exits(0);
     folder.write("gateways.yaml", &profile(&gateway.base_url()));
     let finished = run_doctor(&folder, &[]);
-    expect_fault(&finished, "key", "failed", 2);
+    assert_only_fault(&finished, "key", "failed", 2);
     finished.says("gateway trust local");
     assert!(gateway.requests().iter().all(|request| request.body.is_empty()), "no request contains the key");
 }
@@ -241,7 +241,7 @@ fn files_accessible_to_other_users_are_reported() {
         let sale = sent_campaign(&sandbox);
         fs::set_permissions(sale.path(path), Permissions::from_mode(mode)).expect("a mode");
         let finished = run_doctor(&sale, &[]);
-        expect_fault(&finished, "permissions", status, code);
+        assert_only_fault(&finished, "permissions", status, code);
         let finished = finished.says("chmod");
         assert!(!finished.stderr.contains("everyone"), "only the report says it: {}", finished.told());
     }

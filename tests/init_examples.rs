@@ -42,7 +42,7 @@ fn every_init_example_passes_check_and_rehearsal() {
 }
 
 #[test]
-fn suggested_commands_lead_from_an_init_example_to_its_rehearsal() {
+fn suggested_commands_lead_from_an_example_to_its_rehearsal() {
     for example in list_examples() {
         let folder = empty();
         let mut command = format!("campaign init spring --example {example}");

@@ -61,7 +61,7 @@ fn number_determines_the_variant_on_every_surface() {
 }
 
 #[test]
-fn new_recipients_move_nobody_to_another_variant() {
+fn new_recipients_do_not_change_the_variant_of_others() {
     let gateway = Gateway::accepting();
     let few = draft_with_variants().through(&gateway).write();
     let rest: String = (2..RECIPIENTS + 2).map(|row| format!("{},Person\n", phone(row))).rev().collect();

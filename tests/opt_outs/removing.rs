@@ -44,7 +44,7 @@ fn number_is_removed_only_after_yes_is_typed() {
 }
 
 #[test]
-fn removal_names_the_campaigns_that_a_number_is_still_opted_out_of() {
+fn removal_names_campaigns_that_are_still_opted_out_of() {
     let sale = campaign().write();
     let number = format!("+{}", phone(2));
     opt_out(&sale, 2, &[]);
@@ -164,7 +164,7 @@ fn imported_export_keeps_its_original_sources() {
 }
 
 #[test]
-fn removing_a_campaign_opt_out_keeps_the_general_opt_out() {
+fn removing_a_campaign_opt_out_keeps_the_marketing_opt_out() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let number = format!("+{}", phone(2));

@@ -22,14 +22,14 @@ fn opt_out_of_all(sale: &Folder, row: usize) {
 }
 
 /// A campaign with service messages.
-fn service(gateway: &Gateway, number: usize) -> Draft {
+fn service_campaign(gateway: &Gateway, number: usize) -> Draft {
     campaign().to(number).top("purpose: service").through(gateway)
 }
 
 #[test]
 fn opt_out_from_all_messages_blocks_service_messages() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 5).write();
+    let sale = service_campaign(&gateway, 5).write();
     opt_out_of_all(&sale, 3);
     super::opt_out(&sale, 4, &[]);
     let counts = json!({ "planned": 4, "skipped": 1 });
@@ -48,7 +48,7 @@ fn opt_out_from_all_messages_blocks_service_messages() {
 #[test]
 fn opt_out_from_all_messages_stops_a_service_run_and_its_retry() {
     let gateway = Gateway::answering([Answer::Held, Answer::items(|operation| rejected(operation, "No route"))]);
-    let sale = service(&gateway, 8).batches_of(4).one_at_a_time().write();
+    let sale = service_campaign(&gateway, 8).batches_of(4).one_at_a_time().write();
     let run = sale.start(&["--json"]);
     until("the gateway has the first request", || gateway.sends().len() == 1);
     opt_out_of_all(&sale, 8);
@@ -68,7 +68,7 @@ fn opt_out_from_all_messages_stops_a_service_run_and_its_retry() {
 #[test]
 fn workers_respect_opt_outs_from_all_messages() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 200).batches_of(5).delivery("rate: 30/s").write();
+    let sale = service_campaign(&gateway, 200).batches_of(5).delivery("rate: 30/s").write();
     let worker = start_worker(&sale);
     let run = sale.start(&["--shared"]);
     until("both have shards", || {
@@ -91,7 +91,7 @@ fn scheduled_service_run_respects_opt_outs_from_all_messages() {
 
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 4).top("timezone: UTC").top("schedule: { every: day 10:00 }").write();
+    let sale = service_campaign(&gateway, 4).top("timezone: UTC").top("schedule: { every: day 10:00 }").write();
     let added = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
     let due: Timestamp = added["next"][0].as_str().and_then(|at| at.parse().ok()).expect("a moment");
     opt_out_of_all(&sale, 3);
@@ -106,7 +106,7 @@ fn scheduled_service_run_respects_opt_outs_from_all_messages() {
 #[test]
 fn mandatory_messages_ignore_opt_outs_from_all_messages() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 3).top("mandatory: true").write();
+    let sale = service_campaign(&gateway, 3).top("mandatory: true").write();
     opt_out_of_all(&sale, 3);
     sale.campaign(&["test", "sale.yaml", "--to", &format!("+{}", phone(3)), "--yes"]).exits(0);
     sale.run(&[]).exits(0);
@@ -127,7 +127,7 @@ fn mandatory_requires_service_purpose_and_can_be_forbidden() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("mandatory: true").through(&gateway).write();
     sale.run(&[]).exits(2).says("error[mandatory-marketing]").says("sale.yaml:2:12");
-    let forbidden = service(&gateway, 3).top("mandatory: true").profile("policy: { mandatory: never }");
+    let forbidden = service_campaign(&gateway, 3).top("mandatory: true").profile("policy: { mandatory: never }");
     forbidden.rewrite(&sale);
     sale.run(&[]).exits(2).says("error[mandatory-forbidden]").says("sale.yaml:4:12");
     assert!(gateway.sends().is_empty());
@@ -136,7 +136,7 @@ fn mandatory_requires_service_purpose_and_can_be_forbidden() {
 #[test]
 fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 200).top("mandatory: true").batches_of(5).delivery("rate: 30/s").write();
+    let sale = service_campaign(&gateway, 200).top("mandatory: true").batches_of(5).delivery("rate: 30/s").write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("a profile");
     sale.write("strict/gateways.yaml", &format!("{profiles}  policy: {{ mandatory: never }}\n"));
     let mut worker = Process::start(sale.command(&["worker", "--gateways", "strict/gateways.yaml"]));

@@ -179,7 +179,7 @@ fn session_outlives_the_server_and_ends_at_sign_out() {
     let browser = Browser::signed_in(&server);
     server.end("TERM").exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = browser.at(&server);
+    let browser = browser.on_server(&server);
     assert_eq!(browser.get("/").status, 200);
     assert_eq!(browser.send("/leave", &[]).status, 403);
     assert_eq!(browser.get("/").status, 403);

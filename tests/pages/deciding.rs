@@ -273,7 +273,7 @@ fn confirmation_says_what_an_action_does_and_changes_nothing() {
 }
 
 #[test]
-fn page_reconciles_under_the_same_rules_as_the_command() {
+fn page_reconciles_by_the_same_rules_as_the_command() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -313,7 +313,7 @@ fn refused_actions_are_marked_in_the_log_and_on_the_page() {
 }
 
 #[test]
-fn no_page_approves_or_starts_anything() {
+fn no_page_approves_a_plan_or_starts_a_run() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);

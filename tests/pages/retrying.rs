@@ -26,7 +26,7 @@ fn gateway_rejecting_once(rows: &'static [usize]) -> Gateway {
 }
 
 /// Sends a campaign in which some messages are rejected.
-fn send(draft: Draft) -> Folder {
+fn send_campaign(draft: Draft) -> Folder {
     let sale = draft.write();
     sale.run(&[]).exits(3);
     sale
@@ -40,7 +40,8 @@ fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
 #[test]
 fn retry_from_a_page_matches_its_preview_and_logs_the_user() {
     let gateway = gateway_rejecting_once(&[3, 4]);
-    let sale = send(campaign().to(4).through(&gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH"));
+    let draft = campaign().to(4).through(&gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH");
+    let sale = send_campaign(draft);
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     let has_retry_link = |page: &str| olha.page(page).all("a").iter().any(|link| link.attribute("href") == RETRY);
@@ -77,7 +78,7 @@ fn retry_from_a_page_matches_its_preview_and_logs_the_user() {
 #[test]
 fn retry_from_a_page_respects_opt_outs_and_frozen_inputs() {
     let gateway = gateway_rejecting_once(&[3, 4]);
-    let sale = send(campaign().to(4).through(&gateway));
+    let sale = send_campaign(campaign().to(4).through(&gateway));
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
@@ -104,7 +105,7 @@ fn retry_from_a_page_respects_opt_outs_and_frozen_inputs() {
 #[test]
 fn retry_from_a_page_waits_for_the_sending_window() {
     let gateway = gateway_rejecting_once(&[3]);
-    let sale = send(campaign().to(2).top("timezone: UTC").through(&gateway));
+    let sale = send_campaign(campaign().to(2).top("timezone: UTC").through(&gateway));
     let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
     let hour = |hours: i64| now.checked_add(jiff::ToSpan::hours(hours)).expect("a time").strftime("%H:00").to_string();
     let window = format!("  policy: {{ window: \"{}-{}\" }}", hour(4), hour(6));
@@ -124,7 +125,7 @@ fn retry_from_a_page_waits_for_the_sending_window() {
 #[test]
 fn profile_with_an_approval_rule_forbids_retry_from_a_page() {
     let gateway = gateway_rejecting_once(&[3]);
-    let sale = send(campaign().to(2).through(&gateway));
+    let sale = send_campaign(campaign().to(2).through(&gateway));
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
     let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).expect("profiles");
     sale.write(
@@ -143,7 +144,7 @@ fn profile_with_an_approval_rule_forbids_retry_from_a_page() {
 #[test]
 fn retry_interrupted_by_a_shutdown_is_resumed_once() {
     let gateway = gateway_rejecting_once(&[4, 5, 6, 7, 8, 9, 10, 11]);
-    let sale = send(campaign().to(10).batches_of(1).delivery("rate: 5/s").through(&gateway));
+    let sale = send_campaign(campaign().to(10).batches_of(1).delivery("rate: 5/s").through(&gateway));
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     assert_eq!(olha.send(RETRY, &[("count", "8")]).status, 303);

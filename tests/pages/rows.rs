@@ -130,7 +130,7 @@ fn title_of_the_campaign_is_shown_and_changes_no_message() {
 }
 
 #[test]
-fn changed_title_does_not_keep_a_run_from_being_resumed() {
+fn changed_title_does_not_prevent_a_run_from_resuming() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(8).through(&gateway).top("title: Autumn sale").write();
     sale.run(&["--limit", "4"]).exits(0);

@@ -18,7 +18,7 @@ fn test_public_url(hooked: &Hooked) -> Finished {
 }
 
 #[test]
-fn server_with_the_secret_is_recognized_and_stores_nothing() {
+fn webhook_test_recognizes_the_server_and_stores_nothing() {
     let hooked = campaign_with_hook();
     let server = hooked.serve();
     test_public_url(&hooked).exits(0).says("reaches `campaign serve`");

@@ -33,7 +33,7 @@ fn check(sale: &Folder, folder: &str) -> Finished {
 }
 
 #[test]
-fn backup_during_a_run_is_complete_and_disturbs_nothing() {
+fn backup_during_a_run_is_complete_and_does_not_affect_it() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(20).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
@@ -153,7 +153,7 @@ fn folder_without_a_complete_backup_is_not_restored() {
 }
 
 #[test]
-fn interrupted_restore_sends_nothing_until_repeated() {
+fn interrupted_restore_blocks_sending_until_it_is_repeated() {
     let gateway = Gateway::accepting();
     for failpoint in ["backup.copied", "restore.aside", "restore.placed", "restore.doubted"] {
         let _case = telling(format!("case: {failpoint}"));

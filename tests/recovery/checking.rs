@@ -15,7 +15,7 @@ fn used_campaign(gateway: &Gateway) -> Folder {
     sale
 }
 
-fn problems(sale: &Folder, code: i32) -> Vec<Value> {
+fn find_problems(sale: &Folder, code: i32) -> Vec<Value> {
     let report = sale.campaign(&["ledger", "check", "--json"]).exits(code).json();
     report["problems"].as_array().expect("a list").clone()
 }
@@ -29,7 +29,7 @@ fn undamaged_ledger_is_sound_after_any_operation() {
     sale.campaign(&["ledger", "check"]).exits(0).says("is sound: 3 runs with 11 rows");
     sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
     sale.campaign(&["forget", &format!("+{}", phone(3)), "--yes"]).exits(0);
-    assert_eq!(problems(&sale, 0), Vec::<Value>::new());
+    assert_eq!(find_problems(&sale, 0), Vec::<Value>::new());
     let nobody = campaign().to(1).through(&gateway).write();
     nobody.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
 }
@@ -104,7 +104,7 @@ fn damaged_record_is_named_with_its_run() {
         let _case = telling(format!("case: {case}"));
         let sale = used_campaign(&gateway);
         damage(&sale);
-        let found = problems(&sale, 74);
+        let found = find_problems(&sale, 74);
         let is_named = |problem: &Value| {
             problem["run"].as_str() == run && problem["what"].as_str().expect("words").contains(words)
         };
@@ -146,7 +146,7 @@ fn ledger_check_names_damaged_records_and_remedies() {
     for (damage, _) in RECORDS {
         change_ledger(&sale, damage);
     }
-    let found = problems(&sale, 74);
+    let found = find_problems(&sale, 74);
     for (_, named) in RECORDS {
         let problem = found.iter().find(|problem| problem["what"].as_str().is_some_and(|what| what.contains(named)));
         let problem = problem.unwrap_or_else(|| panic!("{named}: {found:?}"));
@@ -174,7 +174,7 @@ fn ledger_check_finds_damage_in_records_with_stored_counts() {
         let sale = campaign().to(5).through(&gateway).write();
         sale.run(&[]).exits(0);
         change_ledger(&sale, damage);
-        let found = problems(&sale, 74);
+        let found = find_problems(&sale, 74);
         assert!(found.iter().any(|problem| problem["what"].to_string().contains(named)), "{found:?}");
     }
 }

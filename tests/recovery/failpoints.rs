@@ -179,7 +179,7 @@ fn retry_requested_before_a_crash_is_performed_once() {
     let later = [("commit.after", 2), ("intent.kept", 1), ("answer.came", 1), ("outcome.kept", 1), ("run.marked", 1)];
     for (point, pass) in orders.into_iter().chain(later) {
         let _case = telling(format!("case: {point}:{pass}"));
-        let witness = Witness::refusing((4..7).map(phone));
+        let witness = Witness::rejecting((4..7).map(phone));
         let sale = nine_recipients(false).through(&witness).write();
         sale.run(&["--keep-going"]).exits(3);
         assert_eq!((witness.rejections(), witness.arrivals()), (3, PEOPLE - 3));

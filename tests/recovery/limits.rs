@@ -11,7 +11,7 @@ use crate::support::{Finished, Folder, Gateway, KEY, Process, Reachable, campaig
 const PEOPLE: usize = 41;
 
 /// A campaign that soon gives up if it cannot connect.
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     let draft = campaign().to(PEOPLE).batches_of(4).one_at_a_time();
     draft.delivery("stop_after: { unreachable: 1s }").through(witness).write()
 }
@@ -45,7 +45,7 @@ enum Reached {
 fn run_on_full_disk(kilobytes: u32) -> Reached {
     let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     // The unit is 512 bytes; a write beyond the limit fails instead of ending the process.
     let run = run_after(&sale, &format!("ulimit -f {}", kilobytes * 2));
     let reached = match (run.code(), witness.arrivals()) {
@@ -149,7 +149,7 @@ fn low_open_file_limit_ends_a_run_with_a_reason_and_no_loss() {
     for files in [4, 6, 7, 9].into_iter().chain((10..44).step_by(3)) {
         let _case = telling(format!("case: {files} open files"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let run = run_after(&sale, &format!("ulimit -n {files}"));
         // With the lowest limits, the system cannot even load the program.
         let started = !run.stderr.contains("shared librar");
@@ -181,7 +181,7 @@ fn file_handle_shortage_is_not_reported_as_invalid_input() {
 fn run_in_memory(mebibytes: u32) -> Option<i32> {
     let _case = telling(format!("case: {mebibytes} MiB of addresses"));
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let run = run_after(&sale, &format!("ulimit -v {}", mebibytes * 1024));
     let reported = run.code().filter(|code| matches!(code, 0 | 4 | 5 | 74));
     // With the lowest limit, the system cannot load the program.
@@ -276,7 +276,7 @@ fn panic_anywhere_is_reported_as_a_bug_and_loses_nothing() {
     for (failpoint, pass, code) in failpoints {
         let _case = telling(format!("case: {failpoint}:{pass}"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait", "--json"]);
         command.env("CAMPAIGN_FAILPOINT", format!("{failpoint}:{pass}:panic"));
         let run = Process::start(command).finish().exits(code).says(&format!("failpoint {failpoint} went off"));

@@ -9,14 +9,14 @@ use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, telli
 /// The number of recipients of each campaign, one per envelope.
 const PEOPLE: usize = 11;
 
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(1).one_at_a_time().through(witness).write()
 }
 
 /// A campaign sent to all recipients, with a copy of its state folder from before each message.
 fn sent_with_copies() -> (Witness, Folder) {
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let (state, moments, mut number) = (sale.path("state"), sale.path("moments"), 0);
     witness.observe(move |_| {
         let moment = moments.join(number.to_string());
@@ -108,7 +108,7 @@ fn stale_state_copy_from_any_moment_sends_nothing() {
 fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     for moment in 1..=PEOPLE {
         let _case = telling(format!("case: deleted after message {moment}"));
         sale.run(&["--limit", "1"]);
@@ -132,7 +132,7 @@ fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
 fn another_ledger_resends_nothing_unless_a_person_confirms() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&[]).exits(0);
     let elsewhere = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
@@ -154,7 +154,7 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
 fn plans_and_checks_refuse_another_ledger() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let elsewhere = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
@@ -174,7 +174,7 @@ fn plans_and_checks_refuse_another_ledger() {
 #[test]
 fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&["--limit", "1"]);
     let results = fs::read_to_string(sale.results_file()).expect("results");
     let id = results.lines().nth(1).and_then(|row| row.split(',').nth(1)).expect("an identifier").to_owned();
@@ -194,7 +194,7 @@ fn assert_closed(sale: &Folder) {
 fn high_water_mark_is_up_to_date_however_a_command_ends() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&["--limit", "2"]);
     assert_closed(&sale);
     let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
@@ -242,7 +242,7 @@ fn killed_run_leaves_a_high_water_mark_matching_its_ledger() {
     for point in ["commit.heard:1", "commit.heard:6", "commit.heard:7", "commit.heard:12", "commit.heard:15"] {
         let _case = telling(format!("case: {point}"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
         Process::start(command).finish().says("went off");
@@ -257,7 +257,7 @@ fn killed_run_leaves_a_high_water_mark_matching_its_ledger() {
 fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
     command.env("CAMPAIGN_FAILPOINT", "commit.before:7:stay");
     let mut run = Process::start(command);

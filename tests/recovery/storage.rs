@@ -13,7 +13,7 @@ const PEOPLE: usize = 9;
 /// The files of a ledger.
 const LEDGER: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.mark"];
 
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
 }
 
@@ -88,7 +88,7 @@ fn lost_or_old_ledger_blocks_sending_until_it_is_replaced() {
     for (name, damage, words) in DAMAGES {
         let _case = telling(format!("case: the ledger is {name}"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let state = sale.path("state");
         sale.run(&["--limit", "1"]).exits(0);
         copy_ledger(&state, &sale.path("older"));
@@ -114,7 +114,7 @@ fn lost_or_old_ledger_blocks_sending_until_it_is_replaced() {
 fn lost_ledger_is_replaced_on_request_and_its_records_are_kept() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&["--limit", "1"]).exits(0);
     remove_ledger(&sale.path("state"));
     sale.run(&[]).exits(74).says("--new-ledger");
@@ -131,7 +131,7 @@ fn nothing_is_sent_without_access_to_the_state_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     for mode in [0o500, 0o000] {
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         sale.run(&["--limit", "1"]).exits(0);
         let state = sale.path("state");
         let set = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).expect("a mode");

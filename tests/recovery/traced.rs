@@ -21,7 +21,7 @@ fn can_trace() -> bool {
     is_available
 }
 
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
 }
 
@@ -89,7 +89,7 @@ fn no_request_goes_out_before_the_fsync_of_its_intent() {
         return;
     }
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let trace = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
     run_traced(&sale, &["-e", trace]).exits(0);
     let calls = parse_calls(&std::fs::read_to_string(sale.path("trace")).expect("a trace"));
@@ -119,7 +119,7 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
     for when in 1..60 {
         let _case = telling(format!("case: fsync {when} fails"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let inject = format!("inject=fsync,fdatasync:error=EIO:when={when}");
         let run = run_traced(&sale, &["-e", "trace=fsync,fdatasync", "-e", &inject]);
         let fired = std::fs::read_to_string(sale.path("trace")).expect("a trace").contains("(INJECTED)");
@@ -189,7 +189,7 @@ fn files_of_a_run_are_synced_before_its_first_request() {
         return;
     }
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let state = sale.path("deep/er/state");
     let trace = "trace=mkdir,mkdirat,rename,renameat,renameat2,open,openat,fsync,fdatasync,write,writev,sendto,sendmsg";
     run_traced_with(&sale, &["--state-dir", state.to_str().expect("UTF-8")], &["-e", trace]).exits(0);

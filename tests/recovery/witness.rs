@@ -19,7 +19,7 @@ struct Memory {
     accepted: Vec<Accepted>,
     ids: HashSet<u64>,
     /// Numbers whose first message is rejected.
-    refusing: BTreeSet<u64>,
+    rejecting: BTreeSet<u64>,
     refused: Vec<u64>,
     /// The requests and their operations, in the format of the sandbox's journal.
     journal: Vec<Value>,
@@ -60,12 +60,12 @@ pub(crate) struct Tally {
 impl Witness {
     /// Accepts every message.
     pub(crate) fn start() -> Self {
-        Self::refusing([])
+        Self::rejecting([])
     }
 
     /// Rejects the first message to each of these numbers, and accepts all others.
-    pub(crate) fn refusing(phones: impl IntoIterator<Item = u64>) -> Self {
-        let memory = Memory { refusing: phones.into_iter().collect(), ..Memory::default() };
+    pub(crate) fn rejecting(phones: impl IntoIterator<Item = u64>) -> Self {
+        let memory = Memory { rejecting: phones.into_iter().collect(), ..Memory::default() };
         let memory = Arc::new(Mutex::new(memory));
         let (sending, asking) = (Arc::clone(&memory), Arc::clone(&memory));
         let gateway = Gateway::always(Answer::with(move |request| sending.lock().expect("the memory").accept(request)))
@@ -201,7 +201,7 @@ impl Memory {
         let (id, phone) = (number("id"), number("phone"));
         let mut received = json!({ "event": "operation", "at": "", "envelope": self.requests, "id": id,
             "phone": phone.to_string(), "success": true, "msg_id": msg_id(&id.to_string()), "parts": 1 });
-        if self.refusing.remove(&phone) {
+        if self.rejecting.remove(&phone) {
             self.refused.push(phone);
             received["success"] = false.into();
             received["error"] = "No route".into();

@@ -45,7 +45,7 @@ fn api_describes_runs_like_status_without_phone_numbers() {
 }
 
 #[test]
-fn schedules_are_described_alike_on_all_surfaces() {
+fn api_and_command_describe_schedules_alike() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);

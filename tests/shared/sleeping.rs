@@ -77,8 +77,8 @@ fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
     until("the worker is suspended", || {
         shared.workers[0].stderr().contains("went off") && is_suspended(&shared.workers[0])
     });
-    assert!(!shards_of(cluster, &shared, 0).is_empty());
-    until_within(TAKEOVER_LIMIT, "others take over the shards", || shards_of(cluster, &shared, 0).is_empty());
+    assert!(!list_shards(cluster, &shared, 0).is_empty());
+    until_within(TAKEOVER_LIMIT, "others take over the shards", || list_shards(cluster, &shared, 0).is_empty());
     let (code, output) = shared.wait_for_end(|_| {});
     assert_eq!(code, Some(0), "{output}");
     shared.workers[0].signal("CONT");
@@ -100,7 +100,9 @@ fn ten_sleeps_past_a_lease_lose_and_repeat_nothing() {
         // A worker that wakes up leaves the run for half a minute.
         suspend_with_shard(cluster, &mut shared, machine);
         let known = shared.workers[machine].stdout().matches("stopped: ").count();
-        until_within(TAKEOVER_LIMIT, "others take over the shards", || shards_of(cluster, &shared, machine).is_empty());
+        until_within(TAKEOVER_LIMIT, "others take over the shards", || {
+            list_shards(cluster, &shared, machine).is_empty()
+        });
         assert!(shared.run.is_running(), "the run ended too early: {}", shared.run.stderr());
         shared.workers[machine].signal("CONT");
         until("the worker notices that it lost its shard", || {
@@ -117,11 +119,11 @@ fn ten_sleeps_past_a_lease_lose_and_repeat_nothing() {
 fn suspend_with_shard(cluster: &Cluster, shared: &mut SharedRun, machine: usize) {
     let since = Instant::now();
     while since.elapsed() < DATABASE_TIMEOUT {
-        if !shards_of(cluster, shared, machine).is_empty() {
+        if !list_shards(cluster, shared, machine).is_empty() {
             shared.workers[machine].signal("STOP");
             // Gives its pending database requests time to finish.
             std::thread::sleep(Duration::from_millis(200));
-            if !shards_of(cluster, shared, machine).is_empty() {
+            if !list_shards(cluster, shared, machine).is_empty() {
                 return;
             }
             shared.workers[machine].signal("CONT");
@@ -132,7 +134,7 @@ fn suspend_with_shard(cluster: &Cluster, shared: &mut SharedRun, machine: usize)
 }
 
 /// The first rows of a worker's shards.
-fn shards_of(cluster: &Cluster, shared: &SharedRun, machine: usize) -> String {
+fn list_shards(cluster: &Cluster, shared: &SharedRun, machine: usize) -> String {
     let worker = format!("%, process {}", shared.workers[machine].id());
     shared.query_ledger(
         cluster,

@@ -58,7 +58,7 @@ fn changed_text_of_a_finished_edition_is_refused() {
 }
 
 #[test]
-fn message_that_reached_nobody_can_be_corrected_freely() {
+fn rejected_message_can_be_changed_if_no_recipient_got_it() {
     let gateway = Gateway::always(crate::support::Answer::items(|operation| {
         crate::support::rejected(operation, "Error in Alpha-name")
     }));

@@ -65,7 +65,7 @@ impl Browser {
     }
 
     /// The same session on another server.
-    pub(crate) fn at(&self, server: &Server) -> Self {
+    pub(crate) fn on_server(&self, server: &Server) -> Self {
         Self { address: server.address(), cookie: self.cookie.clone() }
     }
 

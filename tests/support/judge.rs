@@ -46,7 +46,7 @@ fn is_results_file(path: &Path) -> bool {
 }
 
 #[test]
-fn reference_implementation_passes_its_own_tests() {
+fn judge_passes_its_own_tests() {
     let Some(python) = python() else { return };
     let mut tests = Command::new(python);
     tests.args(["-m", "unittest", "discover", "tests/judge"]).current_dir(env!("CARGO_MANIFEST_DIR"));

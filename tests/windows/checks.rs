@@ -65,7 +65,7 @@ fn messages_past_the_end_time_are_reported_in_advance() {
 }
 
 #[test]
-fn row_with_an_unknown_zone_is_counted_and_kept() {
+fn row_with_an_unknown_zone_is_reported_and_sent() {
     let gateway = Gateway::accepting();
     let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,Kyiv\n380501000004,C,\n";
     let draft = campaign().with_list(list).through(&gateway).top("timezone: Europe/Kyiv");
