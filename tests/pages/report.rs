@@ -33,7 +33,7 @@ fn write_report(sale: &Folder, options: &[&str]) -> Report {
 }
 
 impl Report {
-    /// Returns the bars of a section, each with its nesting depth and its number.
+    /// Returns the bars of a section, each with its nesting depth and its value.
     fn bars(&self, part: &str) -> Vec<(usize, u64)> {
         let start = self.page.find(&format!("id=\"run-{part}\"")).expect("the part");
         let table = &self.page[start..];

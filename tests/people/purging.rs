@@ -36,7 +36,7 @@ impl FutureClock {
     }
 }
 
-/// The purged runs, and the kept runs with the reason.
+/// The purged runs, and the runs that were not purged, each with the reason.
 fn purge_result(finished: &Finished) -> (Vec<String>, Vec<(String, String)>) {
     let (report, text) = (finished.json(), |value: &Value| value.as_str().expect("a text").to_owned());
     let list = |name: &str| report[name].as_array().expect("a list").clone();

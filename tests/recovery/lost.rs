@@ -21,7 +21,7 @@ fn sent_with_copies() -> (Witness, Folder) {
     witness.observe(move |_| {
         let moment = moments.join(number.to_string());
         copy_folder(&state, &moment);
-        // A copy made during a write is torn, which is a different kind of damage, so it is made again.
+        // A copy made during a write can be torn, which is a different kind of damage. A torn copy is made again.
         while matches!(commits(&moment), (held, known) if held < known) {
             restore_folder(&state, &moment);
         }

@@ -1,4 +1,4 @@
-//! Full disk of the database: all senders of a run stop with a message and continue when there is space.
+//! Full disk of the database: all senders of a run stop with a message, and the run can continue when space is free.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::{campaign_with_source, count_copies};
 use crate::support::{Folder, Gateway, Process, campaign, nobody, phone};
 
-/// A server that answers every request the same way and records request heads.
+/// A server that gives the same answer to every request and records the request heads.
 pub(super) struct WebServer {
     pub(super) address: String,
     heads: Arc<Mutex<Vec<String>>>,

@@ -1,6 +1,6 @@
 //! Test gateway with scripted answers, written from the contract alone.
 //!
-//! It shares no code with the crate. Otherwise the same misunderstanding on both sides would pass.
+//! The gateway shares no code with the crate. Otherwise, the same mistake on both sides would go unnoticed.
 
 mod answer;
 mod connection;
