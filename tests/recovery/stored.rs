@@ -1,7 +1,7 @@
 //! State folders of earlier versions: `stored/` holds one, with the output of that version.
 //!
-//! It contains a rehearsal, a lookup and five other runs. One is partly sent, one was stopped by a signal, one was killed
-//! during a request, one has a rejected key, and one has an invalid row.
+//! It contains a rehearsal, a lookup and five other runs. One is partly sent, one was stopped by a signal, one was
+//! killed during a request, one has a rejected key, and one has an invalid row.
 
 use std::fs;
 use std::path::Path;

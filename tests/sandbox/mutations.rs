@@ -147,7 +147,7 @@ fn server_answers_after_a_million_mutated_bodies() {
     post_mutated_bodies(1_000_000);
 }
 
-/// Posts this number of mutated bodies. Each must get an answer, and afterwards the sandbox must accept a valid message.
+/// Posts this number of mutated bodies. Each must get an answer. Afterwards, the sandbox must accept a valid message.
 fn post_mutated_bodies(requests: usize) {
     let mut chance = Chance::seeded();
     let (seeds, sandbox) = (read_seeds(), SandboxProcess::start());
