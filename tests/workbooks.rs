@@ -155,8 +155,8 @@ fn full_disk_leaves_no_partial_workbook_behind() {
     let out = ["results", "sale", "--out", "books/sale.xlsx"];
     let output = Process::start(sale.command_after("ulimit -f 1500", &out)).finish().exits(74);
     assert!(output.stderr.contains("books/sale.xlsx") && !output.stderr.contains("panicked"), "{}", output.told());
-    let left: Vec<_> = std::fs::read_dir(sale.path("books")).expect("a folder").collect();
-    assert!(left.is_empty(), "{left:?}");
+    let files: Vec<_> = std::fs::read_dir(sale.path("books")).expect("a folder").collect();
+    assert!(files.is_empty(), "{files:?}");
 }
 
 #[test]

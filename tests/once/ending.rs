@@ -217,14 +217,14 @@ fn lookups_and_verification_calls_share_the_rate_limit() {
     let sandbox = SandboxProcess::start();
     let folder = profile_folder(&sandbox);
     set_rate(&folder, "1/s");
-    let began = std::time::Instant::now();
+    let started_at = std::time::Instant::now();
     for (command, _) in [COMMANDS[0], COMMANDS[1], COMMANDS[0]] {
         run_command(&folder, command, &[]).exits(0);
     }
     assert!(
-        began.elapsed() >= std::time::Duration::from_secs(2),
+        started_at.elapsed() >= std::time::Duration::from_secs(2),
         "three lookups at one a second took only {:?}",
-        began.elapsed()
+        started_at.elapsed()
     );
 }
 

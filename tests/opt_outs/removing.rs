@@ -102,8 +102,8 @@ fn same_named_imports_are_undone_separately_or_together() {
     import_rows(&sale, "stop.csv", "", 2..4, "");
     let first = entries(&sale)[0]["source"].as_str().expect("a source").to_owned();
     import_rows(&sale, "stop.csv", "", 2..7, "");
-    let both = sale.campaign(&["suppress", "remove", "--source", "stop.csv"]).exits(2);
-    both.says("removing 5 opt-outs that 2 imports added");
+    let refused = sale.campaign(&["suppress", "remove", "--source", "stop.csv"]).exits(2);
+    refused.says("removing 5 opt-outs that 2 imports added");
     sale.campaign(&["suppress", "remove", "--source", &first, "--yes"]).exits(0).says("2 opt-outs removed");
     assert_eq!(suppressed_rows(&sale), [4, 5, 6]);
 }

@@ -83,13 +83,13 @@ fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
     }
     // Another site cannot sign a visitor in.
     assert_eq!(visitor.post(&path, &[("Origin", "https://evil.example")], &[]).status, 403);
-    let entered = visitor.use_link(&path);
-    assert_eq!(entered.status, 200);
-    let cookie = entered.header("set-cookie");
+    let response = visitor.use_link(&path);
+    assert_eq!(response.status, 200);
+    let cookie = response.header("set-cookie");
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
     }
-    assert!(!cookie.contains("Domain") && !entered.header("location").contains('/'), "{cookie}");
+    assert!(!cookie.contains("Domain") && !response.header("location").contains('/'), "{cookie}");
     for again in [visitor.use_link(&path), visitor.get(&path)] {
         assert_eq!((again.status, again.header("set-cookie")), (403, ""));
     }
@@ -204,8 +204,8 @@ fn cookie_over_tls_uses_the_host_prefix() {
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix("https://campaign.example.com").expect("its origin");
     let headers = [("Host", "campaign.example.com"), ("Origin", "https://campaign.example.com")];
-    let entered = Browser::anonymous(&server).request("POST", path, &headers, "");
-    let cookie = entered.header("set-cookie");
+    let response = Browser::anonymous(&server).request("POST", path, &headers, "");
+    let cookie = response.header("set-cookie");
     assert!(cookie.starts_with("__Host-campaign=") && cookie.ends_with("; Secure"), "{cookie}");
 }
 

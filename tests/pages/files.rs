@@ -114,9 +114,9 @@ fn page_file_is_private_and_never_replaces_foreign_files() {
     let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     preview_page(&sale, &["--rows", "3"]);
-    let left: Vec<_> =
+    let file_names: Vec<_> =
         fs::read_dir(sale.path(".")).expect("a folder").map(|entry| entry.expect("an entry").file_name()).collect();
-    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".campaign-page-")), "{left:?}");
+    assert!(!file_names.iter().any(|name| name.to_string_lossy().starts_with(".campaign-page-")), "{file_names:?}");
     let list = fs::read_to_string(sale.path("sale.csv")).expect("a list");
     sale.campaign(&["preview", "sale.yaml", "--html", "sale.csv"]).exits(2).says("not a page written by campaign");
     sale.campaign(&["plan", "sale.yaml", "--out", "sale.yaml"]).exits(2).says("not a page written by campaign");

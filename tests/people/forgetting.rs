@@ -96,9 +96,9 @@ fn stored_bytes_of_a_forgotten_recipient_are_overwritten() {
     let mut before = paths.map(|path| fs::File::open(path).expect("a file"));
     forget(&sale, 3).exits(0);
     for file in &mut before {
-        let mut left = Vec::new();
-        file.read_to_end(&mut left).expect("its bytes");
-        assert!(!left.is_empty() && left.iter().all(|byte| *byte == 0), "{}", String::from_utf8_lossy(&left));
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).expect("its bytes");
+        assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0), "{}", String::from_utf8_lossy(&bytes));
     }
 }
 

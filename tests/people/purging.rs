@@ -40,8 +40,8 @@ impl FutureClock {
 fn purge_result(finished: &Finished) -> (Vec<String>, Vec<(String, String)>) {
     let (report, text) = (finished.json(), |value: &Value| value.as_str().expect("a text").to_owned());
     let list = |name: &str| report[name].as_array().expect("a list").clone();
-    let kept = list("kept").iter().map(|run| (text(&run["run"]), text(&run["why"]))).collect();
-    (list("purged").iter().map(|run| text(&run["run"])).collect(), kept)
+    let not_purged = list("kept").iter().map(|run| (text(&run["run"]), text(&run["why"]))).collect();
+    (list("purged").iter().map(|run| text(&run["run"])).collect(), not_purged)
 }
 
 /// The files in the state folder that contain data of the people in these rows.
@@ -129,8 +129,8 @@ fn runs_that_are_recent_or_unfinished_or_in_doubt_are_kept() {
     let reasons = vec![("sale@1".to_owned(), "unfinished".to_owned()), ("other@1".to_owned(), "unfinished".to_owned())];
     assert_eq!(purge_result(&later.purge(&sale).exits(0)), (Vec::new(), reasons));
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]);
-    let (purged, kept) = purge_result(&later.purge(&sale).exits(4));
-    assert_eq!((purged.len(), &kept[0]), (0, &("sale@1".to_owned(), "in_doubt".to_owned())));
+    let (purged, not_purged) = purge_result(&later.purge(&sale).exits(4));
+    assert_eq!((purged.len(), &not_purged[0]), (0, &("sale@1".to_owned(), "in_doubt".to_owned())));
     let output = Process::start(later.command(&sale, &["purge", "--older-than", "400d", "--yes"])).finish();
     output.exits(4).says("resolve sale@1 --all --as DECISION");
     sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]);
@@ -146,8 +146,8 @@ fn run_in_progress_is_not_purged() {
     sale.run(&["--rows", "2", "--keep-going"]).exits(3);
     let run = sale.start(&["--accept-changes"]);
     until("the gateway has a message", || gateway.sends().len() == 2);
-    let (purged, kept) = purge_result(&later.purge(&sale).exits(6));
-    assert!(purged.is_empty() && kept.iter().all(|(_, why)| why == "in_use"), "{kept:?}");
+    let (purged, not_purged) = purge_result(&later.purge(&sale).exits(6));
+    assert!(purged.is_empty() && not_purged.iter().all(|(_, why)| why == "in_use"), "{not_purged:?}");
     gateway.release();
     run.finish();
 }

@@ -91,7 +91,7 @@ fn silent_client_is_disconnected() {
     hooked.sale.run(&[]).exits(0);
     let (address, body) = (webhook_path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
     let request = format!("POST {address} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    let began = Instant::now();
+    let started_at = Instant::now();
     // No request; half a head; no second request after an answered one.
     let silent = ["", &request[..20], &request].map(|sent| {
         let mut stream = TcpStream::connect(&hooked.address).expect("a connection");
@@ -105,7 +105,7 @@ fn silent_client_is_disconnected() {
         response.len()
     });
     assert!(response[0] == 0 && response[2] > 0, "{response:?}");
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(started_at.elapsed() < Duration::from_secs(20), "{:?}", started_at.elapsed());
     drop(server);
 }
 

@@ -53,8 +53,8 @@ impl Case {
         let soon = chance.below(3) == 0;
         let moment = if soon { Duration::from_micros(chance.below(150_000)) } else { Duration::MAX };
         let enough = witness.arrivals() + 1 + chance.below(self.rows / 4) as usize;
-        let (began, mut run) = (Instant::now(), sale.start(&[]));
-        until("the moment to kill", || began.elapsed() >= moment || witness.arrivals() >= enough || !run.is_running());
+        let (start, mut run) = (Instant::now(), sale.start(&[]));
+        until("the moment to kill", || start.elapsed() >= moment || witness.arrivals() >= enough || !run.is_running());
         busy_wait(Duration::from_micros(chance.below(4_000)));
         run.kill().code().is_none()
     }

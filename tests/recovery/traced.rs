@@ -58,14 +58,14 @@ fn parse_calls(trace: &str) -> Vec<Call> {
     for line in trace.lines() {
         let (process, call) = line.split_once(' ').expect("a process and its call");
         let call = call.trim_start();
-        let begun = if let Some(begun) = call.strip_suffix(" <unfinished ...>") {
-            unfinished.insert(process, begun);
-            begun
+        let call_start = if let Some(call_start) = call.strip_suffix(" <unfinished ...>") {
+            unfinished.insert(process, call_start);
+            call_start
         } else {
             call
         };
         let resumed = call.starts_with("<...").then(|| unfinished.remove(process).unwrap_or_default());
-        let ended = resumed.or((begun == call).then_some(call));
+        let ended = resumed.or((call_start == call).then_some(call));
         let log = |call: &str| call.contains("ledger.sqlite-wal>");
         match ended {
             Some(ended) if ended.starts_with("fdatasync") || ended.starts_with("fsync") => {
@@ -76,8 +76,8 @@ fn parse_calls(trace: &str) -> Vec<Call> {
             }
             _ => {}
         }
-        let sends = ["sendto(", "write(", "writev(", "sendmsg("].iter().any(|name| begun.starts_with(name));
-        calls.extend((resumed.is_none() && sends && begun.contains(r#"\"sms_message\""#)).then_some(Call::Sent));
+        let sends = ["sendto(", "write(", "writev(", "sendmsg("].iter().any(|name| call_start.starts_with(name));
+        calls.extend((resumed.is_none() && sends && call_start.contains(r#"\"sms_message\""#)).then_some(Call::Sent));
     }
     calls
 }

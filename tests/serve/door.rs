@@ -41,12 +41,12 @@ fn slow_request_heads_time_out_and_delay_nothing_else() {
             stream
         })
         .collect();
-    let began = Instant::now();
+    let started_at = Instant::now();
     assert_eq!(server.get("/healthz").status, 200);
-    assert!(began.elapsed() < Duration::from_secs(4), "delayed by slow clients");
+    assert!(started_at.elapsed() < Duration::from_secs(4), "delayed by slow clients");
     for stream in &mut slow {
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         assert_eq!(stream.read(&mut [0; 1]).expect("the end"), 0);
     }
-    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(started_at.elapsed() < Duration::from_secs(20));
 }

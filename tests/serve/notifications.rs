@@ -84,9 +84,9 @@ fn hanging_receiver_delays_a_run_only_briefly() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::always(Answer::Silence));
     let sale = notifying_campaign(&gateway).write();
     write_receiver_url(&sale, &receiver.base_url());
-    let began = Instant::now();
+    let started_at = Instant::now();
     sale.run(&[]).exits(0);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(started_at.elapsed() < Duration::from_secs(20), "{:?}", started_at.elapsed());
     assert_eq!(receiver.requests().len(), 1);
 }
 

@@ -35,9 +35,9 @@ fn readyz_reports_not_ready_while_the_ledger_is_locked() {
     let server = Server::start(&sale, &[]);
     with_ledger(&sale, async |ledger| {
         run_sql(ledger, "BEGIN IMMEDIATE").await;
-        let began = Instant::now();
+        let started_at = Instant::now();
         assert_eq!(server.get("/readyz").status, 503);
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        assert!(started_at.elapsed() < Duration::from_secs(10), "{:?}", started_at.elapsed());
         assert_eq!(server.get("/healthz").status, 200, "alive but not ready");
         run_sql(ledger, "ROLLBACK").await;
     });

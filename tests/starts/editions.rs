@@ -62,8 +62,8 @@ fn changed_daily_list_requires_ending_the_unfinished_run() {
     sale.write("sale.csv", &format!("phone,name\n{lines}"));
     let yesterday = sale.campaign(&["status", "sale@1", "--json"]).exits(5).json()["edition"].clone();
     let refused = run_today(&sale, &["--json"]).exits(2).json();
-    let of = format!("sale@1 is unfinished and belongs to the edition `{}`", yesterday.as_str().expect("a date"));
-    assert!(refused["error"].as_str().is_some_and(|error| error.contains(&of)), "{refused}");
+    let reason = format!("sale@1 is unfinished and belongs to the edition `{}`", yesterday.as_str().expect("a date"));
+    assert!(refused["error"].as_str().is_some_and(|error| error.contains(&reason)), "{refused}");
     let refused = refused["help"].as_str().expect("help");
     let (stop, accept) = (refused.find("campaign stop sale@1 --for-good"), refused.find("--accept-changes"));
     assert!(stop.is_some() && stop < accept, "{refused}");

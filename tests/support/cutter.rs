@@ -102,9 +102,9 @@ impl Shared {
     /// Counts a message; returns the cut if it is due now.
     fn count_message(&self) -> Option<Cut> {
         let mut planned_cut = self.planned_cut.lock().expect("the planned cut");
-        let (left, cut) = planned_cut.as_mut()?;
-        *left -= 1;
-        if *left > 0 {
+        let (remaining, cut) = planned_cut.as_mut()?;
+        *remaining -= 1;
+        if *remaining > 0 {
             return None;
         }
         let cut = *cut;

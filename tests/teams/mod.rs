@@ -72,8 +72,8 @@ fn action_annotates_a_pull_request_and_writes_sarif() {
     assert!(failed.stdout.contains(ANNOTATION), "{}", failed.told());
     let log: Value = serde_json::from_str(&fs::read_to_string(team.path("found.sarif")).expect("a log")).expect("JSON");
     assert_eq!(log["version"], "2.1.0");
-    let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
-    assert_eq!(place["artifactLocation"]["uri"], "campaigns/broken.yaml", "{log}");
+    let location = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "campaigns/broken.yaml", "{log}");
     let passed = run_action(&team, &[("program", program), ("files", "campaigns/good.yaml"), ("sarif", "good.sarif")]);
     passed.exits(0);
     assert!(team.path("good.sarif").exists());

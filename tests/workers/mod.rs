@@ -98,10 +98,10 @@ fn rate_is_shared_by_all_processes() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(180).through(&gateway).write();
     let (one, two) = (start_worker(&sale), start_worker(&sale));
-    let began = std::time::Instant::now();
+    let started_at = std::time::Instant::now();
     sale.start(&["--shared"]).finish().exits(0);
     let minimum = std::time::Duration::from_millis((180 - 30) * 1_000 / 30);
-    assert!(began.elapsed() >= minimum, "{:?}", began.elapsed());
+    assert!(started_at.elapsed() >= minimum, "{:?}", started_at.elapsed());
     check_one_message_each(&gateway, 180);
     let sent = sent_count(&stop_worker(one)) + sent_count(&stop_worker(two));
     assert!(sent > 0, "{sent}");
