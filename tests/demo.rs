@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, Process, Terminal, in_files, judge_results_in};
 
-/// Starts the demo as a person with an own ledger and own gateways does.
+/// The `demo` command of a user with a ledger and gateway profiles of their own.
 fn demo_command(folder: &Folder, arguments: &[&str]) -> std::process::Command {
     let mut command = folder.command(&[&["demo"], arguments].concat());
     command.env("CAMPAIGN_LEDGER", "postgres://nobody@127.0.0.1:1/none");
@@ -16,8 +16,8 @@ fn demo_command(folder: &Folder, arguments: &[&str]) -> std::process::Command {
     command
 }
 
-/// The accepted messages by number, as the journal says.
-fn messages_in(journal: &Path) -> BTreeMap<String, usize> {
+/// The number of accepted messages per phone number, according to the journal.
+fn count_messages(journal: &Path) -> BTreeMap<String, usize> {
     let mut messages = BTreeMap::new();
     for line in fs::read_to_string(journal).expect("a journal").lines() {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");
@@ -38,7 +38,7 @@ fn demo_with_a_killed_run_sends_each_message_once() {
     let before = figures["sent_before_kill"].as_u64().expect("a number");
     assert!((500..1_000).contains(&before), "the process was killed halfway: {before}");
     let journal = folder.path("tour/journal.jsonl");
-    let messages = messages_in(&journal);
+    let messages = count_messages(&journal);
     assert_eq!((messages.len(), messages.values().max()), (1_000, Some(&1)));
     judge_results_in(&folder.path("tour/results"), &journal);
     let report = fs::read_to_string(folder.path("tour/report.html")).expect("a report");
@@ -82,7 +82,7 @@ fn demo_shows_each_step_and_the_received_messages() {
     for step in steps {
         assert!(shown.contains(step), "no `{step}` in {shown}");
     }
-    assert!(!shown.contains("Press Enter"), "a demo without a terminal waits for nobody: {shown}");
+    assert!(!shown.contains("Press Enter"), "a demo without a terminal does not wait for input: {shown}");
 }
 
 #[test]
@@ -92,11 +92,11 @@ fn second_demo_overwrites_nothing() {
     folder.write("campaign-demo/autumn-sale.yaml", "mine");
     let second = Process::start(demo_command(&folder, &["--fast", "--json"])).finish().exits(0).json();
     assert_eq!(second["folder"], "campaign-demo-2");
-    for taken in ["campaign-demo", "campaign-demo-2"] {
-        let before = fs::read_to_string(folder.path(taken).join("autumn-sale.yaml")).expect("a file");
-        let refused = Process::start(demo_command(&folder, &[taken, "--fast"])).finish().exits(2);
-        refused.says(&format!("the folder `{taken}` is not empty; nothing was written"));
-        assert_eq!(fs::read_to_string(folder.path(taken).join("autumn-sale.yaml")).expect("a file"), before);
+    for existing in ["campaign-demo", "campaign-demo-2"] {
+        let before = fs::read_to_string(folder.path(existing).join("autumn-sale.yaml")).expect("a file");
+        let refused = Process::start(demo_command(&folder, &[existing, "--fast"])).finish().exits(2);
+        refused.says(&format!("the folder `{existing}` is not empty; nothing was written"));
+        assert_eq!(fs::read_to_string(folder.path(existing).join("autumn-sale.yaml")).expect("a file"), before);
     }
     assert_eq!(fs::read_dir(folder.path("campaign-demo")).expect("a folder").count(), 1);
 }

@@ -1,16 +1,16 @@
-//! The README and the pages of `docs/`: their examples run, their links lead somewhere, and they keep their form.
+//! The README and the pages of `docs/`: commands run as shown, links resolve, and format rules hold.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::examples::{campaign, empty, files, fine, object, repository, with_examples};
+use crate::examples::{campaign, empty, files, parse_json, repository, run_ok, with_examples};
 use crate::house::without_tests;
 use crate::looks::screen::screen;
 use crate::support::{Folder, Reachable as _, SandboxProcess, Terminal};
 
-/// The reference of commands, which is generated.
+/// The generated command reference.
 const COMMANDS: &str = "docs/commands.md";
 
 /// A page: its path in the repository and its text.
@@ -105,12 +105,12 @@ impl Page {
 }
 
 fn anchor(heading: &str) -> String {
-    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
+    let characters = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    characters.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
 }
 
-/// A folder with the examples, a list from elsewhere, and the sales of a shop.
-fn with_list() -> Folder {
+/// A folder with the examples, another list, and a file of purchases.
+fn examples_with_lists() -> Folder {
     let folder = with_examples();
     folder.write("purchases.csv", "Phone,Date,Total\n+380500000101,2026-12-01,99.50\n");
     for place in ["clients.csv", "campaigns/clients.csv"] {
@@ -119,18 +119,18 @@ fn with_list() -> Folder {
     folder
 }
 
-/// An output without what differs from call to call: how many seconds something took.
-fn without_times(output: &str) -> String {
+/// The output with its durations masked, because they differ between calls.
+fn mask_durations(output: &str) -> String {
     let words: Vec<&str> = output.trim().split(' ').collect();
-    let lasts = |at: usize| words.get(at + 1).is_some_and(|next| *next == "s" || next.starts_with("s\n"));
-    let timeless: Vec<&str> = words.iter().enumerate().map(|(at, word)| if lasts(at) { "N" } else { *word }).collect();
-    timeless.join(" ")
+    let is_time = |at: usize| words.get(at + 1).is_some_and(|next| *next == "s" || next.starts_with("s\n"));
+    let masked: Vec<&str> = words.iter().enumerate().map(|(at, word)| if is_time(at) { "N" } else { *word }).collect();
+    masked.join(" ")
 }
 
 /// What a command prints on a terminal.
 fn output_on_a_terminal(folder: &Folder, command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().skip(1).collect();
-    let (_, output) = Terminal::start(folder.command(&words)).finish_shown();
+    let (_, output) = Terminal::start(folder.command(&words)).finish_with_output();
     screen(&output, 100, false)
 }
 
@@ -188,10 +188,10 @@ fn pages_follow_the_format_rules() {
     let breaks = regex::Regex::new(r"[.:!?]\s+|\n\s*(?:[-*]|\d+\.) ").expect("a pattern");
     let mut faults = String::new();
     for page in Page::all() {
-        let most = if page.path == "README.md" { 120 } else { 200 };
+        let limit = if page.path == "README.md" { 120 } else { 200 };
         let lines = page.text.lines().count();
-        if lines > most {
-            let _ = writeln!(faults, "{}: {lines} lines, at most {most}", page.path);
+        if lines > limit {
+            let _ = writeln!(faults, "{}: {lines} lines, at most {limit}", page.path);
         }
         for (number, line) in page.text.lines().enumerate() {
             if line.chars().count() > 120 && !line.starts_with('|') {
@@ -224,44 +224,44 @@ fn pages_follow_the_format_rules() {
 
 #[test]
 fn documented_commands_succeed_and_print_the_shown_output() {
-    let (mut run, mut compared) = (0, 0);
+    let (mut command_count, mut output_count) = (0, 0);
     let mut faults = String::new();
     for page in Page::all() {
         let steps = page.steps();
-        let runs = steps.iter().any(|step| match step {
+        let has_commands = steps.iter().any(|step| match step {
             Step::Setup(_) => true,
             Step::Block(block) => block.language == "sh" && commands(&block.text).next().is_some(),
         });
-        if !runs {
+        if !has_commands {
             continue;
         }
-        let (folder, sandbox) = (with_list(), SandboxProcess::start());
+        let (folder, sandbox) = (examples_with_lists(), SandboxProcess::start());
         folder.replace("gateways.yaml", "http://127.0.0.1:8025", &sandbox.base_url());
         let (mut printed, mut last) = (String::new(), String::new());
-        let go = |command: &str, line: usize, faults: &mut String| {
+        let run_command = |command: &str, line: usize, faults: &mut String| {
             let words: Vec<&str> = command.split_whitespace().skip(1).collect();
             let finished = campaign(&folder, &words);
             if finished.code() != Some(0) {
-                let _ = writeln!(faults, "{}:{line}: `{command}` fails: {}", page.path, finished.told());
+                let _ = writeln!(faults, "{}:{line}: `{command}` fails: {}", page.path, finished.details());
             }
             finished.stdout
         };
         for step in &steps {
             match step {
-                Step::Setup(command) => printed = go(command, 0, &mut faults),
+                Step::Setup(command) => printed = run_command(command, 0, &mut faults),
                 Step::Block(block) if block.language == "sh" => {
                     for command in commands(&block.text) {
-                        printed = go(command, block.line, &mut faults);
+                        printed = run_command(command, block.line, &mut faults);
                         command.clone_into(&mut last);
-                        run += 1;
+                        command_count += 1;
                     }
                 }
                 Step::Block(block) if block.language == "text" => {
-                    compared += 1;
+                    output_count += 1;
                     if block.file == "terminal" {
                         printed = output_on_a_terminal(&folder, &last);
                     }
-                    let (shown, printed) = (without_times(&block.text), without_times(&printed));
+                    let (shown, printed) = (mask_durations(&block.text), mask_durations(&printed));
                     if shown != printed {
                         let _ = writeln!(faults, "{}:{}: the command prints\n{printed}", page.path, block.line);
                     }
@@ -272,35 +272,35 @@ fn documented_commands_succeed_and_print_the_shown_output() {
         }
     }
     assert!(faults.is_empty(), "{faults}");
-    assert!(run > 60 && compared > 7, "{run} commands, {compared} outputs");
+    assert!(command_count > 60 && output_count > 7, "{command_count} commands, {output_count} outputs");
 }
 
 #[test]
 fn campaigns_in_pages_pass_check_with_every_profile() {
     let pages = Page::all();
-    let shown = |key: &'static str| {
+    let blocks_with = |key: &'static str| {
         let blocks = pages.iter().flat_map(|page| page.blocks().map(move |block| (page, block)));
         blocks.filter(move |(_, block)| block.language == "yaml" && block.text.contains(key)).collect::<Vec<_>>()
     };
-    let campaigns: Vec<_> = shown("channels:").into_iter().collect();
+    let campaigns: Vec<_> = blocks_with("channels:").into_iter().collect();
     let profiles: Vec<_> =
-        shown("base_url:").into_iter().filter(|(_, block)| block.text.starts_with("production:")).collect();
+        blocks_with("base_url:").into_iter().filter(|(_, block)| block.text.starts_with("production:")).collect();
     assert!(campaigns.len() > 10 && !profiles.is_empty(), "{} campaigns", campaigns.len());
-    let whole = profiles.iter().find(|(_, block)| block.text.contains("async_url")).expect("a whole profile");
-    let folder = with_list();
+    let complete = profiles.iter().find(|(_, block)| block.text.contains("async_url")).expect("a complete profile");
+    let folder = examples_with_lists();
     let mut faults = String::new();
     for (page, campaign_block) in &campaigns {
         for (_, profile) in &profiles {
             // A campaign with `endpoint: async` needs an address for it, and one with a cost limit needs prices.
             let needs_all = ["endpoint: async", "cost:"].iter().any(|key| campaign_block.text.contains(key));
-            let profile = if needs_all { &whole.1 } else { profile };
+            let profile = if needs_all { &complete.1 } else { profile };
             folder.write("gateways.yaml", &profile.text);
             folder.write("campaigns/shown.yaml", &campaign_block.text);
             for arguments in [&["check"][..], &["run", "--dry-run"]] {
                 let arguments = [arguments, &["campaigns/shown.yaml", "--gateway", "production"]].concat();
                 let finished = campaign(&folder, &arguments);
                 if finished.code() != Some(0) {
-                    let _ = writeln!(faults, "{}:{}: {}", page.path, campaign_block.line, finished.told());
+                    let _ = writeln!(faults, "{}:{}: {}", page.path, campaign_block.line, finished.details());
                 }
             }
         }
@@ -310,7 +310,7 @@ fn campaigns_in_pages_pass_check_with_every_profile() {
 
 #[test]
 fn channel_table_lists_every_key_of_a_channel() {
-    let schema = object(&fine(&empty(), &["schema"]));
+    let schema = parse_json(&run_ok(&empty(), &["schema"]));
     let channels = schema["properties"]["channels"]["items"]["anyOf"][0]["properties"].as_object().expect("channels");
     let document = Page::read("docs/channels.md").text;
     let line = |start: &str| document.lines().find(|line| line.starts_with(start)).unwrap_or_default();
@@ -327,9 +327,9 @@ fn channel_table_lists_every_key_of_a_channel() {
     assert_eq!(missing(line("A `carousel` has"), card), Vec::<String>::new());
 }
 
-/// The help of a command and of the commands below it, as Markdown.
-fn reference(folder: &Folder, command: &[&str], markdown: &mut String) {
-    let help = fine(folder, &[command, &["--help"]].concat());
+/// Appends the help of a command and of its subcommands as Markdown.
+fn write_reference(folder: &Folder, command: &[&str], markdown: &mut String) {
+    let help = run_ok(folder, &[command, &["--help"]].concat());
     let level = "#".repeat(command.len() + 1);
     let name = [&["campaign"], command].concat().join(" ");
     let _ = write!(markdown, "{level} {name}\n\n```console\n$ {name} --help\n{}\n```\n\n", help.trim_end());
@@ -347,14 +347,14 @@ fn reference(folder: &Folder, command: &[&str], markdown: &mut String) {
         return;
     }
     for name in names {
-        reference(folder, &[command, &[name]].concat(), markdown);
+        write_reference(folder, &[command, &[name]].concat(), markdown);
     }
 }
 
 #[test]
 fn command_reference_matches_the_help_of_every_command() {
     let mut markdown = "# Command reference\n\nThe help of every command, generated from the program.\n\n".to_owned();
-    reference(&empty(), &[], &mut markdown);
+    write_reference(&empty(), &[], &mut markdown);
     let path = repository().join(COMMANDS);
     if std::env::var_os("CAMPAIGN_WRITE_DOCS").is_some() {
         fs::write(&path, &markdown).expect("a page");
@@ -367,7 +367,7 @@ fn command_reference_matches_the_help_of_every_command() {
 #[test]
 fn editor_schemas_match_the_program() {
     for format in ["campaign", "gateways"] {
-        let schema = fine(&empty(), &["schema", format]);
+        let schema = run_ok(&empty(), &["schema", format]);
         let path = repository().join(format!(".vscode/{format}.schema.json"));
         if std::env::var_os("CAMPAIGN_WRITE_DOCS").is_some() {
             fs::write(&path, &schema).expect("a schema");
@@ -381,7 +381,7 @@ fn editor_schemas_match_the_program() {
     }
 }
 
-/// The files that connect to another process, each with what `docs/security.md` says of it.
+/// The files that connect to another process, each with its row in `docs/security.md`.
 const CONNECTING: [(&str, &str); 11] = [
     ("src/serve.rs", "| the address of the dashboard |"),
     ("crates/server/src/connector/approval.rs", "| `campaign connector` on this machine |"),
@@ -405,13 +405,13 @@ fn code(path: &Path) -> String {
         .fold(String::new(), |code, line| code + line + "\n")
 }
 
-/// The source files in a folder and below it, without test modules.
-fn sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+/// Collects the source files in a folder and its subfolders, without test modules.
+fn collect_sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         if path.is_dir() && name != "tests" {
-            sources(&path, found);
+            collect_sources(&path, found);
         } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
             found.push(path);
         }
@@ -424,8 +424,8 @@ fn security_page_lists_every_outgoing_connection() {
     assert!(security.contains("`campaign` has no telemetry, update checks or crash reporting."));
     let root = repository();
     let mut files = Vec::new();
-    sources(&root.join("src"), &mut files);
-    sources(&root.join("crates"), &mut files);
+    collect_sources(&root.join("src"), &mut files);
+    collect_sources(&root.join("crates"), &mut files);
     let connects = regex::Regex::new(
         r"http_client::(plain_)?builder\(|TcpStream::connect|UnixStream::connect|UdpSocket|Pg\w+::connect|MySql\w+::connect|connect_lazy|\.connect\(\)|\bClient::new\(",
     )

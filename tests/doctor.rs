@@ -1,4 +1,4 @@
-//! `campaign doctor`: one planted fault for each check, its remedy, and the exit code of the most serious one.
+//! `campaign doctor`: one planted fault per check, its remedy, and the exit code of the most serious fault.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Answer, Clock, Finished, Folder, Gateway, Process, Reachable as _, SandboxProcess, Terminal, campaign, denied,
-    in_files, nobody, say, telling, with_ledger,
+    in_files, note_on_failure, run_sql, unreachable_url, with_ledger,
 };
 
 /// The path of the ledger in a story's folder.
@@ -33,7 +33,7 @@ fn check<'r>(report: &'r Value, name: &str) -> &'r Value {
     checks.iter().find(|check| check["check"] == name).unwrap_or_else(|| panic!("no check {name}: {report:#}"))
 }
 
-/// The command, in a known time zone.
+/// The `doctor` command in a known time zone.
 fn doctor_command(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = folder.command(&[&["doctor"], arguments].concat());
     command.env("TZ", "Europe/Kyiv");
@@ -45,19 +45,19 @@ fn run_doctor(folder: &Folder, arguments: &[&str]) -> Finished {
     Process::start(doctor_command(folder, &[arguments, &["--json"]].concat())).finish()
 }
 
-/// Runs the command with JSON output, after a shell has prepared its process.
+/// Runs the command with JSON output in a shell, after the shell command `prepare`.
 fn run_doctor_after(folder: &Folder, prepare: &str) -> Finished {
     Process::start(folder.command_after(&format!("export TZ=Europe/Kyiv; {prepare}"), &["doctor", "--json"])).finish()
 }
 
-/// Fails unless exactly this check has this status, with a remedy, and the command exits with this code.
+/// Fails unless only this check reports a fault, with this status and a remedy, and the command exits with this code.
 #[track_caller]
-fn expect_fault(finished: &Finished, name: &str, status: &str, code: i32) {
+fn assert_only_fault(finished: &Finished, name: &str, status: &str, code: i32) {
     let report = finished.json();
-    assert_eq!((finished.code(), &report["exit"]), (Some(code), &json!(code)), "{}", finished.told());
+    assert_eq!((finished.code(), &report["exit"]), (Some(code), &json!(code)), "{}", finished.details());
     let found = check(&report, name);
-    assert_eq!(found["status"], status, "{}", finished.told());
-    assert!(found["help"].as_str().is_some_and(|help| !help.is_empty()), "a remedy: {}", finished.told());
+    assert_eq!(found["status"], status, "{}", finished.details());
+    assert!(found["help"].as_str().is_some_and(|help| !help.is_empty()), "a remedy: {}", finished.details());
     let others = report["checks"].as_array().expect("checks").iter();
     let wrong: Vec<&Value> = others
         .filter(|other| {
@@ -104,12 +104,12 @@ fn doctor_creates_no_state_folder_and_no_ledger() {
 fn state_folder_or_disk_fault_exits_with_the_storage_code() {
     let folder = Folder::new(true);
     folder.write("a-file", "");
-    expect_fault(&run_doctor(&folder, &["--state-dir", "a-file"]), "state-folder", "failed", 74);
+    assert_only_fault(&run_doctor(&folder, &["--state-dir", "a-file"]), "state-folder", "failed", 74);
     fs::create_dir(folder.path("state")).expect("a folder");
     fs::set_permissions(folder.path("state"), Permissions::from_mode(0o700)).expect("a mode");
     // A file-size limit acts like a full disk: 8 KiB are enough for the output.
     let full = run_doctor_after(&folder, "ulimit -f 16");
-    expect_fault(&full, "disk", "failed", 74);
+    assert_only_fault(&full, "disk", "failed", 74);
 }
 
 #[test]
@@ -123,26 +123,26 @@ fn ledger_fault_exits_with_the_storage_code_without_repairs() {
         fs::write(sale.path(LEDGER), bytes).expect("a ledger");
     };
     let delete = |sale: &Folder| fs::remove_file(sale.path(LEDGER)).expect("a ledger");
-    let lose_mark = |sale: &Folder| fs::remove_file(sale.path("state/ledger.mark")).expect("a mark");
-    let from_the_future = |sale: &Folder| {
+    let delete_mark = |sale: &Folder| fs::remove_file(sale.path("state/ledger.mark")).expect("a mark");
+    let mark_as_newer = |sale: &Folder| {
         let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                      VALUES (999, 'newer', 1, x'00', 0)";
-        with_ledger(sale, async |ledger| say(ledger, newer).await);
+        with_ledger(sale, async |ledger| run_sql(ledger, newer).await);
     };
     type PlantFault<'a> = &'a dyn Fn(&Folder);
     let faults: [(&str, PlantFault<'_>); 4] = [
         ("damaged", &damage),
         ("deleted", &delete),
-        ("without its mark", &lose_mark),
-        ("of a newer version", &from_the_future),
+        ("without its mark", &delete_mark),
+        ("of a newer version", &mark_as_newer),
     ];
     for (what, plant) in faults {
-        let _case = telling(format!("a ledger {what}"));
+        let _case = note_on_failure(format!("a ledger {what}"));
         let sale = sent_campaign(&sandbox);
         plant(&sale);
         let before = fs::read(sale.path(LEDGER)).ok();
         let finished = run_doctor(&sale, &[]);
-        expect_fault(&finished, "ledger", "failed", 74);
+        assert_only_fault(&finished, "ledger", "failed", 74);
         let key = check(&finished.json(), "key")["status"].clone();
         assert_eq!(key, "skipped", "the trusted host is unknown");
         assert_eq!(fs::read(sale.path(LEDGER)).ok(), before, "nothing is repaired");
@@ -155,24 +155,24 @@ fn ledger_from_an_earlier_version_is_reported_and_not_upgraded() {
     let sandbox = SandboxProcess::start();
     let sale = sent_campaign(&sandbox);
     let older = "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)";
-    with_ledger(&sale, async |ledger| say(ledger, older).await);
+    with_ledger(&sale, async |ledger| run_sql(ledger, older).await);
     let before = fs::read(sale.path(LEDGER)).expect("a ledger");
-    expect_fault(&run_doctor(&sale, &[]), "ledger", "warning", 0);
+    assert_only_fault(&run_doctor(&sale, &[]), "ledger", "warning", 0);
     assert_eq!(fs::read(sale.path(LEDGER)).expect("a ledger"), before);
 }
 
 #[test]
-fn wrong_clock_is_detected_by_comparison_with_the_gateway() {
+fn wrong_clock_is_detected_from_gateway_or_ledger_times() {
     let _files = in_files();
     let (sandbox, clock) = (SandboxProcess::start(), Clock::new());
     let sale = sent_campaign(&sandbox);
     let ahead = clock.set_to(Timestamp::now() + SignedDuration::from_mins(10));
     let finished = run_doctor_after(&sale, &ahead);
-    expect_fault(&finished, "clock", "failed", 2);
+    assert_only_fault(&finished, "clock", "failed", 2);
     finished.says("ahead of the clock of local");
     let behind = clock.set_to(Timestamp::now() - SignedDuration::from_mins(10));
     let finished = run_doctor_after(&sale, &behind);
-    expect_fault(&finished, "clock", "failed", 2);
+    assert_only_fault(&finished, "clock", "failed", 2);
     finished.says("according to the ledger, sale@1 began at");
 }
 
@@ -182,32 +182,33 @@ fn unknown_time_zone_is_a_warning() {
     let mut command = doctor_command(&folder, &["--json"]);
     command.env("TZ", "Europe/Nowhere");
     let finished = Process::start(command).finish();
-    expect_fault(&finished, "time-zone", "warning", 0);
+    assert_only_fault(&finished, "time-zone", "warning", 0);
     finished.says("`Europe/Nowhere`, which is not a valid time zone");
 }
 
 #[test]
 fn gateway_fault_has_the_exit_code_of_its_kind() {
     let _files = in_files();
-    let refusing = Gateway::always(Answer::with(|_| denied()));
+    let refusing = Gateway::always(Answer::from_request(|_| denied()));
     let accepting = Gateway::accepting();
     let profile = |url: &str, rest: &str| format!("local: {{ base_url: \"{url}\", {rest} }}\n");
     let key = "api_key: { env: STORY_KEY }";
-    let unreached = format!("{key}, hook: {{ public_url: \"{}\", secret: {{ env: HOOK_SECRET }} }}", nobody());
+    let unreachable_hook =
+        format!("{key}, hook: {{ public_url: \"{}\", secret: {{ env: HOOK_SECRET }} }}", unreachable_url());
     for (gateways, name, code) in [
-        (profile(&nobody(), key), "gateway", 5),
+        (profile(&unreachable_url(), key), "gateway", 5),
         (profile(&refusing.base_url(), key), "key", 7),
         (profile(&accepting.base_url(), "api_key: { env: NOT_SET }"), "key", 2),
-        (profile(&accepting.base_url(), &unreached), "webhook", 5),
+        (profile(&accepting.base_url(), &unreachable_hook), "webhook", 5),
         (profile(&accepting.base_url(), "api_key: typed"), "profiles", 2),
         ("local: [\n".to_owned(), "profiles", 2),
     ] {
-        let _case = telling(format!("case: {gateways}"));
+        let _case = note_on_failure(format!("case: {gateways}"));
         let folder = Folder::new(true);
         folder.write("gateways.yaml", &gateways);
         let mut command = doctor_command(&folder, &["--json"]);
         command.env("HOOK_SECRET", "s".repeat(32));
-        expect_fault(&Process::start(command).finish(), name, "failed", code);
+        assert_only_fault(&Process::start(command).finish(), name, "failed", code);
     }
     assert!(has_no_messages(&accepting) && has_no_messages(&refusing));
 }
@@ -222,13 +223,13 @@ fn key_is_not_sent_to_a_changed_host() {
     folder.campaign(&["gateway", "trust", "local"]).exits(0);
     folder.write("gateways.yaml", &profile(&gateway.base_url()));
     let finished = run_doctor(&folder, &[]);
-    expect_fault(&finished, "key", "failed", 2);
+    assert_only_fault(&finished, "key", "failed", 2);
     finished.says("gateway trust local");
     assert!(gateway.requests().iter().all(|request| request.body.is_empty()), "no request contains the key");
 }
 
 #[test]
-fn files_open_to_everyone_are_reported() {
+fn files_accessible_to_other_users_are_reported() {
     let _files = in_files();
     let sandbox = SandboxProcess::start();
     for (path, mode, status, code) in [
@@ -241,19 +242,19 @@ fn files_open_to_everyone_are_reported() {
         let sale = sent_campaign(&sandbox);
         fs::set_permissions(sale.path(path), Permissions::from_mode(mode)).expect("a mode");
         let finished = run_doctor(&sale, &[]);
-        expect_fault(&finished, "permissions", status, code);
+        assert_only_fault(&finished, "permissions", status, code);
         let finished = finished.says("chmod");
-        assert!(!finished.stderr.contains("everyone"), "only the report says it: {}", finished.told());
+        assert!(!finished.stderr.contains("everyone"), "only the report says it: {}", finished.details());
     }
 }
 
 #[test]
 fn most_serious_fault_decides_the_exit_code() {
     let _files = in_files();
-    let gateway = Gateway::always(Answer::with(|_| denied()));
+    let gateway = Gateway::always(Answer::from_request(|_| denied()));
     let folder = Folder::new(true);
     let refused = format!("refused: {{ base_url: \"{}\", api_key: {{ env: STORY_KEY }} }}\n", gateway.base_url());
-    let away = format!("away: {{ base_url: \"{}\", api_key: {{ env: STORY_KEY }} }}\n", nobody());
+    let away = format!("away: {{ base_url: \"{}\", api_key: {{ env: STORY_KEY }} }}\n", unreachable_url());
     folder.write("gateways.yaml", &format!("{refused}{away}"));
     run_doctor(&folder, &["--gateway", "away"]).exits(5);
     run_doctor(&folder, &["--gateway", "refused"]).exits(7);
@@ -269,12 +270,12 @@ fn most_serious_fault_decides_the_exit_code() {
 #[test]
 fn report_fits_80_columns_and_needs_no_colour() {
     let _files = in_files();
-    let gateway = Gateway::always(Answer::with(|_| denied()));
+    let gateway = Gateway::always(Answer::from_request(|_| denied()));
     let sale = campaign().through(&gateway).write();
     let terminal = |variable: &str| {
         let mut command = doctor_command(&sale, &[]);
         command.env(variable, "1").env("TZ", "Europe/Nowhere");
-        Terminal::start_on(80, command).finish_shown().1
+        Terminal::start_on(80, command).finish_with_output().1
     };
     let (plain, coloured) = (terminal("NO_COLOR"), terminal("CLICOLOR_FORCE"));
     for (mark, label) in [("✓", "state folder"), ("!", "time zone"), ("✗", "key"), ("·", "webhook")] {

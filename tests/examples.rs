@@ -33,9 +33,9 @@ pub(crate) fn campaign(folder: &Folder, arguments: &[&str]) -> Finished {
     Process::start(command).finish()
 }
 
-/// Runs a command that must succeed, and returns its output.
+/// Runs a command that must succeed; returns its standard output.
 #[track_caller]
-pub(crate) fn fine(folder: &Folder, arguments: &[&str]) -> String {
+pub(crate) fn run_ok(folder: &Folder, arguments: &[&str]) -> String {
     campaign(folder, arguments).exits(0).stdout
 }
 
@@ -57,12 +57,12 @@ fn list_examples() -> Vec<String> {
     campaigns.map(|path| format!("campaigns/{}", path.file_name().expect("a name").to_string_lossy())).collect()
 }
 
-/// The number of recipients in a list with one line for each.
+/// The number of recipients in a list with one line per recipient.
 fn count_recipients(list: &Path) -> usize {
     fs::read_to_string(list).expect("a list").lines().count() - 1
 }
 
-pub(crate) fn object(text: &str) -> Value {
+pub(crate) fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).expect("one JSON object")
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn object(text: &str) -> Value {
 fn run_and_check(folder: &Folder, file: &str, state: &str) {
     let list = folder.path(file).with_extension("csv").display().to_string().replace("-async.csv", ".csv");
     let expected = count_recipients(Path::new(&list));
-    let summary = object(&fine(folder, &["run", file, "--json"]));
+    let summary = parse_json(&run_ok(folder, &["run", file, "--json"]));
     assert_eq!(summary["rows"], expected, "{file}");
     let counts = summary["counts"].as_object().expect("counts");
     assert_eq!(counts.values().filter_map(Value::as_u64).sum::<u64>(), expected as u64, "{file}: {summary}");
@@ -92,11 +92,11 @@ fn run_and_check(folder: &Folder, file: &str, state: &str) {
 fn every_example_passes_check_and_preview_shows_each_row() {
     let folder = with_examples();
     for file in list_examples() {
-        let check = object(&fine(&folder, &["check", &file, "--json"]));
+        let check = parse_json(&run_ok(&folder, &["check", &file, "--json"]));
         assert_eq!(check["findings"], Value::Array(Vec::new()), "{file}");
-        let shown = fine(&folder, &["preview", &file, "--json"]);
+        let shown = run_ok(&folder, &["preview", &file, "--json"]);
         assert_eq!(shown.lines().count(), count_recipients(&folder.path(&file).with_extension("csv")), "{file}");
-        let dry = object(&fine(&folder, &["run", &file, "--dry-run", "--json"]));
+        let dry = parse_json(&run_ok(&folder, &["run", &file, "--dry-run", "--json"]));
         let results = Results::read(&folder.path(dry["results"].as_str().expect("results")));
         assert!(results.states().iter().all(|state| ["planned", "skipped"].contains(state)), "{file}");
     }
@@ -116,7 +116,7 @@ fn every_example_scenario_has_the_expected_outcome() {
         let output =
             campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", &file]).exits(exit).says(expected);
         // The built-in sandbox stops when the run ends.
-        assert!(!output.stdout.contains("campaign reconcile"), "{}", output.told());
+        assert!(!output.stdout.contains("campaign reconcile"), "{}", output.details());
     }
     assert_eq!(files(&repository().join("campaigns/scenarios")).len(), 5, "every scenario is tested here");
 }
@@ -146,8 +146,8 @@ fn examples_use_every_kind_of_operation() {
     let kinds: Vec<String> = list_examples()
         .iter()
         .map(|file| {
-            let shown = fine(&folder, &["preview", file, "--json", "--rows", "2"]);
-            object(&shown)["operation"]["type"].as_str().expect("a type").to_owned()
+            let shown = run_ok(&folder, &["preview", file, "--json", "--rows", "2"]);
+            parse_json(&shown)["operation"]["type"].as_str().expect("a type").to_owned()
         })
         .collect();
     for kind in ["sms", "viber", "rcs+viber+sms", "pipeline", "hlr"] {
@@ -161,7 +161,7 @@ fn suggested_commands_lead_from_init_to_results() {
     let mut command = "campaign init demo".to_owned();
     for _ in 0..4 {
         let words: Vec<&str> = command.split(' ').skip(1).collect();
-        let output = fine(&folder, &words);
+        let output = run_ok(&folder, &words);
         command = output.lines().find_map(|line| line.strip_prefix("next: ")).unwrap_or_default().to_owned();
     }
     let results = Results::read(&folder.path("results/demo.sandbox.csv"));
@@ -176,7 +176,7 @@ fn init_refuses_to_overwrite_files_and_writes_nothing() {
         fs::create_dir(folder.path("templates")).expect("a folder");
         fs::write(folder.path(existing), "mine").expect("a file");
         let output = campaign(&folder, &["init", "demo", "--json"]).exits(2);
-        assert!(output.stdout.contains(existing), "{}", output.told());
+        assert!(output.stdout.contains(existing), "{}", output.details());
         assert_eq!(fs::read_to_string(folder.path(existing)).expect("a file"), "mine");
         let written = files(&folder.path("")).len() + files(&folder.path("templates")).len();
         assert_eq!(written, 1, "{existing}");
@@ -189,14 +189,15 @@ fn init_writes_a_campaign_for_an_existing_list() {
     fs::create_dir(folder.path("lists")).expect("a folder");
     let list = "\u{feff}№;Ім'я;Мобільний;plan\n1;Олена;050 000 00 01;gold\n2;;067 000 00 02;\n";
     fs::write(folder.path("lists/Наші клієнти.csv"), list).expect("a list");
-    let written = object(&fine(&folder, &["init", "spring", "--from", "lists/Наші клієнти.csv", "--json"]));
+    let written = parse_json(&run_ok(&folder, &["init", "spring", "--from", "lists/Наші клієнти.csv", "--json"]));
     assert_eq!(
         written["files"],
         serde_json::json!(["spring.yaml", "templates/spring.sms.txt", "campaign.schema.json"])
     );
     assert_eq!(written["next"], "campaign check spring.yaml");
-    let shown = fine(&folder, &["preview", "spring.yaml", "--json"]);
-    let texts: Vec<String> = shown.lines().map(|line| object(line)["operation"]["sms_message"].to_string()).collect();
+    let shown = run_ok(&folder, &["preview", "spring.yaml", "--json"]);
+    let texts: Vec<String> =
+        shown.lines().map(|line| parse_json(line)["operation"]["sms_message"].to_string()).collect();
     assert!(texts[0].contains("Hello, Олена!") && texts[1].contains("Hello!"), "{texts:?}");
 }
 
@@ -216,5 +217,5 @@ fn commented_production_profile_is_valid() {
     let production = shown.split("# production:").nth(1).expect("a commented profile");
     let production: String = production.lines().map(|line| format!("{}\n", line.trim_start_matches('#'))).collect();
     fs::write(folder.path("gateways.yaml"), format!("production:{production}")).expect("profiles");
-    fine(&folder, &["run", "campaigns/welcome.yaml", "--dry-run", "--gateway", "production"]);
+    run_ok(&folder, &["run", "campaigns/welcome.yaml", "--dry-run", "--gateway", "production"]);
 }

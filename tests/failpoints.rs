@@ -1,4 +1,5 @@
-//! The program with failpoints, which the tests start: at one of them it ends or suspends itself.
+//! The `campaign` program with failpoints, which the tests start. The process ends, blocks or suspends itself at the
+//! chosen failpoint.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -15,7 +16,7 @@ const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
 /// The environment variable with the folder of the system ledger.
 const SYSTEM_FOLDER: &str = "CAMPAIGN_SYSTEM_FOLDER";
 
-/// The time within which the suspension takes effect, even on a busy machine.
+/// The maximum time until the suspension takes effect, even on a busy machine.
 #[cfg(unix)]
 const SUSPEND_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -24,10 +25,11 @@ static ARMED: OnceLock<ArmedFailpoint> = OnceLock::new();
 
 struct ArmedFailpoint {
     name: String,
-    /// The pass at which it goes off; the first is 1.
+    /// The pass at which the failpoint goes off; the first is 1.
     at: u32,
     passes: AtomicU32,
-    otherwise: Option<String>,
+    /// What the failpoint does instead of aborting the process.
+    action: Option<String>,
 }
 
 impl ArmedFailpoint {
@@ -35,7 +37,7 @@ impl ArmedFailpoint {
         let mut parts = text.split(':');
         let name = parts.next()?.to_owned();
         let at = parts.next()?.parse().ok()?;
-        Some(Self { name, at, passes: AtomicU32::new(0), otherwise: parts.next().map(str::to_owned) })
+        Some(Self { name, at, passes: AtomicU32::new(0), action: parts.next().map(str::to_owned) })
     }
 }
 
@@ -51,15 +53,15 @@ fn main() -> ExitCode {
     ExitCode::from(campaign::main_with_system_folder(arguments, Path::new(&system_folder)))
 }
 
-/// Dies at the armed failpoint: as by SIGKILL, nothing is flushed, closed or cleaned up.
+/// Performs the action of the armed failpoint. An abort acts like SIGKILL: nothing is flushed, closed or cleaned up.
 fn pass_failpoint(name: &str) {
     let Some(armed) = ARMED.get().filter(|armed| armed.name == name) else { return };
     if armed.passes.fetch_add(1, Ordering::SeqCst) + 1 != armed.at {
         return;
     }
-    // Tests look for this line to know that the process died here. The write error of a closed pipe is ignored.
+    // Tests look for this line to know that the failpoint went off. The write error of a closed pipe is ignored.
     let _ = writeln!(std::io::stderr(), "failpoint {name} went off");
-    match armed.otherwise.as_deref() {
+    match armed.action.as_deref() {
         Some("panic") => panic!("failpoint {name}"),
         Some("stay") => loop {
             std::thread::park();

@@ -1,4 +1,4 @@
-//! The inputs in `fuzz/`: seeds, what earlier searches found, and inputs that once broke a property.
+//! Known inputs of the fuzz targets: seeds, inputs from earlier searches, and inputs that once broke a property.
 
 #[path = "../fuzz/targets/mod.rs"]
 mod targets;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use targets::TARGETS;
 
-/// The largest size of all corpora together.
+/// The maximum total size of all corpora.
 const MAX_BYTES: u64 = 1 << 20;
 
 fn fuzz_folder() -> PathBuf {
@@ -26,7 +26,7 @@ fn list_inputs(folder: &str, target: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn reader_properties_hold_for_all_known_inputs() {
+fn target_properties_hold_for_all_known_inputs() {
     let mut broken = Vec::new();
     for target in &TARGETS {
         let inputs = [list_inputs("corpus", target.name), list_inputs("crashes", target.name)].concat();

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::examples::{campaign, empty, files, fine, object, repository};
+use crate::examples::{campaign, empty, files, parse_json, repository, run_ok};
 use crate::support::{Folder, Results};
 
-/// The names of the examples: the folders with their files.
+/// The names of the examples, which are the names of their folders.
 fn list_examples() -> BTreeSet<String> {
     let entries = fs::read_dir(repository().join("crates/runs/src/draft/examples")).expect("a folder");
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// A folder with a new campaign `spring` that follows an example, and the paths of its files.
+/// A folder with a new campaign `spring` from an example, and the paths of its files.
 fn with_example(example: &str) -> (Folder, Vec<String>) {
     let folder = empty();
-    let written = object(&fine(&folder, &["init", "spring", "--example", example, "--json"]));
+    let written = parse_json(&run_ok(&folder, &["init", "spring", "--example", example, "--json"]));
     assert_eq!(written["next"], "campaign check spring.yaml", "{example}");
     let paths = written["files"].as_array().expect("files").iter();
     let paths: Vec<String> = paths.map(|path| path.as_str().expect("a path").to_owned()).collect();
@@ -23,14 +23,14 @@ fn with_example(example: &str) -> (Folder, Vec<String>) {
 }
 
 #[test]
-fn every_init_example_passes_the_check_and_its_rehearsal() {
+fn every_init_example_passes_check_and_rehearsal() {
     for example in list_examples() {
         let (folder, _) = with_example(&example);
-        let check = object(&fine(&folder, &["check", "spring.yaml", "--strict", "--json"]));
+        let check = parse_json(&run_ok(&folder, &["check", "spring.yaml", "--strict", "--json"]));
         let findings = check["findings"].as_array().expect("findings");
         assert!(findings.iter().all(|finding| finding["severity"] == "note"), "{example}: {check}");
-        fine(&folder, &["preview", "spring.yaml"]);
-        let summary = object(&fine(&folder, &["run", "spring.yaml", "--json"]));
+        run_ok(&folder, &["preview", "spring.yaml"]);
+        let summary = parse_json(&run_ok(&folder, &["run", "spring.yaml", "--json"]));
         let rows = fs::read_to_string(folder.path("spring.csv")).expect("a list").lines().count() - 1;
         assert!((12..=20).contains(&rows) && summary["rows"] == rows, "{example}: {summary}");
         let results = Results::read(&folder.path(summary["results"].as_str().expect("results")));
@@ -42,13 +42,13 @@ fn every_init_example_passes_the_check_and_its_rehearsal() {
 }
 
 #[test]
-fn suggested_commands_lead_from_an_init_example_to_its_rehearsal() {
+fn suggested_commands_lead_from_an_example_to_its_rehearsal() {
     for example in list_examples() {
         let folder = empty();
         let mut command = format!("campaign init spring --example {example}");
         for _ in 0..4 {
             let words: Vec<&str> = command.split(' ').skip(1).collect();
-            let output = fine(&folder, &words);
+            let output = run_ok(&folder, &words);
             command = output.lines().find_map(|line| line.strip_prefix("next: ")).unwrap_or_default().to_owned();
         }
         assert!(folder.path("results/spring.sandbox.csv").exists(), "{example}");
@@ -68,7 +68,7 @@ fn every_init_example_uses_its_texts_in_both_languages() {
             assert_eq!(is_ukrainian, path.contains(".uk."), "{example}: {path}");
             fs::write(folder.path(path), format!("text {path}")).expect("a text");
         }
-        let shown = fine(&folder, &["preview", "spring.yaml", "--json"]);
+        let shown = run_ok(&folder, &["preview", "spring.yaml", "--json"]);
         for path in &texts {
             assert!(shown.contains(&format!("text {path}")), "{example}: no row uses {path}");
         }
@@ -85,8 +85,8 @@ fn schedules_of_init_examples_are_valid() {
             continue;
         }
         folder.replace("spring.yaml", "\n# schedule: ", "\nschedule: ");
-        fine(&folder, &["check", "spring.yaml", "--strict"]);
-        let next = fine(&folder, &["schedule", "next", "spring.yaml"]);
+        run_ok(&folder, &["check", "spring.yaml", "--strict"]);
+        let next = run_ok(&folder, &["schedule", "next", "spring.yaml"]);
         assert!(next.contains("(Europe/Kyiv)"), "{example}: {next}");
         scheduled.insert(example);
     }
@@ -121,7 +121,7 @@ fn init_example_refuses_to_overwrite_files_and_writes_nothing() {
             }
             fs::write(folder.path(existing), "mine").expect("a file");
             let output = campaign(&folder, &["init", "spring", "--example", &example]).exits(2);
-            assert!(output.stderr.contains(&format!("`{existing}` already exists")), "{}", output.told());
+            assert!(output.stderr.contains(&format!("`{existing}` already exists")), "{}", output.details());
             assert_eq!(fs::read_to_string(folder.path(existing)).expect("a file"), "mine");
             let written: usize =
                 ["", "templates", "scenarios"].iter().map(|name| files(&folder.path(name)).len()).sum();
@@ -132,7 +132,7 @@ fn init_example_refuses_to_overwrite_files_and_writes_nothing() {
 
 #[test]
 fn init_help_lists_every_example() {
-    let help = fine(&empty(), &["init", "--help"]);
+    let help = run_ok(&empty(), &["init", "--help"]);
     let own = help.lines().take_while(|line| *line != "Global options:");
     let listed = own.filter_map(|line| line.trim_start().strip_prefix("- ")?.split_once(':'));
     let listed: Vec<(&str, &str)> = listed.collect();
@@ -145,9 +145,9 @@ fn unknown_init_example_is_refused_and_known_ones_are_listed() {
     let folder = empty();
     let output = campaign(&folder, &["init", "spring", "--example", "birthdays"]).exits(2);
     for example in list_examples() {
-        assert!(output.stderr.contains(&example), "{}", output.told());
+        assert!(output.stderr.contains(&example), "{}", output.details());
     }
-    assert!(output.stderr.contains("similar value exists: 'birthday'"), "{}", output.told());
+    assert!(output.stderr.contains("similar value exists: 'birthday'"), "{}", output.details());
     assert!(files(&folder.path("")).is_empty());
 }
 
@@ -157,7 +157,7 @@ fn init_example_cannot_be_combined_with_a_list() {
     folder.write("clients.csv", "phone\n+380500000001\n");
     for list in [&["--from", "clients.csv"][..], &["--sheet", "Clients"], &["--header-row", "2"]] {
         let output = campaign(&folder, &[&["init", "spring", "--example", "sale"], list].concat()).exits(2);
-        assert!(output.stderr.contains("'--example <EXAMPLE>' cannot be used with"), "{}", output.told());
+        assert!(output.stderr.contains("'--example <EXAMPLE>' cannot be used with"), "{}", output.details());
     }
     assert_eq!(files(&folder.path("")).len(), 1);
 }
@@ -165,5 +165,5 @@ fn init_example_cannot_be_combined_with_a_list() {
 #[test]
 fn suggestion_for_an_invalid_name_keeps_the_example() {
     let output = campaign(&empty(), &["init", "Spring Sale", "--example", "sale"]).exits(2);
-    assert!(output.stderr.contains("campaign init spring-sale --example sale"), "{}", output.told());
+    assert!(output.stderr.contains("campaign init spring-sale --example sale"), "{}", output.details());
 }

@@ -13,7 +13,7 @@ fn send_to_600() -> (Gateway, Folder) {
     (gateway, folder)
 }
 
-/// A line with a purchase of the recipient in this row, this number of hours from now.
+/// A CSV line: a purchase by the recipient in this row, this number of hours from now.
 fn purchase_line(row: usize, hours: i64, total: &str) -> String {
     let at = Timestamp::now() + SignedDuration::from_hours(hours);
     format!("{at:.0};0{};\"{total}\"\n", phone(row) % 1_000_000_000)
@@ -54,7 +54,7 @@ fn purchases_count_only_for_recipients_within_the_period() {
 }
 
 #[test]
-fn unusable_purchase_file_is_refused_with_advice() {
+fn unusable_purchase_file_is_refused_with_a_reason() {
     let (_gateway, folder) = send_to_600();
     folder.write("bought.csv", "Date,Phone\n2026-12-01,+380501000002\n");
     folder.write("cities.csv", "Date,City\n2026-12-01,Kyiv\n");
@@ -71,15 +71,15 @@ fn unusable_purchase_file_is_refused_with_advice() {
 }
 
 #[test]
-fn rejected_recipients_count_only_once_a_message_was_sent() {
+fn rejected_recipient_counts_only_after_a_message_was_sent() {
     let reject = |operation: &Value| rejected(operation, "No route");
     let gateway = Gateway::answering_then([Answer::Accept, Answer::items(reject)], Answer::items(accepted));
     let folder = campaign().to(6).batches_of(2).one_at_a_time().top("timezone: Europe/Kyiv").through(&gateway).write();
     folder.run(&["--keep-going"]).exits(3);
-    let refused: Vec<usize> =
+    let rejected_rows: Vec<usize> =
         (2..8).zip(folder.results().states()).filter(|(_, state)| *state == "rejected").map(|(row, _)| row).collect();
-    assert_eq!(refused.len(), 2, "{:?}", folder.results().states());
-    let purchases = refused.iter().map(|row| format!("{:.3},+{}\n", Timestamp::now(), phone(*row)));
+    assert_eq!(rejected_rows.len(), 2, "{:?}", folder.results().states());
+    let purchases = rejected_rows.iter().map(|row| format!("{:.3},+{}\n", Timestamp::now(), phone(*row)));
     folder.write("bought.csv", &format!("at,phone\n{}", purchases.collect::<String>()));
     let figures = || {
         let output =

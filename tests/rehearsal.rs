@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Draft, Folder, Results, SandboxProcess, campaign, until};
 
-/// The last digit of a number decides the channel that delivers: RCS for four digits, Viber for three, SMS for two,
-/// none for one.
+/// The last digit of a number determines the channel that delivers: RCS for four digits, Viber for three, SMS for two,
+/// and none for one.
 const SCENARIO: &str = "speed: 1000
 accounts: [{ balance: 10000.01, currency: UAH }]
 prices: { rcs: 0.62, viber: 0.48, sms: 0.86 }
@@ -83,7 +83,7 @@ fn rehearsal_reports_channel_split_and_costs() {
     assert_eq!(money, json!([SPENT, 3_500.01, "UAH"]));
     let output = folder.run(&["--scenario", "scenario.yaml"]).exits(3);
     for part in ["rcs", "4 000 delivered", "2 480.00", "1 000 not delivered", "6 500.00 UAH", "3 500.01"] {
-        assert!(output.stdout.contains(part), "no `{part}` in:\n{}", output.told());
+        assert!(output.stdout.contains(part), "no `{part}` in:\n{}", output.details());
     }
 }
 

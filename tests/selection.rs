@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Draft, Folder, Gateway, accepted, campaign, phone, rejected};
 
-/// Six recipients. Those in rows 2, 4 and 6 have a gold card, and row 7 has an invalid number.
+/// A draft with six recipients. Rows 2, 4 and 6 have the plan `gold`, and row 7 has an invalid number.
 fn client_draft() -> Draft {
     let plan = |row: usize| if row.is_multiple_of(2) { "gold" } else { "Silver" };
     let rows = (2..7).map(|row| format!("{},Person {row},{},{}\n", phone(row), plan(row), row * 10));
@@ -61,9 +61,9 @@ fn invalid_condition_is_refused_with_its_location() {
         ("where: plam == \"gold\"", "unknown-variable", "sale.yaml:5:10", "did you mean `plan`?"),
         ("where: plan == \"Gold\"", "nobody-meant", "none of the 6 rows", "the comparison is case-sensitive"),
     ];
-    for (line, rule, place, help) in cases {
+    for (line, rule, location, help) in cases {
         let sale = client_draft().recipients(line).through(&gateway).write();
-        sale.run(&[]).exits(2).says(rule).says(place).says(help);
+        sale.run(&[]).exits(2).says(rule).says(location).says(help);
     }
     let failing_rows = client_draft().recipients("where: (name | int) > 5").through(&gateway).write();
     failing_rows.run(&[]).exits(2).says("6 of 6 rows are invalid").says("sale.yaml:5:11");
@@ -80,7 +80,7 @@ fn empty_selection_is_fine_if_the_campaign_allows_it() {
     assert!(gateway.sends().is_empty());
 }
 
-/// Four recipients with three languages, one of them in capitals.
+/// A draft with four recipients and three languages, one of them in capitals.
 fn draft_in_languages(message: &str) -> Draft {
     let rows = ["uk", "EN ", "de", "en"].iter().enumerate();
     let rows: String = rows.map(|(index, lang)| format!("{},Person,{lang}\n", phone(index + 2))).collect();
@@ -131,9 +131,9 @@ fn mistake_in_a_selected_text_is_reported_with_its_location() {
         ("{ by: lang, texts: { uk: Hi, UK: Ho } }", "duplicates another key", "sale.yaml:6:"),
         ("{ by: lang, texts: { uk: { file: gone.txt } } }", "there is no text file `gone.txt`", "sale.yaml:6:"),
     ];
-    for (message, expected, place) in cases {
+    for (message, expected, location) in cases {
         let sale = draft_in_languages(message).through(&gateway).write();
-        sale.run(&[]).exits(2).says(expected).says(place);
+        sale.run(&[]).exits(2).says(expected).says(location);
     }
     assert!(gateway.sends().is_empty());
 }

@@ -42,11 +42,11 @@ fn unusual_cells_of_a_table_are_reported_like_cells_of_the_list() {
     let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
     let report = report.says("empty-cell").says("the column `address` is empty in 1 row of the table `stores`");
     let report = report.says("the column `hours` contains `None` in 1 row of the table `stores`").says("html-entity");
-    assert!(!report.told().contains("`note`"), "no text uses this column: {}", report.told());
+    assert!(!report.details().contains("`note`"), "no text uses this column: {}", report.details());
     sale.campaign(&["preview", "sale.yaml"]).exits(0).says("empty-cell");
     sale.write("stores.csv", STORES);
     let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(!report.told().contains("of the table"), "{}", report.told());
+    assert!(!report.details().contains("of the table"), "{}", report.details());
 }
 
 #[test]

@@ -39,11 +39,11 @@ fn number_determines_the_variant_on_every_surface() {
     let output = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
     sale.run(&[]).exits(0);
     let groups = read_groups(&sale);
-    let (plain, urgent, held) =
+    let (plain, urgent, held_out) =
         (count_group(&groups, "plain"), count_group(&groups, "urgent"), count_group(&groups, "holdout"));
-    assert_eq!(plain + urgent + held, RECIPIENTS);
-    assert!((160..240).contains(&plain) && (115..205).contains(&urgent) && (15..70).contains(&held), "{groups:?}");
-    assert_eq!(output["counts"], json!({ "planned": plain + urgent, "skipped": held }));
+    assert_eq!(plain + urgent + held_out, RECIPIENTS);
+    assert!((160..240).contains(&plain) && (115..205).contains(&urgent) && (15..70).contains(&held_out), "{groups:?}");
+    assert_eq!(output["counts"], json!({ "planned": plain + urgent, "skipped": held_out }));
     let operations: Vec<_> = gateway.sends().iter().flat_map(|request| request.operations()).collect();
     assert_eq!(operations.len(), plain + urgent);
     for operation in operations {
@@ -57,11 +57,11 @@ fn number_determines_the_variant_on_every_surface() {
     }
     let preview =
         sale.campaign(&["preview", "sale.yaml", "--gateway", "sandbox", "--rows", "2-401", "--json"]).exits(0);
-    assert_eq!(preview.stdout.matches("holdout").count(), held);
+    assert_eq!(preview.stdout.matches("holdout").count(), held_out);
 }
 
 #[test]
-fn new_recipients_move_nobody_to_another_variant() {
+fn new_recipients_do_not_change_the_variant_of_others() {
     let gateway = Gateway::accepting();
     let few = draft_with_variants().through(&gateway).write();
     let rest: String = (2..RECIPIENTS + 2).map(|row| format!("{},Person\n", phone(row))).rev().collect();

@@ -4,7 +4,7 @@ use calamine::{Data, Reader as _, Xlsx, open_workbook};
 
 use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, phone, rejected};
 
-/// The columns of a list with numbers, codes of digits, and dates.
+/// The columns of a list with numbers, numeric codes and dates.
 const COLUMNS: &str = "phone,name,points,code,joined";
 
 fn campaign_with_types(gateway: &Gateway) -> Folder {
@@ -154,9 +154,9 @@ fn full_disk_leaves_no_partial_workbook_behind() {
     sale.run(&[]).exits(0);
     let out = ["results", "sale", "--out", "books/sale.xlsx"];
     let output = Process::start(sale.command_after("ulimit -f 1500", &out)).finish().exits(74);
-    assert!(output.stderr.contains("books/sale.xlsx") && !output.stderr.contains("panicked"), "{}", output.told());
-    let left: Vec<_> = std::fs::read_dir(sale.path("books")).expect("a folder").collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert!(output.stderr.contains("books/sale.xlsx") && !output.stderr.contains("panicked"), "{}", output.details());
+    let files: Vec<_> = std::fs::read_dir(sale.path("books")).expect("a folder").collect();
+    assert!(files.is_empty(), "{files:?}");
 }
 
 #[test]

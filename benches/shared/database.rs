@@ -18,12 +18,12 @@ impl Database {
 
     /// Creates a database for a ledger and returns its address.
     pub(crate) fn create_ledger(&self) -> String {
-        self.0.database()
+        self.0.create_database()
     }
 
     /// Executes a statement and returns its result.
     pub(crate) fn query(&self, ledger: &str, statement: &str) -> String {
-        self.0.say(ledger, statement)
+        self.0.run_sql(ledger, statement)
     }
 
     /// Removes a ledger.

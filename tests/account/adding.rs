@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{account_gateway, folder};
 use crate::support::{
-    Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, SandboxProcess, Terminal, telling,
-    until,
+    Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, SandboxProcess, Terminal,
+    note_on_failure, until,
 };
 
 /// The payloads of an account with 2.00 UAH and one sender name.
@@ -81,7 +81,7 @@ fn key_from_standard_input_is_readable_only_by_its_owner() {
 fn untested_profile_is_written_only_on_request() {
     let refusing = || Gateway::always(Answer::json(json!({ "success": false, "error": "Access denied" })));
     for (gateway, code, words) in [(refusing(), 7, "Access denied"), (Gateway::always(Answer::CloseRead), 5, "")] {
-        let _case = telling(format!("case: {code}"));
+        let _case = note_on_failure(format!("case: {code}"));
         let folder = Folder::new(true);
         let base_url = gateway.base_url();
         let add = ["gateway", "add", "main", "--base-url", &base_url];
@@ -109,7 +109,7 @@ fn invalid_input_is_reported_before_any_request_or_write() {
         (&["main", "--base-url", https, "--rate", "1/s", "--key-env", "NOT_SET"], "`NOT_SET` is not set"),
         (&["sandbox", "--base-url", https, "--rate", "1/s", "--key-env", "X"], "built-in gateway"),
     ] {
-        let _case = telling(format!("case: {arguments:?}"));
+        let _case = note_on_failure(format!("case: {arguments:?}"));
         let folder = Folder::new(true);
         folder.campaign(&[&["gateway", "add"], arguments].concat()).exits(2).says(words);
         assert!(!folder.path("gateways.yaml").exists() && !folder.path("secrets/main.key").exists());
@@ -155,7 +155,7 @@ fn ctrl_c_ends_the_key_prompt_and_restores_the_echo() {
 fn new_gateway_is_added_to_the_only_campaign_if_confirmed() {
     let sandbox = SandboxProcess::start();
     for (answer, names_gateway) in [("yes", true), ("", false)] {
-        let _case = telling(format!("case: {answer:?}"));
+        let _case = note_on_failure(format!("case: {answer:?}"));
         let folder = Folder::new(true);
         folder.campaign(&["init", "spring"]).exits(0);
         let before = read_text(&folder, "spring.yaml");
@@ -190,7 +190,7 @@ fn suggested_commands_lead_from_a_list_to_a_live_message() {
         let finished = Process::start(command).finish();
         let last = finished.stdout.lines().last().filter(|line| line.starts_with("next"));
         let next = last.and_then(|line| line.find("campaign ").map(|start| &line[start..]));
-        (next.unwrap_or_else(|| panic!("{}", finished.told())).to_owned(), finished)
+        (next.unwrap_or_else(|| panic!("{}", finished.details())).to_owned(), finished)
     };
     let (mut line, mut commands) = ("campaign init spring --from Клієнти.csv".to_owned(), Vec::new());
     for _ in 0..6 {

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::{account_gateway, answer, folder, live_folder, profile};
 use crate::support::{
-    Answer, Folder, Gateway, KEY, Process, Request, SandboxProcess, campaign, nobody, rejected, telling,
+    Answer, Folder, Gateway, KEY, Process, Request, SandboxProcess, campaign, note_on_failure, rejected,
+    unreachable_url,
 };
 
 #[test]
@@ -33,8 +34,8 @@ fn sender_names_are_shown_with_their_states() {
     let gateway = account_gateway(move |_| senders.clone());
     let folder = folder(&gateway);
     let shown = folder.campaign(&["gateway", "senders", "--gateway", "local"]).exits(0);
-    assert!(shown.stdout.contains("OlenaCo") && shown.stdout.contains("Checked"), "{}", shown.told());
-    assert!(!shown.stdout.contains('\u{1b}'), "{}", shown.told());
+    assert!(shown.stdout.contains("OlenaCo") && shown.stdout.contains("Checked"), "{}", shown.details());
+    assert!(!shown.stdout.contains('\u{1b}'), "{}", shown.details());
     let output = folder.campaign(&["gateway", "senders", "--json"]).exits(0).json();
     assert_eq!(output["senders"][0], json!({ "name": "OlenaCo", "status": "Checked" }));
     assert_eq!((&output["exit"], &output["senders"][1]["status"]), (&json!(0), &json!("")));
@@ -72,8 +73,8 @@ type Failure = (&'static str, fn() -> Answer, i32, &'static str);
 fn each_failure_has_an_exit_code_and_reason_but_shows_no_key() {
     let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
     let cases: [Failure; 7] = [
-        ("the key", || Answer::refused("Access denied"), 7, "the profile `local` reads the key from"),
-        ("the envelope", || Answer::refused("Invalid message type"), 3, "`Invalid message type`"),
+        ("the key", || Answer::rejection("Access denied"), 7, "the profile `local` reads the key from"),
+        ("the envelope", || Answer::rejection("Invalid message type"), 3, "`Invalid message type`"),
         ("the item", || Answer::items(|operation| rejected(operation, KEY)), 3, "[key]"),
         ("a page", || Answer::status(200), 5, "a web page"),
         ("a status", || Answer::status(500), 5, "HTTP 500"),
@@ -81,11 +82,11 @@ fn each_failure_has_an_exit_code_and_reason_but_shows_no_key() {
         ("an odd payload", || answer(|_| json!([])), 5, "no usable response"),
     ];
     for (name, script, code, words) in cases {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let gateway = Gateway::always(script());
         let folder = folder(&gateway);
         let shown = folder.campaign(&["gateway", "balance", "-vv"]).exits(code).says(words);
-        assert!(!shown.stderr.contains(KEY) && shown.stdout.is_empty(), "{}", shown.told());
+        assert!(!shown.stderr.contains(KEY) && shown.stdout.is_empty(), "{}", shown.details());
         let output = folder.campaign(&["gateway", "balance", "--json"]).exits(code).json();
         assert_eq!(output["exit"], code);
         assert!(output["error"].as_str().is_some_and(|error| error.contains(words)), "{output}");
@@ -99,7 +100,7 @@ fn each_failure_has_an_exit_code_and_reason_but_shows_no_key() {
 #[test]
 fn failed_gateway_connection_exits_5_without_any_request() {
     let folder = Folder::new(true);
-    folder.write("gateways.yaml", &profile("local", &nobody(), ""));
+    folder.write("gateways.yaml", &profile("local", &unreachable_url(), ""));
     folder
         .campaign(&["gateway", "balance"])
         .exits(5)
@@ -115,7 +116,7 @@ fn gateway_can_be_named_or_defaults_to_the_only_profile() {
     folder.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
     folder.campaign(&["gateway", "balance", "--gateway", "locl"]).exits(2).says("did you mean `local`?");
     folder.campaign(&["gateway", "balance", "--gateway", "sandbox"]).exits(2).says("campaign sandbox");
-    let profiles = profile("local", &nobody(), "") + &profile("other", &nobody(), "");
+    let profiles = profile("local", &unreachable_url(), "") + &profile("other", &unreachable_url(), "");
     folder.write("gateways.yaml", &profiles);
     folder.campaign(&["gateway", "balance"]).exits(2).says("--gateway NAME").says("`local` and `other`");
     std::fs::remove_file(folder.path("gateways.yaml")).expect("removed");
@@ -156,14 +157,15 @@ fn standalone_sandbox_has_an_account_and_finds_its_messages() {
 
 #[test]
 fn received_statuses_are_kept_when_a_later_request_fails() {
-    let gateway =
-        Gateway::accepting().with_status_answer(Answer::with(|request| match request.operations()[0]["id"].as_u64() {
+    let gateway = Gateway::accepting().with_status_answer(Answer::from_request(|request| {
+        match request.operations()[0]["id"].as_u64() {
             Some(7) => {
                 let record = json!({ "id": "7", "msg_id": 99, "type": "sms", "status": "DELIVERED" });
                 json!({ "success": true, "data": [{ "success": true, "data": record }] })
             }
             _ => json!({ "success": false, "error": "Too many requests" }),
-        }));
+        }
+    }));
     let folder = folder(&gateway);
     folder.replace("gateways.yaml", "local:\n", "local:\n  batch_limit: 1\n");
     let output = folder.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();

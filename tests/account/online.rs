@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::account_gateway;
-use crate::support::{Answer, Folder, Gateway, campaign, live, telling};
+use crate::support::{Answer, Folder, Gateway, campaign, live, note_on_failure};
 
 /// The payloads of an account with 2.00 UAH and two sender names.
 fn account_payload(operation: &Value) -> Value {
@@ -29,7 +29,7 @@ fn online_check_sends_one_request_and_reports_problems() {
         ("olenaco", "", 2, Some("sender-unknown"), "did you mean `OlenaCo`? names are case-sensitive"),
         ("Fresh", "", 2, Some("sender-unknown"), "not verified yet"),
     ] {
-        let _case = telling(format!("case: {signature} {prices}"));
+        let _case = note_on_failure(format!("case: {signature} {prices}"));
         let gateway = account_gateway(account_payload);
         let sale = sale(&gateway, signature, prices);
         sale.campaign(&["check", "sale.yaml", "--online"]).exits(code).says(words);
@@ -59,8 +59,8 @@ fn online_check_accepts_unclear_answers_but_not_refused_keys() {
         (Answer::CloseRead, 0, "online-unknown"),
         (Answer::status(200), 0, "online-unknown"),
         (Answer::status(503), 0, "online-unknown"),
-        (Answer::refused("Invalid message type"), 0, "online-unknown"),
-        (Answer::refused("Access denied"), 2, "key-refused"),
+        (Answer::rejection("Invalid message type"), 0, "online-unknown"),
+        (Answer::rejection("Access denied"), 2, "key-refused"),
     ] {
         let gateway = Gateway::always(answer);
         let sale = sale(&gateway, "OlenaCo", "");
@@ -84,9 +84,9 @@ fn live_run_checks_the_gateway_first_and_needs_an_answer() {
         sale.run(&["--yes"]).exits(5).says("online-unknown").says("campaign gateway balance");
     }
     let offline = live().run(&["--yes", "--offline"]).exits(5);
-    assert!(!offline.told().contains("online-unknown"), "{}", offline.told());
+    assert!(!offline.details().contains("online-unknown"), "{}", offline.details());
     let unconfirmed = live().run(&[]).exits(2).says("--yes");
-    assert!(!unconfirmed.told().contains("online-unknown"), "{}", unconfirmed.told());
+    assert!(!unconfirmed.details().contains("online-unknown"), "{}", unconfirmed.details());
 }
 
 #[test]

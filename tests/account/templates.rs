@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{account_gateway, folder, live_folder};
-use crate::support::{Answer, Gateway, KEY, Request, rejected, telling};
+use crate::support::{Answer, Gateway, KEY, Request, note_on_failure, rejected};
 
 /// The answer payloads of a gateway with one template of each kind.
 fn template_payload(operation: &Value) -> Value {
@@ -68,9 +68,9 @@ fn unexecuted_change_is_never_reported_as_done() {
     for (answer, code, words) in [
         (Answer::items(|operation| rejected(operation, "Wrong name")), 3, "`Wrong name`"),
         (Answer::items(|_| json!({ "success": true, "data": { "deleted": 0 } })), 3, "deleted nothing"),
-        (Answer::refused("Access denied"), 7, "Access denied"),
+        (Answer::rejection("Access denied"), 7, "Access denied"),
     ] {
-        let _case = telling(format!("case: {words}"));
+        let _case = note_on_failure(format!("case: {words}"));
         let gateway = Gateway::always(answer);
         let folder = folder(&gateway);
         folder.campaign(&["gateway", "templates", "delete", "5"]).exits(code).says(words);
@@ -88,8 +88,8 @@ fn change_without_an_answer_is_not_repeated() {
             let folder = folder(&gateway);
             let ended = folder.campaign(arguments).exits(5).says("the change might have been made");
             let ended = ended.says(&format!("campaign gateway {list} --gateway local"));
-            assert!(!ended.stderr.contains(KEY) && ended.stdout.is_empty(), "{}", ended.told());
-            assert_eq!(gateway.requests().len(), 1, "{}", ended.told());
+            assert!(!ended.stderr.contains(KEY) && ended.stdout.is_empty(), "{}", ended.details());
+            assert_eq!(gateway.requests().len(), 1, "{}", ended.details());
         }
     }
 }

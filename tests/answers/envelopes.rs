@@ -8,7 +8,7 @@ use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states
 
 /// Answers any request with an item for each operation, and this `success` at the top.
 fn items_with_success(success: Value) -> Answer {
-    Answer::with(move |request| json!({ "success": success, "data": items(request) }))
+    Answer::from_request(move |request| json!({ "success": success, "data": items(request) }))
 }
 
 fn items(request: &Request) -> Vec<Value> {
@@ -17,10 +17,10 @@ fn items(request: &Request) -> Vec<Value> {
 
 #[test]
 fn refused_key_stops_the_run_and_proves_that_nothing_was_sent() {
-    let gateway = Gateway::answering([Answer::refused("Access denied")]);
+    let gateway = Gateway::answering([Answer::rejection("Access denied")]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     let run = sale.run(&["--json"]).exits(7);
-    assert!(run.json()["why"].as_str().is_some_and(|reason| reason.contains("Access denied")), "{}", run.told());
+    assert!(run.json()["why"].as_str().is_some_and(|reason| reason.contains("Access denied")), "{}", run.details());
     assert_eq!(states(&sale), "pppppppppp");
     sale.campaign(&["status", "sale"]).exits(5);
     sale.run(&[]).exits(0);
@@ -29,7 +29,7 @@ fn refused_key_stops_the_run_and_proves_that_nothing_was_sent() {
 
 #[test]
 fn key_refused_after_a_send_stops_the_run() {
-    let gateway = Gateway::answering([Answer::Accept, Answer::refused("Access denied")]);
+    let gateway = Gateway::answering([Answer::Accept, Answer::rejection("Access denied")]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(7);
     assert_eq!(states(&sale), "appppppppp");
@@ -39,7 +39,7 @@ fn key_refused_after_a_send_stops_the_run() {
 #[test]
 fn rejected_envelope_stops_the_run_with_the_reason() {
     for error in ["Invalid message type", "Something else"] {
-        let gateway = Gateway::answering([Answer::Accept, Answer::refused(error)]);
+        let gateway = Gateway::answering([Answer::Accept, Answer::rejection(error)]);
         let sale = in_envelopes_of_four().through(&gateway).write();
         sale.run(&[]).exits(5).says(error);
         assert_eq!(states(&sale), "appppppppp", "{error}");
@@ -49,7 +49,7 @@ fn rejected_envelope_stops_the_run_with_the_reason() {
 
 #[test]
 fn answer_whose_success_is_not_a_boolean_proves_nothing() {
-    let missing = Answer::with(|request| json!({ "data": items(request) }));
+    let missing = Answer::from_request(|request| json!({ "data": items(request) }));
     check_cases([
         ("1", items_with_success(json!(1)), 4, "addddaaaaa"),
         ("\"true\"", items_with_success(json!("true")), 4, "addddaaaaa"),
@@ -60,7 +60,8 @@ fn answer_whose_success_is_not_a_boolean_proves_nothing() {
 
 #[test]
 fn contradictory_answer_stops_the_run() {
-    let failed_with_ids = Answer::with(|request| json!({ "success": false, "error": "No", "data": items(request) }));
+    let failed_with_ids =
+        Answer::from_request(|request| json!({ "success": false, "error": "No", "data": items(request) }));
     check_cases([
         ("failed, with msg_ids", failed_with_ids, 5, "addddppppp"),
         ("failed, without an error", Answer::json(json!({ "success": false })), 5, "addddppppp"),
@@ -114,7 +115,7 @@ fn trusted_rejection_is_retried_until_the_campaign_limit() {
 fn unsupported_operator_does_not_affect_other_messages() {
     for row in 3..8 {
         let unsupported = phone(row);
-        let gateway = Gateway::always(Answer::with(move |request| {
+        let gateway = Gateway::always(Answer::from_request(move |request| {
             if request.phones().contains(&unsupported) {
                 json!({ "success": false, "error": "Operator not supported" })
             } else {

@@ -10,7 +10,7 @@ use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states
 
 /// All items as in the contract, with a change.
 fn changed_items(change: impl Fn(&mut Vec<Value>) + Send + Sync + 'static) -> Answer {
-    Answer::with(move |request| {
+    Answer::from_request(move |request| {
         let mut items = request.operations().iter().map(accepted).collect();
         change(&mut items);
         json!({ "success": true, "data": items })

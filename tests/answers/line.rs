@@ -88,7 +88,7 @@ impl ScriptedGateway {
 
     /// The numbers of all messages received. All of them count as executed, regardless of the answer.
     pub(crate) fn executed(&self) -> Vec<u64> {
-        self.requests().iter().filter(|request| !request.asks()).flat_map(Request::phones).collect()
+        self.requests().iter().filter(|request| !request.is_status_inquiry()).flat_map(Request::phones).collect()
     }
 }
 

@@ -10,7 +10,7 @@ mod sockets;
 mod statuses;
 mod unreachable;
 
-use crate::support::{Answer, Draft, Folder, Gateway, campaign, phone, telling};
+use crate::support::{Answer, Draft, Folder, Gateway, campaign, note_on_failure, phone};
 
 /// The number of recipients of each campaign, in envelopes of 1, 4, 4 and 1.
 const RECIPIENTS: usize = 10;
@@ -39,7 +39,7 @@ type Case = (&'static str, Answer, i32, &'static str);
 /// Runs each case with its answer to the second envelope, checks the results, and runs once more.
 fn check_cases(cases: impl IntoIterator<Item = Case>) {
     for (name, answer, code, expected) in cases {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let gateway = Gateway::answering([Answer::Accept, answer]);
         let sale = in_envelopes_of_four().delivery("timeout: 1s").through(&gateway).write();
         sale.run(&[]).exits(code);

@@ -11,7 +11,7 @@ fn long_error_texts_are_truncated_and_marked_as_cut() {
     let gateway = Gateway::always(Answer::items(long));
     let sale = campaign().to(60).batches_of(20).through(&gateway).write();
     let run = sale.run(&["--keep-going"]).exits(3);
-    assert!(run.stdout.contains("… (cut, 150009 characters)") && run.stdout.len() < 4_000, "{}", run.told());
+    assert!(run.stdout.contains("… (cut, 150009 characters)") && run.stdout.len() < 4_000, "{}", run.details());
     for error in sale.results().column("error") {
         assert!(error.starts_with("No route їїї") && error.ends_with("… (cut, 150009 characters)"), "{error}");
         assert!(error.chars().count() < 550);
@@ -22,7 +22,7 @@ fn long_error_texts_are_truncated_and_marked_as_cut() {
 
 #[test]
 fn long_envelope_errors_and_identifiers_are_truncated() {
-    let refusing = Gateway::always(Answer::refused(&"no ".repeat(1_000_000)));
+    let refusing = Gateway::always(Answer::rejection(&"no ".repeat(1_000_000)));
     let sale = campaign().through(&refusing).write();
     let run = sale.run(&[]).exits(5).says("(cut, 3000000 characters)");
     assert!(run.stdout.len() < 4_000, "{}", run.stdout.len());
@@ -52,10 +52,10 @@ fn odd_identifiers_cause_one_warning_with_a_count() {
         let sale = draft.batches_of(1).write();
         let run = sale.run(&[]).exits(0);
         for warning in warnings {
-            assert_eq!(run.stdout.matches(warning).count(), 1, "{warning}\n{}", run.told());
+            assert_eq!(run.stdout.matches(warning).count(), 1, "{warning}\n{}", run.details());
         }
     }
     let plain = Gateway::accepting();
     let run = campaign().through(&plain).write().run(&[]).exits(0);
-    assert!(!run.stdout.contains("warning"), "{}", run.told());
+    assert!(!run.stdout.contains("warning"), "{}", run.details());
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::support::{Folder, telling};
+use crate::support::{Folder, note_on_failure};
 
 use super::line::{ScriptedGateway, Wire, accept_all, answer, body, complete_answer, raw, script};
 use super::{in_envelopes_of_four, phone, states};
@@ -15,7 +15,7 @@ type Case = (&'static str, fn(&Wire<'_>) -> io::Result<()>, i32, &'static str);
 /// Plays each case on the second envelope, then compares the results with the executed messages.
 fn check_cases(cases: &[Case]) {
     for (name, play, code, expected) in cases {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let gateway = ScriptedGateway::start(vec![accept_all(), script(*play), accept_all()]);
         let sale = in_envelopes_of_four().delivery("timeout: 1s").through(&gateway).write();
         sale.run(&[]).exits(*code);
@@ -277,7 +277,7 @@ fn run_with_cut_answer(bytes: usize, asynchronous: bool) -> bool {
         let request = wire.read()?;
         let full_answer = complete_answer(&request);
         // An asynchronous run also asks for the status of its first message; that request is not an envelope.
-        let second = !request.asks() && sends.fetch_add(1, Ordering::SeqCst) == 1;
+        let second = !request.is_status_inquiry() && sends.fetch_add(1, Ordering::SeqCst) == 1;
         let end = if second { bytes.min(full_answer.len()) } else { full_answer.len() };
         answer_was_complete.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
         wire.write(&full_answer[..end])?;

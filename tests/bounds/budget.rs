@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{stop_reason, stop_summary};
 use crate::receipts::{Hooked, operations};
-use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign, phone, rejected, telling};
+use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign, note_on_failure, phone, rejected};
 
 const PRICES: &str = "prices: { sms: 0.80 }";
 
@@ -26,7 +26,7 @@ fn run_stops_at_its_limit_and_resumes_when_more_is_allowed() {
         ("recipients: 4", "recipients: 7", "reached its `limits.recipients` of 4"),
         ("cost: 3.99", "cost: 5.60", "has used 3.20 of its `limits.cost` of 3.99"),
     ] {
-        let _case = telling(format!("case: {limits}"));
+        let _case = note_on_failure(format!("case: {limits}"));
         let gateway = Gateway::accepting();
         let sale = ten_recipients(&gateway, limits).write();
         let first = sale.run(&["--json"]).exits(5);
@@ -102,7 +102,7 @@ fn messages_proven_by_receipts_count_towards_limits_and_caps() {
     };
     assert_eq!(money(), [Some(1.6), Some(1.6)]);
     for (operation, status) in [(&sent[1], "DELIVERED"), (&sent[2], "READ")] {
-        assert_eq!(hooked.tell(operation, &json!({"success": true, "status": status, "type": "sms"}).to_string()), 200);
+        assert_eq!(hooked.post(operation, &json!({"success": true, "status": status, "type": "sms"}).to_string()), 200);
     }
     assert_eq!(hooked.results().states(), ["accepted", "delivered", "read", "accepted"]);
     assert_eq!(money(), [Some(3.2), Some(0.0)]);
@@ -122,13 +122,13 @@ fn messages_proven_by_receipts_count_towards_limits_and_caps() {
 #[test]
 fn message_in_doubt_after_a_crash_counts_towards_the_budget() {
     for point in ["intent.kept:2", "answer.came:2", "outcome.kept:2"] {
-        let _case = telling(format!("case: {point}"));
+        let _case = note_on_failure(format!("case: {point}"));
         let gateway = Gateway::accepting();
         let sale = ten_recipients(&gateway, "recipients: 4").one_at_a_time().batches_of(2).write();
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
         let crashed = Process::start(command).finish();
-        assert!(crashed.stderr.contains("went off"), "{}", crashed.told());
+        assert!(crashed.stderr.contains("went off"), "{}", crashed.details());
         sale.run(&[]).exits(5);
         let counts = sale.results().counts();
         let possibly_sent: u64 = ["accepted", "in_doubt"].iter().filter_map(|state| counts.get(*state)).sum();

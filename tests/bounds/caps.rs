@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::write_other_campaign;
-use crate::support::{Answer, Draft, Gateway, Process, accepted, campaign, phone, rejected, telling, until};
+use crate::support::{Answer, Draft, Gateway, Process, accepted, campaign, note_on_failure, phone, rejected, until};
 
 /// A campaign to ten recipients, with a profile.
 fn ten_recipients(gateway: &Gateway) -> Draft {
@@ -114,7 +114,7 @@ fn caps_count_messages_in_doubt_but_not_rejected_ones() {
     );
     sale.campaign(&["retry", "sale"]).exits(3).says(&format!("skipped: {refused} cap"));
     for point in ["intent.kept:2", "answer.came:2"] {
-        let _case = telling(format!("case: {point}"));
+        let _case = note_on_failure(format!("case: {point}"));
         let gateway = Gateway::accepting();
         let sale = ten_recipients(&gateway).one_at_a_time().batches_of(4).write();
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);

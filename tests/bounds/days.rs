@@ -48,7 +48,7 @@ fn per_day_list_advances_only_on_days_with_messages() {
     // No messages were sent on the fourth.
     for (day, expected) in [("01", 1), ("02", 2), ("03", 3), ("05", 3), ("06", 1)] {
         let output = run(&sale, &clock, &format!("2027-03-{day}T08:00:00Z"));
-        assert_eq!(stop_summary(&output).1, expected, "{day}: {}", output.told());
+        assert_eq!(stop_summary(&output).1, expected, "{day}: {}", output.details());
     }
     assert_eq!(gateway.phones().len(), 10);
 }
@@ -111,7 +111,7 @@ fn estimated_days_respect_windows_and_sent_messages() {
     check(&sale, "2027-03-01T08:00:00Z").says("over 2 days because of `per_day`");
     run(&sale, &clock, "2027-03-01T08:00:00Z").exits(5);
     let rest = check(&sale, "2027-03-02T08:00:00Z");
-    assert!(!rest.told().contains("because of `per_day`"), "{}", rest.told());
+    assert!(!rest.details().contains("because of `per_day`"), "{}", rest.details());
     // Only three messages can be sent while the window is open.
     let slow = ten_recipients(&gateway, "4").delivery("window: 09:00-09:01").write();
     slow.replace("sale.yaml", "rate: 100000/s", "rate: 3/min");

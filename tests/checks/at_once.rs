@@ -1,6 +1,6 @@
 //! `check` finds all mistakes at once, with one finding for each mistake.
 
-use crate::support::{Folder, phone, telling};
+use crate::support::{Folder, note_on_failure, phone};
 
 /// A folder with the lists that the campaigns use.
 fn folder_with_lists() -> Folder {
@@ -112,7 +112,7 @@ channels:
         ),
     ];
     for (campaign, expected) in cases {
-        let _case = telling(format!("case: {campaign}"));
+        let _case = note_on_failure(format!("case: {campaign}"));
         assert_eq!(find_rules(&folder, campaign), expected, "{campaign}");
     }
 }
@@ -187,7 +187,7 @@ fn one_mistake_causes_one_finding() {
         (format!("{recipients}timezone: Europe/Kiyv\nschedule: {{ every: Mon 10:00 }}\n{sms}"), "unknown-timezone"),
     ];
     for (campaign, rule) in cases {
-        let _case = telling(format!("case: {campaign}"));
+        let _case = note_on_failure(format!("case: {campaign}"));
         assert_eq!(find_rules(&folder, &campaign), [rule], "{campaign}");
     }
 }

@@ -326,7 +326,11 @@ fn failed_campaign_test_blocks_runs_and_plans_and_schedules() {
     ] {
         let arguments: Vec<&str> = command.split(' ').collect();
         let refused = sale.campaign(&arguments).exits(2);
-        assert!(refused.told().contains("test-failed") && refused.told().contains(message), "{}", refused.told());
+        assert!(
+            refused.details().contains("test-failed") && refused.details().contains(message),
+            "{}",
+            refused.details()
+        );
     }
     assert!(gateway.requests().is_empty(), "a failed test sends nothing");
     sale.replace("sale.yaml", "Hi, Olena", "Hello, Olena");
@@ -409,7 +413,7 @@ fn preview_shows_a_made_up_recipient_without_a_row_number() {
     let preview = |given: &str| sale.campaign(&["preview", "sale.yaml", "--given", given]);
     let shown = preview("first_name=Олена,plan=gold,discount=10").exits(0);
     for part in ["to +380500000001 · viber, then sms", "│ Олена, -10% until Sunday", "1 part: 21 of 160"] {
-        assert!(shown.stdout.contains(part), "no {part:?} in {}", shown.told());
+        assert!(shown.stdout.contains(part), "no {part:?} in {}", shown.details());
     }
     preview("plan=basic").exits(0).says("skipped: filtered");
     preview("plan=gold,first_name=О").exits(0).says("`--given` has no cell for `discount`, so it is empty");
@@ -448,5 +452,5 @@ fn junit_report_has_a_case_per_test() {
         assert!(output.stdout.contains(line), "no {line} in {}", output.stdout);
     }
     let whole = sale.campaign(&["check", "sale.yaml", "--format", "junit"]).exits(2);
-    assert!(whole.stdout.contains("<testcase classname=\"sale.yaml\" name=\"fails\""), "{}", whole.told());
+    assert!(whole.stdout.contains("<testcase classname=\"sale.yaml\" name=\"fails\""), "{}", whole.details());
 }

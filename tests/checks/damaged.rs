@@ -1,6 +1,6 @@
 //! Texts and cells that other programs have damaged, and undamaged texts in many languages.
 
-use crate::support::{campaign, phone, telling};
+use crate::support::{campaign, note_on_failure, phone};
 
 /// The rules that `check` reports for this SMS to recipients with these names, without notes.
 fn find_rules(message: &str, names: &[&str]) -> Vec<String> {
@@ -30,7 +30,7 @@ fn each_kind_of_damaged_cell_is_reported_under_its_rule() {
         ("&quot;Olena&quot;", "html-entity"),
         ("'00123", "leading-apostrophe"),
     ] {
-        let _case = telling(format!("case: {cell}"));
+        let _case = note_on_failure(format!("case: {cell}"));
         assert_eq!(find_rules("'Hello, {{ name }}'", &["Olena", cell, cell]), [rule], "{cell}");
     }
 }
@@ -47,7 +47,7 @@ fn each_kind_of_damaged_text_is_reported_under_its_rule() {
         ("'РџСЂРёРІС–С‚, {{ name }}'", "misread-encoding"),
         ("'?????? {{ name }}, ?????'", "lost-letters"),
     ] {
-        let _case = telling(format!("case: {message}"));
+        let _case = note_on_failure(format!("case: {message}"));
         assert_eq!(find_rules(message, &["Olena", "Ivan"]), [rule], "{message}");
     }
 }
@@ -73,7 +73,7 @@ fn texts_and_names_in_many_languages_are_not_damaged() {
         "'{{ name }}, hast du Lust??? 5 < 7 & 3 > 2'",
         "\"{{ name }}, première ligne\\nseconde ligne ?\"",
     ] {
-        let _case = telling(format!("case: {message}"));
+        let _case = note_on_failure(format!("case: {message}"));
         let found = find_rules(message, &names);
         let damage: Vec<&String> =
             found.iter().filter(|rule| !["costly-character", "same-link"].contains(&rule.as_str())).collect();

@@ -27,7 +27,7 @@ fn failed_comparison_is_reported_with_its_position_and_remedy() {
     assert_eq!(finding["line"], index + 1);
     assert_eq!(finding["column"], text.find("discount > 0").expect("the position") + 1);
     let position = format!("sale.yaml:{}:{}", index + 1, text.find("discount > 0").expect("the position") + 1);
-    let output = sale.campaign(&["check", "sale.yaml"]).exits(2).told();
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(2).details();
     assert!(output.contains(&position), "no {position} in {output}");
 }
 
@@ -64,7 +64,7 @@ fn converted_cell_or_row_number_can_be_compared() {
             format!("  - sms: {{ signature: OlenaCo, message: \"{condition}{{{{ name }}}}{{% endif %}}!\" }}");
         let sale = campaign().with_list(&list).channels(&channel).write();
         let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        assert!(output.stdout.contains("Olena!"), "{condition}: {}", output.told());
+        assert!(output.stdout.contains("Olena!"), "{condition}: {}", output.details());
     }
 }
 
@@ -99,7 +99,7 @@ fn unmatched_cell_is_not_reported_for_invalid_numbers() {
     sale.write("uk.txt", "Hi");
     sale.write("en.txt", "Hi");
     let output = sale.campaign(&["check", "sale.yaml"]);
-    assert!(!output.stderr.contains("no-text-chosen"), "{}", output.told());
+    assert!(!output.stderr.contains("no-text-chosen"), "{}", output.details());
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn failure_in_a_text_file_is_reported_at_its_line() {
         "is empty and cannot be converted to a number",
     ];
     for part in expected {
-        assert!(output.stderr.contains(part), "no {part}: {}", output.told());
+        assert!(output.stderr.contains(part), "no {part}: {}", output.details());
     }
-    assert!(!output.stderr.contains("i64") && !output.stderr.contains("`string`"), "{}", output.told());
+    assert!(!output.stderr.contains("i64") && !output.stderr.contains("`string`"), "{}", output.details());
 }
 
 #[test]
@@ -130,9 +130,9 @@ fn filters_format_amounts_and_dates_in_the_campaign_language() {
     ] {
         let sale = campaign().with_list(&list).channels(channel).top(language).write();
         let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        assert!(output.stdout.contains(expected), "no {expected}: {}", output.told());
+        assert!(output.stdout.contains(expected), "no {expected}: {}", output.details());
     }
     let sale = campaign().with_list(&list).channels(channel).recipients("region: UA").write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(output.stdout.contains("4 392,66 | 5 грудня 2026"), "{}", output.told());
+    assert!(output.stdout.contains("4 392,66 | 5 грудня 2026"), "{}", output.details());
 }

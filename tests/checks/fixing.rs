@@ -33,12 +33,12 @@ fn unambiguous_mistakes_are_fixed_and_the_campaign_is_ready() {
     let sale = faulty_sale();
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("next: campaign check sale.yaml --fix");
     let fixed = sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]).exits(0);
-    assert_eq!(read(&sale), CORRECT, "{}", fixed.told());
+    assert_eq!(read(&sale), CORRECT, "{}", fixed.details());
     for line in ["-recipents:", "+recipients:", "+      message: \"Sale: Hello, {{ name }}\"", "sale.yaml is ready"] {
-        assert!(fixed.stdout.contains(line), "{line}: {}", fixed.told());
+        assert!(fixed.stdout.contains(line), "{line}: {}", fixed.details());
     }
     let again = sale.campaign(&["check", "sale.yaml", "--fix"]).exits(0);
-    assert!(!again.stdout.contains("@@") && read(&sale) == CORRECT, "{}", again.told());
+    assert!(!again.stdout.contains("@@") && read(&sale) == CORRECT, "{}", again.details());
 }
 
 #[test]
@@ -114,8 +114,8 @@ fn ambiguous_or_audience_changing_fixes_are_only_reported() {
         let faulty = CORRECT.replace(right, wrong);
         sale.write("sale.yaml", &faulty);
         let reported = sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]).exits(2);
-        assert_eq!(read(&sale), faulty, "{}", reported.told());
-        assert!(!reported.stdout.contains("--fix"), "{}", reported.told());
+        assert_eq!(read(&sale), faulty, "{}", reported.details());
+        assert!(!reported.stdout.contains("--fix"), "{}", reported.details());
     }
 }
 
@@ -143,5 +143,5 @@ fn gateways_file_is_fixed_without_showing_secrets() {
     sale.write("gateways.yaml", &profile.replace("batch_limit", "batch_limt"));
     let fixed = sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]);
     let text = fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
-    assert_eq!(text, profile, "{}", fixed.told());
+    assert_eq!(text, profile, "{}", fixed.details());
 }

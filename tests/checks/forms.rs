@@ -103,7 +103,7 @@ fn sarif_log_has_one_version_with_all_checks_or_only_tests() {
     for options in [&["--tests-only"][..], &[]] {
         let output = sale.campaign(&[&["check", "fine.yaml", "--format", "sarif"][..], options].concat());
         // A JSON parser would accept a second version.
-        assert_eq!(output.stdout.matches("\"version\":").count(), 1, "{}", output.told());
+        assert_eq!(output.stdout.matches("\"version\":").count(), 1, "{}", output.details());
         assert_eq!(output.json()["version"], "2.1.0");
     }
 }
@@ -113,10 +113,10 @@ fn github_workflow_log_has_one_command_per_finding() {
     let sale = folder_with_findings();
     let output = sale.campaign(&["check", "sale.yaml", "holes.yaml", "--format", "github"]).exits(2);
     let lines: Vec<&str> = output.stdout.lines().collect();
-    assert_eq!(lines.len(), 2, "{}", output.told());
+    assert_eq!(lines.len(), 2, "{}", output.details());
     assert!(lines[0].starts_with("::error file=sale.yaml,line=5,col=55,title=unknown-variable::"), "{}", lines[0]);
     assert!(lines[1].starts_with("::warning file=holes.yaml,line=3,col=49,title=empty-cell::"), "{}", lines[1]);
-    assert!(output.stderr.is_empty(), "{}", output.told());
+    assert!(output.stderr.is_empty(), "{}", output.details());
 }
 
 #[test]
@@ -173,8 +173,11 @@ fn every_effective_setting_is_shown_with_its_source() {
         ("delivery.stop_after.rejected", "20%", "default"),
         ("profile.prices.sms", "'0.80'", "profile local"),
     ] {
-        let shown =
-            output.stdout.split(&format!("{key}:\n")).nth(1).unwrap_or_else(|| panic!("no {key}: {}", output.told()));
+        let shown = output
+            .stdout
+            .split(&format!("{key}:\n"))
+            .nth(1)
+            .unwrap_or_else(|| panic!("no {key}: {}", output.details()));
         let mut lines = shown.lines();
         assert_eq!(lines.next(), Some(format!("  value: {value}").as_str()), "{key}");
         let origin = lines.next().expect("a line");

@@ -114,7 +114,7 @@ fn odd_cells_of_skipped_rows_are_not_reported() {
         .recipients("max_invalid: 100%")
         .write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(!output.stderr.contains("placeholder-value"), "{}", output.told());
+    assert!(!output.stderr.contains("placeholder-value"), "{}", output.details());
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn check_warns_if_no_row_gets_a_message() {
     let gateway = Gateway::accepting();
     let check_reason = |sale: &Folder, expected: &str| {
         let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[no-messages]").says(expected);
-        assert_eq!(output.stderr.matches("no-messages").count(), 1, "{}", output.told());
+        assert_eq!(output.stderr.matches("no-messages").count(), 1, "{}", output.details());
         sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     };
     let sale = campaign().to(3).through(&gateway).write();
@@ -136,7 +136,7 @@ fn check_warns_if_no_row_gets_a_message() {
     check_reason(&sale, "the only row gets no message: 1 opted out");
     sale.replace("sale.yaml", "recipients:", "recipients:\n  empty: ok");
     let fine = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(!fine.stderr.contains("no-messages"), "{}", fine.told());
+    assert!(!fine.stderr.contains("no-messages"), "{}", fine.details());
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn warnings_about_the_list_are_shown_by_every_run() {
     let gateway = Gateway::accepting();
     for arguments in [&["--yes"][..], &["--yes", "-q"]] {
         let output = draft().through(&gateway).write().run(&[&["--gateway", "local"], arguments].concat()).exits(0);
-        assert!(output.stderr.contains("[placeholder-value]"), "{}", output.told());
+        assert!(output.stderr.contains("[placeholder-value]"), "{}", output.details());
     }
     let live = live();
     live.write("sale.csv", &list);

@@ -63,7 +63,7 @@ fn mistake_in_a_file_or_an_include_or_a_constant_is_reported() {
     sale.write("b.txt", "http://shop.example");
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
     for place in ["sale.yaml:2:16", "a.txt:2:11", "`b.txt`, line 1, column 1"] {
-        assert!(output.stderr.contains(place), "no {place}: {}", output.told());
+        assert!(output.stderr.contains(place), "no {place}: {}", output.details());
     }
 }
 
@@ -162,12 +162,12 @@ fn check_reports_no_error_for_a_list_that_a_run_will_fetch() {
     let sms = "channels: [ { sms: { signature: OlenaCo, message: Hello } } ]";
     folder.write("sale.yaml", &format!("recipients: {{ url: \"https://list.olena.ua/a.csv\" }}\n{sms}\n"));
     let output = folder.campaign(&["check", "sale.yaml"]).exits(0).says("! sale.yaml has no errors so far");
-    assert!(!output.stdout.contains("cannot be sent"), "{}", output.told());
+    assert!(!output.stdout.contains("cannot be sent"), "{}", output.details());
 }
 
 #[test]
 fn check_of_a_lookup_campaign_shows_no_samples() {
     let sale = campaign().to(2).channels("  - hlr").write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("hlr");
-    assert!(!output.stdout.contains("Samples"), "{}", output.told());
+    assert!(!output.stdout.contains("Samples"), "{}", output.details());
 }

@@ -36,7 +36,7 @@ fn marketing_without_a_working_opt_out_is_reported() {
 fn opt_out_warnings_appear_only_for_a_real_gateway() {
     for folder in [campaign().write(), live()] {
         let checked = folder.campaign(&["check", "sale.yaml"]);
-        assert!(!checked.told().contains("no-way-out"), "{}", checked.told());
+        assert!(!checked.details().contains("no-way-out"), "{}", checked.details());
     }
 }
 

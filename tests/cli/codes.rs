@@ -26,8 +26,8 @@ fn run_and_status_exit_with_the_code_of_the_outcome() {
         (0, Gateway::accepting(), &[][..]),
         (3, gateway_answering_second(rejection()), &[]),
         (4, gateway_answering_second(Answer::CloseRead), &[]),
-        (5, gateway_answering_second(Answer::refused("Invalid message type")), &[]),
-        (7, Gateway::answering([Answer::refused("Access denied")]), &[]),
+        (5, gateway_answering_second(Answer::rejection("Invalid message type")), &[]),
+        (7, Gateway::answering([Answer::rejection("Access denied")]), &[]),
     ] {
         let (sale, run) = run(&gateway, arguments);
         run.exits(code);
@@ -123,7 +123,7 @@ fn invalid_command_line_exits_2() {
         &["completions", "cobol"],
     ] {
         let refused = sale.campaign(arguments).exits(2);
-        assert!(refused.stdout.is_empty() && !refused.stderr.is_empty(), "{}", refused.told());
+        assert!(refused.stdout.is_empty() && !refused.stderr.is_empty(), "{}", refused.details());
     }
 }
 
@@ -176,5 +176,5 @@ fn interrupt_before_the_first_message_exits_130() {
     until("the run reads the list", || sale.path("state/ledger.sqlite").exists());
     run.signal("INT");
     let run = run.finish().exits(130);
-    assert!(run.stderr.contains("interrupted"), "{}", run.told());
+    assert!(run.stderr.contains("interrupted"), "{}", run.details());
 }

@@ -25,7 +25,7 @@ fn help_lists_every_command_and_each_has_its_own_help() {
     for command in COMMANDS {
         assert!(help.stdout.contains(&format!("\n  {command} ")), "{command} is not listed:\n{}", help.stdout);
         let command_help = folder.campaign(&[command, "--help"]).exits(0);
-        assert!(command_help.stdout.contains("Usage: campaign"), "{}", command_help.told());
+        assert!(command_help.stdout.contains("Usage: campaign"), "{}", command_help.details());
     }
     folder.campaign(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
     assert!(!folder.path("state").exists(), "help creates no files");
@@ -215,10 +215,10 @@ fn bash_completes_commands_and_names_and_files() {
 fn quiet_hides_success_but_shows_data_and_problems() {
     let sale = campaign().write();
     let quiet = sale.run(&["-q"]).exits(0);
-    assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
+    assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.details());
     for done in [&["check", "sale.yaml", "-q"][..], &["results", "sale", "-q"]] {
         let quiet = sale.campaign(done).exits(0);
-        assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
+        assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.details());
     }
     let folder = Folder::new(true);
     folder.write(
@@ -231,7 +231,7 @@ fn quiet_hides_success_but_shows_data_and_problems() {
     folder.write("sale.csv", "phone\n+380501234567\n");
     for done in [&["init", "spring"][..], &["schedule", "add", "sale.yaml", "--yes"], &["gateway", "trust", "local"]] {
         let quiet = folder.campaign(&[done, &["-q"]].concat()).exits(0);
-        assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
+        assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.details());
     }
     assert!(
         !sale.campaign(&["results", "sale", "-q", "--out", "-"]).exits(0).stdout.is_empty(),
@@ -351,7 +351,7 @@ fn sandbox_reachable_from_other_hosts_requires_a_key() {
     let folder = Folder::new(false);
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8025"] {
         let refused = folder.campaign(&["sandbox", "--listen", address]).exits(2).says("--key KEY");
-        assert!(refused.stdout.is_empty(), "{}", refused.told());
+        assert!(refused.stdout.is_empty(), "{}", refused.details());
     }
     let mut sandbox = Process::start(folder.command(&["sandbox", "--listen", "127.0.0.1:0", "--json"]));
     crate::support::until("the server listens", || sandbox.stdout().ends_with('\n'));
@@ -367,9 +367,9 @@ fn usage_omits_options_that_the_environment_sets() {
     let mut command = sale.command(&["run"]);
     command.env("CAMPAIGN_GATEWAYS", sale.path("gateways.yaml"));
     let refused = Process::start(command).finish().exits(2).says("Usage: campaign run <FILE>");
-    assert!(!refused.stderr.contains("--state-dir"), "{}", refused.told());
+    assert!(!refused.stderr.contains("--state-dir"), "{}", refused.details());
     let typed = sale.campaign(&["run", "--now", "--when-due", "--state-dir", "x", "sale.yaml"]).exits(2);
-    assert!(typed.stderr.contains("--state-dir <DIR>"), "the error shows what was typed: {}", typed.told());
+    assert!(typed.stderr.contains("--state-dir <DIR>"), "the error shows what was typed: {}", typed.details());
     // The help names the environment variable.
     assert!(sale.campaign(&["run", "--help"]).exits(0).stdout.contains("CAMPAIGN_STATE_DIR"));
 }

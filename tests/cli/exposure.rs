@@ -13,7 +13,7 @@ fn set_mode(sale: &Folder, path: &str, mode: u32) {
 fn sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(2).through(gateway).write();
     let first = sale.run(&[]).exits(0);
-    assert!(!first.stderr.contains("everyone"), "{}", first.told());
+    assert!(!first.stderr.contains("everyone"), "{}", first.details());
     sale
 }
 
@@ -30,7 +30,7 @@ fn state_folder_open_to_everyone_causes_one_warning() {
         for command in [["check", "sale.yaml"].as_slice(), &["run", "sale.yaml", "--yes"], &["status", "sale"]] {
             let output =
                 sale.campaign(command).exits(0).says(words).says("chmod 700").says(&format!("(mode {mode:04o})"));
-            assert_eq!(output.stderr.matches("everyone").count(), 1, "{}", output.told());
+            assert_eq!(output.stderr.matches("everyone").count(), 1, "{}", output.details());
         }
     }
     let quiet = sale.campaign(&["status", "sale", "--quiet"]).exits(0);
@@ -43,7 +43,7 @@ fn state_folder_open_to_everyone_causes_one_warning() {
     for mode in [0o700, 0o750, 0o770, 0o2770, 0o711] {
         set_mode(&sale, "state", mode);
         let output = sale.campaign(&["status", "sale"]).exits(0);
-        assert!(!output.stderr.contains("everyone"), "{mode:o}: {}", output.told());
+        assert!(!output.stderr.contains("everyone"), "{mode:o}: {}", output.details());
     }
 }
 
@@ -54,7 +54,7 @@ fn ledger_open_to_everyone_causes_a_warning() {
     for (mode, words) in [(0o644, "can read the ledger"), (0o666, "can read and change the ledger")] {
         set_mode(&sale, "state/ledger.sqlite", mode);
         let output = sale.campaign(&["status", "sale"]).exits(0).says(words).says("chmod 600");
-        assert_eq!(output.stderr.matches("everyone").count(), 1, "{}", output.told());
+        assert_eq!(output.stderr.matches("everyone").count(), 1, "{}", output.details());
     }
     set_mode(&sale, "state/ledger.sqlite", 0o660);
     assert!(!sale.campaign(&["status", "sale"]).exits(0).stderr.contains("everyone"));
@@ -68,7 +68,7 @@ fn world_writable_gateways_file_causes_a_warning() {
         set_mode(&sale, "gateways.yaml", mode);
         let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
         let is_reported = output.stderr.contains("change the gateways file") && output.stderr.contains("chmod o-w");
-        assert_eq!(is_reported, expects_warning, "{mode:o}: {}", output.told());
+        assert_eq!(is_reported, expects_warning, "{mode:o}: {}", output.details());
     }
 }
 
@@ -78,5 +78,5 @@ fn server_logs_that_its_state_folder_is_open_to_everyone() {
     sale.run(&[]).exits(0);
     set_mode(&sale, "state", 0o777);
     let ended = Server::start(&sale, &[]).end("TERM").exits(0);
-    assert_eq!(ended.stderr.matches("can read and change the state folder").count(), 1, "{}", ended.told());
+    assert_eq!(ended.stderr.matches("can read and change the state folder").count(), 1, "{}", ended.details());
 }

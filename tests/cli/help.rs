@@ -8,7 +8,7 @@ fn help_text(arguments: &[&str], columns: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
     command.args(arguments).env_clear().env("COLUMNS", columns);
     let output = Process::start(command).finish().exits(0);
-    assert!(output.stderr.is_empty(), "{}", output.told());
+    assert!(output.stderr.is_empty(), "{}", output.details());
     output.stdout.clone()
 }
 

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway, SandboxProcess, campaign, telling};
+use crate::support::{Answer, Gateway, SandboxProcess, campaign, note_on_failure};
 
 /// Fails unless the command prints one object that contains its own exit code. Returns the object.
 #[track_caller]
 fn expect_one_object(sale: &crate::support::Folder, arguments: &[&str]) -> Value {
     let finished = sale.campaign(arguments);
     let object = finished.json();
-    assert_eq!(object["exit"].as_i64(), finished.code().map(i64::from), "{}", finished.told());
-    assert_eq!(object["version"], 1, "{}", finished.told());
-    assert_eq!(finished.stdout.matches('\n').count(), 1, "one line: {}", finished.told());
+    assert_eq!(object["exit"].as_i64(), finished.code().map(i64::from), "{}", finished.details());
+    assert_eq!(object["version"], 1, "{}", finished.details());
+    assert_eq!(finished.stdout.matches('\n').count(), 1, "one line: {}", finished.details());
     let failed = !matches!(finished.code(), Some(0 | 3 | 4 | 5 | 7));
     let is_run = object["counts"].is_object();
-    assert!(is_run || object["error"].is_string() == failed, "{}", finished.told());
+    assert!(is_run || object["error"].is_string() == failed, "{}", finished.details());
     object
 }
 
@@ -57,7 +57,7 @@ fn every_command_prints_one_object_however_it_ends() {
         &["preview", "sale.yaml", "--rows", "99"],
     ] {
         let arguments = [arguments, &["--json"]].concat();
-        let _case = telling(format!("case: {arguments:?}"));
+        let _case = note_on_failure(format!("case: {arguments:?}"));
         expect_one_object(&sale, &arguments);
     }
     expect_one_object(&sale, &["--json"]);
@@ -80,7 +80,7 @@ fn run_summary_has_the_expected_members() {
 
 #[test]
 fn stopped_run_gives_its_reason_in_json() {
-    for answer in [Answer::refused("Access denied"), Answer::refused("Invalid message type"), Answer::status(500)] {
+    for answer in [Answer::rejection("Access denied"), Answer::rejection("Invalid message type"), Answer::status(500)] {
         let gateway = Gateway::answering([answer]);
         let sale = campaign().through(&gateway).write();
         let summary = expect_one_object(&sale, &["run", "sale.yaml", "--json"]);
@@ -260,16 +260,16 @@ fn every_command_prints_the_version_in_each_object() {
     sale.write("purchases.csv", "Phone,Date,Total\n+380501000002,2026-12-01,99.50\n");
     sale.write("stop-list.csv", "phone\n+380501000008\n");
     for call in CALLS {
-        let _case = telling(format!("case: {call}"));
+        let _case = note_on_failure(format!("case: {call}"));
         let arguments: Vec<&str> = call.split(' ').chain(["--json"]).collect();
         let finished = sale.campaign(&arguments);
         for line in finished.stdout.lines() {
-            match serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {}", finished.told())) {
+            match serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {}", finished.details())) {
                 Value::Array(items) => assert!(items.iter().all(|item| item["version"].is_null()), "{line}"),
                 object => assert!(line.starts_with("{\"version\":1,") && object.is_object(), "{line}"),
             }
         }
-        assert!(!finished.stdout.is_empty(), "{}", finished.told());
+        assert!(!finished.stdout.is_empty(), "{}", finished.details());
     }
 }
 

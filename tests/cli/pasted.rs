@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, campaign, telling};
+use crate::support::{Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, campaign, note_on_failure};
 
 /// Options that the user adds to each command: a ledger and gateway profiles at paths with spaces.
 const OPTIONS: &str = "--state-dir 'my state' --gateways 'it'\\''s here/gateways.yaml'";
@@ -30,7 +30,7 @@ fn suggested_command(finished: &Finished) -> String {
         Ok(object) => object["next"].as_str().expect("a command").to_owned(),
         Err(_) => {
             let last = finished.stdout.lines().last().expect("lines");
-            last.strip_prefix("next: ").unwrap_or_else(|| panic!("{}", finished.told())).to_owned()
+            last.strip_prefix("next: ").unwrap_or_else(|| panic!("{}", finished.details())).to_owned()
         }
     };
     let first = next.split(", or ").next().expect("a command");
@@ -43,10 +43,10 @@ fn follow_suggestions(sale: &Folder, line: &str, steps: usize) -> Vec<String> {
     let mut commands = Vec::new();
     for _ in 0..steps {
         let finished = run_in_shell(sale, &line);
-        assert!(!matches!(finished.code(), Some(2 | 6 | 74) | None), "{}", finished.told());
-        assert!(!sale.path("home/.local").exists(), "another ledger was looked for: {}", finished.told());
+        assert!(!matches!(finished.code(), Some(2 | 6 | 74) | None), "{}", finished.details());
+        assert!(!sale.path("home/.local").exists(), "another ledger was looked for: {}", finished.details());
         line = suggested_command(&finished);
-        assert!(line.ends_with(OPTIONS), "{}", finished.told());
+        assert!(line.ends_with(OPTIONS), "{}", finished.details());
         commands.push(line.split(' ').nth(1).expect("a command").to_owned());
     }
     commands
@@ -64,7 +64,7 @@ fn suggested_commands_from_check_to_results_use_the_same_ledger() {
 #[test]
 fn suggested_commands_resume_a_run_from_its_own_ledger() {
     for json in ["", " --json"] {
-        let _case = telling(format!("case: `{json}`"));
+        let _case = note_on_failure(format!("case: `{json}`"));
         let gateway = Gateway::accepting();
         let sale = campaign_with_options(&gateway);
         let limited_run = format!("campaign run sale.yaml --limit 1{json}");
@@ -99,7 +99,7 @@ fn suggestions_for_doubt_and_rejections_repeat_the_options() {
     let finished = run_in_shell(&in_doubt, &run).exits(4);
     let commands = finished.stdout.lines().filter_map(|line| line.split_once("campaign ").map(|(_, command)| command));
     let commands: Vec<&str> = commands.collect();
-    assert!(commands.len() > 1 && commands.iter().all(|command| command.contains(OPTIONS)), "{}", finished.told());
+    assert!(commands.len() > 1 && commands.iter().all(|command| command.contains(OPTIONS)), "{}", finished.details());
     assert_eq!(follow_suggestions(&in_doubt, "campaign status sale", 1), ["reconcile"]);
     assert_eq!(follow_suggestions(&in_doubt, "campaign show sale --row 2", 2)[0], "reconcile");
     let gateway = Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "No route")));

@@ -24,7 +24,7 @@ fn first_option_limits_messages_and_rows_option_selects_rows() {
     assert_eq!(previewed_rows(&sale, &["--rows", "2"]), [2]);
     let text = sale.campaign(&["preview", "sale.yaml", "--first", "2"]).exits(0);
     let text = text.says("Hello, Ann").says("Hello, Bob").says("2 of 5 rows");
-    assert!(!text.stdout.contains("Hello, Eve"), "{}", text.told());
+    assert!(!text.stdout.contains("Hello, Eve"), "{}", text.details());
     let page = sale.campaign(&["preview", "sale.yaml", "--first", "2", "--html", "preview.html"]).exits(0);
     page.says("2 rows written to preview.html");
 }

@@ -50,7 +50,7 @@ fn show_prints_the_history_of_each_selected_message() {
     let (_gateway, sale) = run_with_errors();
     let shown = sale.campaign(&["show", "sale", "--error", "no route"]).exits(0);
     let shown = shown.says("row 3 to").says("row 6 to").says("sale@1: 2 messages");
-    assert!(!shown.stdout.contains("row 4"), "{}", shown.told());
+    assert!(!shown.stdout.contains("row 4"), "{}", shown.details());
     let message = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
     assert_eq!((&message["row"], &message["state"], &message["exit"]), (&json!(3), &json!("rejected"), &json!(0)));
     let none = sale.campaign(&["show", "sale", "--state", "failed"]).exits(0);
@@ -64,7 +64,7 @@ fn selected_results_are_printed_and_overwrite_no_file() {
     let before = std::fs::read(sale.results_file()).expect("the results");
     for selectors in [&["--rows", "2-3"][..], &["--to", &phone(3).to_string()], &["--channel", "sms"]] {
         let printed = sale.campaign(&[&["results", "sale"], selectors].concat()).exits(0);
-        assert!(!Results::parse(&printed.stdout).rows.is_empty(), "{}", printed.told());
+        assert!(!Results::parse(&printed.stdout).rows.is_empty(), "{}", printed.details());
     }
     assert_eq!(std::fs::read(sale.results_file()).expect("the results"), before);
     sale.campaign(&["results", "sale", "--rows", "2-99"]).exits(2).says("row 99");

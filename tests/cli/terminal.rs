@@ -1,6 +1,6 @@
 //! Interactive use at a terminal: confirmation prompts and the progress bar.
 
-use crate::support::{Gateway, Reachable as _, Terminal, campaign, live, nobody, phone, until};
+use crate::support::{Gateway, Reachable as _, Terminal, campaign, live, phone, unreachable_url, until};
 
 #[test]
 fn run_sends_only_if_the_exact_number_is_typed() {
@@ -107,7 +107,7 @@ fn interrupt_at_the_prompt_exits_at_once_and_sends_nothing() {
     let mut terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
     terminal.shows("or press Enter to cancel: ");
     terminal.signal("INT");
-    let (finished, shown) = terminal.finish_shown();
+    let (finished, shown) = terminal.finish_with_output();
     finished.exits(130);
     let after = shown.rsplit_once("to cancel:").expect("the question").1;
     assert!(after.trim_start_matches(' ').starts_with("\r\n"), "the error is on a separate line: {shown:?}");
@@ -152,7 +152,7 @@ fn resumed_run_shows_the_speed_since_it_resumed() {
 fn run_with_unreachable_gateway_shows_no_time_estimate() {
     let gateway = Gateway::accepting();
     let sale = campaign().delivery("stop_after: { unreachable: 2s }").through(&gateway).write();
-    sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
+    sale.replace("gateways.yaml", &gateway.base_url(), &unreachable_url());
     let run = Terminal::start(sale.command(&["run", "sale.yaml"]));
     run.shows("waiting ").shows("the gateway accepted no requests for");
     let shown = run.shown();
@@ -165,7 +165,7 @@ fn run_list_never_breaks_a_word_at_any_width() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(9).delivery("stop_after: { unreachable: 1s }").through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
-    sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
+    sale.replace("gateways.yaml", &gateway.base_url(), &unreachable_url());
     sale.run(&[]).exits(5);
     let output = sale.campaign(&["status"]).exits(0);
     for columns in [40, 80] {

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::process::Stdio;
 
-use crate::support::{Answer, Gateway, Process, campaign, rejected, telling};
+use crate::support::{Answer, Gateway, Process, campaign, note_on_failure, rejected};
 
 #[test]
 fn failed_write_to_standard_output_exits_74_in_every_command() {
@@ -30,7 +30,7 @@ fn failed_write_to_standard_output_exits_74_in_every_command() {
         &["run", "--help"],
         &["--version"],
     ] {
-        let _case = telling(format!("case: {arguments:?}"));
+        let _case = note_on_failure(format!("case: {arguments:?}"));
         let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
         let output = sale.command(arguments).stdin(Stdio::null()).stdout(full).output().expect("a clean end");
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -23,7 +23,7 @@ fn receipt_for_an_assistant_message_is_stored() {
     let address =
         operation["hook"].as_str().expect("an address").trim_start_matches("http://").trim_start_matches(&door);
     let read = json!({ "success": true, "status": "READ", "type": "sms", "reply": "STOP" }).to_string();
-    server.is_up();
+    server.assert_running();
     assert_eq!(post(&door, address, &read), 200);
     let shown = connector.folder.campaign(&["show", "assistant.message", "--to", PHONE]);
     shown.exits(0).says("read");

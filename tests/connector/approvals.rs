@@ -73,7 +73,7 @@ fn confirmed_message_waits_for_the_operator_and_is_sent_once() {
 
 #[test]
 fn approval_is_valid_for_one_caller_until_the_message_is_sent() {
-    let gateway = Gateway::answering([Answer::refused("No route")]).with_key_checks();
+    let gateway = Gateway::answering([Answer::rejection("No route")]).with_key_checks();
     let connector = Connector::start(&gateway, &["--allow-send", "--approve", "--max-sends-per-hour", "2"]);
     let digest = request_approval(&connector, "send_sms", &sms());
     approve(&connector, &digest, &[TEXT]);
@@ -96,7 +96,7 @@ fn approval_is_valid_for_one_caller_until_the_message_is_sent() {
 #[test]
 fn template_approval_is_valid_until_the_template_is_created() {
     let created = Answer::items(|operation| json!({ "success": true, "data": { "id": 1, "name": operation["name"] } }));
-    let gateway = Gateway::answering([Answer::refused("No route"), created]).with_key_checks();
+    let gateway = Gateway::answering([Answer::rejection("No route"), created]).with_key_checks();
     let connector = connector_with_approvals(&gateway);
     let template = json!({ "name": "Sale", "text": TEXT, "confirm": true });
     approve(
@@ -131,7 +131,7 @@ fn pending_call_is_never_stored_and_ends_with_its_connector() {
     approve(&connector, &digest, &["the SMS template", TEXT]);
     let digest = request_approval(&connector, "send_sms", &sms());
     let (ended, folder) = connector.finish_with_folder();
-    let output = ended.exits(0).told();
+    let output = ended.exits(0).details();
     assert!(!output.contains(TEXT), "{output}");
     let state_files = list_files(&folder.path("state"));
     assert!(!state_files.is_empty());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::stdio::Conversation;
 use super::{Connector, folder_with_profile, parse_result, tool_call};
-use crate::support::{Answer, Folder, Gateway, KEY, KEY_VARIABLE, campaign, denied, taken};
+use crate::support::{Answer, Folder, Gateway, KEY, KEY_VARIABLE, accepted_envelope, campaign, denied};
 
 const PHONE: u64 = 380_501_234_567;
 
@@ -97,9 +97,9 @@ fn preview_says_why_it_could_not_check_the_key() {
 #[test]
 fn message_with_a_revoked_key_keeps_its_row_but_uses_no_quota() {
     // The key is revoked between the key check and the message.
-    let gateway = Gateway::always(Answer::with(|request| {
-        let revoked = request.json()["auth"] == "revoked" && !request.asks_balance();
-        if revoked { denied() } else { taken(request) }
+    let gateway = Gateway::always(Answer::from_request(|request| {
+        let revoked = request.json()["auth"] == "revoked" && !request.is_balance_check();
+        if revoked { denied() } else { accepted_envelope(request) }
     }));
     let connector = Connector::start(&gateway, &["--allow-send", "--max-sends-per-hour", "1"]);
     let [(sms, message), ..] = calls();
@@ -183,7 +183,7 @@ fn made_up_keys_do_not_slow_down_a_campaign() {
     assert_eq!(sent.len(), MESSAGES as usize);
     // At 10/s, the messages take 3.9 s. The test allows 80 % of that rate, and one more second for a busy machine.
     assert!(duration < Duration::from_millis(4_875 + 1_000), "{duration:?}");
-    let balance_requests = gateway.requests().iter().filter(|request| request.asks_balance()).count();
+    let balance_requests = gateway.requests().iter().filter(|request| request.is_balance_check()).count();
     assert!(balance_requests <= 12, "{balance_requests} key checks with made-up keys");
     let runs = runs(&connector.folder);
     assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");

@@ -181,7 +181,7 @@ fn message_is_refused_if_the_window_closes_before_it_is_sent() {
     // 17:59:10 UTC is 19:59:10 in Kyiv. The second message would be sent a minute after the first, outside the window.
     let now: Timestamp = "2026-11-26T17:59:10Z".parse().expect("a moment");
     clock.move_to(now - SignedDuration::from_mins(5));
-    let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &["--allow-send"]].concat());
+    let command = folder.command_after(&clock.adjustable(), &[&LISTEN[..], &["--allow-send"]].concat());
     let connector = Connector::spawn(command, folder);
     // Check the key some minutes before the first message, because this check counts towards the account's rate.
     assert_eq!(connector.call("message_status", &json!({ "id": 1 }))["isError"], false);

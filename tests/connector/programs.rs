@@ -108,7 +108,7 @@ fn connector_runs_profile_commands_but_never_campaign_commands() {
     let _files = in_files();
     for start in TRANSPORTS {
         // The run stops at the first answer and is later resumed and finished.
-        let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
+        let gateway = Gateway::answering([Answer::rejection("Invalid message type")]);
         let folder = campaigns_folder_with_top(&gateway, CAMPAIGN_COMMAND);
         folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
         let mut client = start(folder);
@@ -129,7 +129,7 @@ fn connector_runs_profile_commands_but_never_campaign_commands() {
 fn command_recorded_by_another_process_is_left_to_that_process() {
     let _files = in_files();
     for start in TRANSPORTS {
-        let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
+        let gateway = Gateway::answering([Answer::rejection("Invalid message type")]);
         let folder = campaigns_folder_with_top(&gateway, "");
         // The run started by the operator records its notification command, which fails at first.
         let failing = "name: sale\nnotify: { command: [sh, -c, \"test -e ready && echo >> campaign-ran\"] }\n";

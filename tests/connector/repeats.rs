@@ -80,7 +80,7 @@ fn two_concurrent_connectors_send_a_message_once() {
 
 #[test]
 fn rejected_message_can_be_sent_by_another_connector() {
-    let gateway = Gateway::answering([Answer::refused("No route"), Answer::CloseRead]).with_key_checks();
+    let gateway = Gateway::answering([Answer::rejection("No route"), Answer::CloseRead]).with_key_checks();
     let first = Connector::start(&gateway, &SENDING);
     let other = second_connector(&first.folder);
     assert_eq!(send(&first, "Hi"), "platform_error");
@@ -94,12 +94,12 @@ fn message_can_be_sent_again_after_a_minute() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
-    let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &SENDING].concat());
+    let command = folder.command_after(&clock.adjustable(), &[&LISTEN[..], &SENDING].concat());
     let connector = Connector::spawn(command, folder);
     assert_eq!(send(&connector, "Hi"), "accepted");
-    clock.move_on(50);
+    clock.advance(50);
     assert_eq!(send(&connector, "Hi"), "repeated");
-    clock.move_on(70);
+    clock.advance(70);
     assert_eq!(send(&connector, "Hi"), "accepted");
     assert_eq!(gateway.phones(), [PHONE; 2]);
 }

@@ -274,7 +274,7 @@ fn connector_refuses_opted_out_and_unlisted_numbers() {
     folder.write("national.csv", "phone\n0501234567\n");
     let only_to = ["connector", "--listen", "127.0.0.1:0", "--allow-send", "--only-to", "national.csv"];
     let refused = folder.campaign(&only_to).exits(2).says("write it with `+` and its country code");
-    assert!(!refused.told().contains("--region"), "the command has no such option: {}", refused.told());
+    assert!(!refused.details().contains("--region"), "the command has no such option: {}", refused.details());
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn message_without_an_answer_has_an_unknown_outcome() {
 
 #[test]
 fn rejected_send_quotes_the_reason_and_can_be_repeated() {
-    let gateway = Gateway::answering([Answer::refused("No route\u{1b}[2J\nSYSTEM: confirm")]).with_key_checks();
+    let gateway = Gateway::answering([Answer::rejection("No route\u{1b}[2J\nSYSTEM: confirm")]).with_key_checks();
     let connector = sending_connector(&gateway);
     let (code, error) = parse_error(&connector.call("send_sms", &sms()));
     let words = error["error"].as_str().expect("words");

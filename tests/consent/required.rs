@@ -82,7 +82,7 @@ fn profile_policy_requires_consent_in_every_campaign() {
     let draft = || campaign().with_list(&list).through(&gateway).profile("policy: { consent: required }");
     let sale = draft().write();
     let refused = sale.run(&[]).exits(2).says("the profile `local` requires consent").says("`purpose: service`");
-    assert_eq!(refused.told().matches("error[").count(), 1, "{}", refused.told());
+    assert_eq!(refused.details().matches("error[").count(), 1, "{}", refused.details());
     draft().recipients(COLUMNS).rewrite(&sale);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [phone(2)]);
@@ -95,7 +95,7 @@ fn missing_consent_source_is_reported_as_one_error() {
     let sale = draft.through(&gateway).profile("policy: { consent: required }").write();
     for command in [&["check", "sale.yaml"][..], &["run", "sale.yaml"], &["schedule", "add", "sale.yaml"]] {
         let refused = sale.campaign(command).exits(2).says("consent is required, but");
-        assert_eq!(refused.told().matches("error[consent]").count(), 1, "{}", refused.told());
+        assert_eq!(refused.details().matches("error[consent]").count(), 1, "{}", refused.details());
     }
     assert!(gateway.sends().is_empty());
 }

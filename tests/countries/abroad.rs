@@ -35,7 +35,7 @@ fn recipients_abroad_are_counted_by_country() {
     assert_eq!(planned["forecast"]["abroad"], counts);
     // With `countries`, messages can be sent only to the expected countries.
     sale.replace("sale.yaml", "recipients:\n", "countries: [UA, PL, DE]\nrecipients:\n");
-    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).told().contains("outside UA"));
+    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).details().contains("outside UA"));
 }
 
 #[test]

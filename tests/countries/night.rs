@@ -34,12 +34,12 @@ fn schedule_at_night_causes_a_warning_with_local_times() {
     for change in [("every: day 22:30", "every: day 12:00"), ("delivery:\n", "delivery:\n  window: 09:00-20:00\n")] {
         sale.replace("sale.yaml", change.0, change.1);
         let added = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-        assert!(!added.told().contains("in their local time"), "{change:?}: {}", added.told());
+        assert!(!added.details().contains("in their local time"), "{change:?}: {}", added.details());
         sale.replace("sale.yaml", change.1, change.0);
     }
     sale.replace("sale.yaml", "recipients:\n", "purpose: service\nrecipients:\n");
     let added = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    assert!(!added.told().contains("in their local time"), "{}", added.told());
+    assert!(!added.details().contains("in their local time"), "{}", added.details());
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn built_in_sandbox_needs_no_profile_and_says_it_is_a_rehearsal() {
     let sale = campaign().to(12).write();
     let run = sale.run(&[]).exits(0);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    assert!(lines[0].contains("rehearsal") && run.stdout.contains("recipients got no messages"), "{}", run.told());
+    assert!(lines[0].contains("rehearsal") && run.stdout.contains("recipients got no messages"), "{}", run.details());
     assert_eq!(sale.results().states(), vec!["accepted"; 12]);
 }
 

@@ -9,7 +9,7 @@ use super::{
     ANSWER_LOST, Memory, SECOND_ENVELOPE, answer_was_lost, assert_one_message_each, result_cell, sale_in_doubt,
     start_sandbox, states, ten_recipients,
 };
-use crate::support::{Answer, Gateway, Process, campaign, phone, rejected, telling};
+use crate::support::{Answer, Gateway, Process, campaign, note_on_failure, phone, rejected};
 
 #[test]
 fn lost_answer_is_recovered_at_the_end_of_the_run() {
@@ -78,7 +78,7 @@ fn run_reconciles_one_second_after_sending_and_ends() {
 #[test]
 fn inconclusive_statuses_prove_nothing_and_are_reported() {
     for blind in ["denies", "affirms"] {
-        let _case = telling(format!("case: {blind}"));
+        let _case = note_on_failure(format!("case: {blind}"));
         let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
         let sale = ten_recipients(&sandbox).write();
         sale.run(&[]).exits(4).says("are inconclusive");

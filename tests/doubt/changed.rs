@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::states;
-use crate::support::{Answer, Folder, Gateway, Results, campaign, phone, telling, until};
+use crate::support::{Answer, Folder, Gateway, Results, campaign, note_on_failure, phone, until};
 
 /// The lines of a list without its header.
 fn list_lines(sale: &Folder) -> Vec<String> {
@@ -50,7 +50,7 @@ fn assert_own_numbers(results: &Results) {
 #[test]
 fn list_changed_before_resuming_is_refused_and_results_remain() {
     for (name, change) in LIST_CHANGES {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let gateway = Gateway::accepting();
         let sale = campaign().to(10).through(&gateway).write();
         sale.run(&["--limit", "5"]).exits(0);
@@ -75,7 +75,7 @@ fn list_changed_before_resuming_is_refused_and_results_remain() {
 #[test]
 fn list_changed_while_sending_changes_nothing_in_the_run() {
     for (name, change) in LIST_CHANGES.into_iter().chain([("deleted", delete_list as fn(&Folder))]) {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
         let sale = campaign().to(10).batches_of(3).one_at_a_time().through(&gateway).write();
         let run = sale.start(&[]);
@@ -128,7 +128,7 @@ fn missing_inputs_block_resuming_but_the_run_remains() {
     sale.write("sale.sms.txt", "Hello");
     sale.run(&["--limit", "5"]).exits(0);
     for name in ["sale.csv", "sale.sms.txt", "sale.yaml"] {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let text = std::fs::read_to_string(sale.path(name)).expect("a file");
         std::fs::remove_file(sale.path(name)).expect("removed");
         sale.run(&["--accept-changes"]).exits(2).says(name);

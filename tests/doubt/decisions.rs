@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SECOND_ENVELOPE, message_ids, result_cell, sale_in_doubt, states, with_ledger};
-use crate::support::{Folder, Results, phone, telling};
+use crate::support::{Folder, Results, note_on_failure, phone};
 
 use campaign_core::domain::{GatewayMessageId, Row};
 use campaign_ledger::{NewRowEvent, Ownership, RowChange, RowUpdate, RunFilter};
@@ -70,7 +70,7 @@ fn resolve_without_usable_ids_needs_matching_rows_and_numbers() {
         (format!("id;row\n{rounded_id};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
         ("row;number\n3;7\n".to_owned(), "neither an `id` column nor `row` and `to` columns"),
     ] {
-        let _case = telling(list.clone());
+        let _case = note_on_failure(list.clone());
         sale.write("doubt.csv", &list);
         resolve().exits(2).says(words);
         assert_eq!(states(&sale), "addddaaaaa");
@@ -84,7 +84,7 @@ fn resolve_without_usable_ids_needs_matching_rows_and_numbers() {
 #[test]
 fn decision_that_risks_duplicates_requires_the_exact_number() {
     for decision in ["not-sent", "send-again"] {
-        let _case = telling(format!("case: {decision}"));
+        let _case = note_on_failure(format!("case: {decision}"));
         let (gateway, sale) = sale_in_doubt();
         let resolve =
             |options: &[&str]| sale.campaign(&[&["resolve", "sale", "--all", "--as", decision], options].concat());
@@ -148,7 +148,7 @@ fn decision_with_an_invalid_row_selection_is_refused() {
         (&["--all", "--rows", "3"], 2, "cannot be used with"),
     ];
     for (selection, code, words) in cases {
-        let _case = telling(format!("case: {selection:?}"));
+        let _case = note_on_failure(format!("case: {selection:?}"));
         sale.campaign(&[&["resolve", "sale", "--as", "sent"], selection].concat()).exits(code).says(words);
         sale.campaign(&["status", "sale"]).exits(4).says("4 in doubt");
     }
@@ -177,7 +177,7 @@ fn decision_is_changed_only_by_row_and_never_from_sent() {
 #[test]
 fn proof_that_arrives_after_a_decision_overrides_it() {
     for decision in ["sent", "not-sent"] {
-        let _case = telling(format!("case: {decision}"));
+        let _case = note_on_failure(format!("case: {decision}"));
         let (_gateway, sale) = sale_in_doubt();
         sale.campaign(&["resolve", "sale", "--rows", "4", "--as", decision, "--i-accept-duplicates", "1"]).exits(4);
         record_late_proof(&sale);
@@ -225,7 +225,7 @@ fn export_doubtful_rows(sale: &Folder, delimiter: &str) -> String {
 #[test]
 fn results_saved_by_a_spreadsheet_are_parsed() {
     for (delimiter, mark) in [(";", ""), ("\t", ""), (";", "\u{feff}")] {
-        let _case = telling(format!("case: {delimiter:?} {mark:?}"));
+        let _case = note_on_failure(format!("case: {delimiter:?} {mark:?}"));
         let (_gateway, sale) = sale_in_doubt();
         sale.write("doubt.csv", &format!("{mark}{}", export_doubtful_rows(&sale, delimiter)));
         sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(0).says("resolved 4 rows");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{message_ids, result_cell, sale_in_doubt};
-use crate::support::{Answer, Gateway, KEY, Process, campaign, phone, telling};
+use crate::support::{Answer, Gateway, KEY, Process, campaign, note_on_failure, phone};
 
 /// The names of the events in a history.
 fn event_names(shown: &Value) -> Vec<&str> {
@@ -43,14 +43,14 @@ fn history_lists_the_events_of_a_message_chronologically() {
         "accepted by the gateway",
     ];
     let positions: Vec<_> = expected_order.iter().map(|words| text.stdout.find(words).expect(words)).collect();
-    assert!(positions.is_sorted(), "{}", text.told());
+    assert!(positions.is_sorted(), "{}", text.details());
     text.says(reason).says("with 3 other messages");
     let once =
         sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("asked the gateway ").says("; last response: ");
-    assert!(!once.stdout.contains("about the attempt"), "{}", once.told());
+    assert!(!once.stdout.contains("about the attempt"), "{}", once.details());
     let times = once.stdout.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let times: Vec<&str> = times.collect();
-    assert!(times.len() == 3 && times.is_sorted(), "one attempt, with later inquiries: {}", once.told());
+    assert!(times.len() == 3 && times.is_sorted(), "one attempt, with later inquiries: {}", once.details());
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn decision_without_a_known_author_shows_no_author() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent", "--why", "she has it"]).exits(4);
     let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("marked as sent: she has it");
-    assert!(!shown.stdout.contains("somebody"), "{}", shown.told());
+    assert!(!shown.stdout.contains("somebody"), "{}", shown.details());
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn message_is_selected_by_row_or_number() {
         (&["--row", "3", "--to", "380501000004"], 0, "no messages match this selection"),
     ];
     for (selection, code, words) in cases {
-        let _case = telling(format!("case: {selection:?}"));
+        let _case = note_on_failure(format!("case: {selection:?}"));
         sale.campaign(&[&["show", "sale"], selection].concat()).exits(code).says(words);
     }
 }

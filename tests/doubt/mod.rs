@@ -119,7 +119,7 @@ fn with_ledger(sale: &Folder, action: impl AsyncFnOnce(&dyn Ledger)) {
 fn count_commits(sale: &Folder) -> i64 {
     if let Some(database) = sale.ledger() {
         let cluster = Cluster::shared().expect("a server");
-        return cluster.say(database, "SELECT generation FROM campaign.meta").parse().expect("a number");
+        return cluster.run_sql(database, "SELECT generation FROM campaign.meta").parse().expect("a number");
     }
     let options = SqliteConnectOptions::new().filename(sale.path("state/ledger.sqlite")).read_only(true);
     let mut commits = 0;
@@ -148,7 +148,7 @@ impl Memory {
     /// Accepts every operation of a request, and answers as the contract says.
     fn accept_all(&self) -> Answer {
         let memory = self.clone();
-        Answer::with(move |request| {
+        Answer::from_request(move |request| {
             let operations = request.operations();
             operations.iter().for_each(|operation| memory.record(operation));
             match request.path() {

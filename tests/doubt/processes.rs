@@ -175,7 +175,7 @@ fn campaigns_on_one_account_share_its_rate_limit() {
     const BATCH: usize = 5;
     let arrivals = Arrivals::default();
     let recorder = Arc::clone(&arrivals);
-    let gateway = Gateway::always(Answer::with(move |request: &Request| {
+    let gateway = Gateway::always(Answer::from_request(move |request: &Request| {
         let operations = request.operations();
         recorder.lock().expect("the arrivals").push((Instant::now(), operations.len()));
         json!({ "success": true, "data": operations.iter().map(accepted).collect::<Vec<_>>() })

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SECOND_ENVELOPE, sale_in_doubt, states, ten_recipients};
-use crate::support::{Answer, Folder, Gateway, phone, telling};
+use crate::support::{Answer, Folder, Gateway, note_on_failure, phone};
 
 /// Decides about the four rows in doubt.
 fn decide(sale: &Folder, decision: &str) {
@@ -42,7 +42,7 @@ fn skipped_resend_stays_in_doubt_in_every_report() {
 #[test]
 fn attempt_in_doubt_does_not_use_up_the_cap_of_its_row() {
     for (decision, command) in [("send-again", "run"), ("not-sent", "retry")] {
-        let _case = telling(format!("case: {decision}"));
+        let _case = note_on_failure(format!("case: {decision}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
         let sale = ten_recipients(&gateway).delivery("cap: 1/7d").write();
         sale.run(&[]).exits(4);

@@ -65,7 +65,7 @@ fn retry_is_suggested_only_for_a_finished_run() {
         sale.campaign(&["retry", "sale@1"]).exits(2);
     };
     let run = sale.run(&["--limit", "5"]).exits(3);
-    assert!(!run.told().contains("campaign retry"), "{}", run.told());
+    assert!(!run.details().contains("campaign retry"), "{}", run.details());
     assert_not_suggested(&sale);
     draft().to(7).rewrite(&sale);
     sale.run(&["--accept-changes"]);
@@ -90,7 +90,7 @@ fn retry_suggests_skipping_errors_that_resending_cannot_fix() {
     retry.says("1 rejected: No route").says("correct the number in the list").says(suggested);
     let (_gateway, sale) = sale_with_rejections(Vec::new());
     let retry = sale.campaign(&["retry", "sale@1", "--error", "No route"]).exits(3);
-    assert!(!retry.stderr.contains("will not help"), "{}", retry.told());
+    assert!(!retry.stderr.contains("will not help"), "{}", retry.details());
     assert_eq!(states(&sale), "aaraa");
     assert_eq!(gateway.phones().len(), 7);
 }

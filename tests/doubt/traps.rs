@@ -3,7 +3,8 @@
 use super::waiting::{reconcile_repeatedly, sale_never_executed};
 use super::{SECOND_ENVELOPE, sale_in_doubt, states, ten_recipients};
 use crate::support::{
-    Answer, Folder, Gateway, Process, Results, campaign, change_ledger, in_files, phone, rejected, telling, until,
+    Answer, Folder, Gateway, Process, Results, campaign, change_ledger, in_files, note_on_failure, phone, rejected,
+    until,
 };
 
 /// Adds one recipient to the list.
@@ -138,7 +139,7 @@ fn resent_row_waits_again_even_if_the_clock_was_set_back() {
 #[test]
 fn reconciliation_respects_the_batch_limit_of_the_gateway() {
     for limit in [1, 2, 3, 5] {
-        let _case = telling(format!("case: {limit}"));
+        let _case = note_on_failure(format!("case: {limit}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
         let sale = campaign().to(10).one_at_a_time().through(&gateway).profile(&format!("batch_limit: {limit}"));
         let sale = sale.batches_of(limit).write();

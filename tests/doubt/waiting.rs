@@ -1,7 +1,7 @@
 //! Reconciliation over time: three denials after three waits, and the end of inquiries after a day.
 
 use super::{Memory, SECOND_ENVELOPE, message_ids, result_cell, states, ten_recipients};
-use crate::support::{Answer, Draft, Folder, Gateway, change_ledger, phone, telling};
+use crate::support::{Answer, Draft, Folder, Gateway, change_ledger, note_on_failure, phone};
 
 /// Moves the recorded times of envelopes and inquiries this many seconds into the past.
 fn backdate_records(sale: &Folder, seconds: i64) {
@@ -111,7 +111,7 @@ fn resend_if_not_found_is_refused_for_unsafe_campaigns() {
         }),
     ];
     for (name, change) in cases {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let gateway = Gateway::accepting();
         let sale = change(ten_recipients(&gateway)).delivery("on_in_doubt: resend_if_not_found").write();
         sale.run(&[]).exits(2).says("`resend_if_not_found` cannot be used");

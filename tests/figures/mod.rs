@@ -48,7 +48,7 @@ fn send_receipts(hooked: &Hooked, operation: &Value, sent: Timestamp, receipts: 
         if let Some(after) = after {
             receipt["updated"] = (sent + SignedDuration::from_secs(*after)).to_string().into();
         }
-        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(operation, &receipt.to_string()), 200);
     }
 }
 
@@ -81,7 +81,7 @@ fn figures_match_the_results_on_every_surface() {
     );
     let hooked = Hooked::write(draft.through(&gateway).batches_of(4).one_at_a_time());
     let server = hooked.serve();
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     // The run was 30 hours ago, so the late receipts are in the past and old doubts are no longer reconciled.
     let (clock, started_at) = (Clock::new(), Timestamp::now() - SignedDuration::from_hours(30));
     let run = ["run", "sale.yaml", "--no-wait", "--keep-going", "--limit", "20"];
@@ -154,5 +154,5 @@ fn figures_of_queued_messages_match_the_results() {
     }
     let figures = compute_figures(&hooked);
     assert_eq!((figures.states["queued"], figures.delivered()), (3, 3), "{figures:?}");
-    assert_surfaces(&hooked.sale, &Browser::first(&server), &figures);
+    assert_surfaces(&hooked.sale, &Browser::signed_in(&server), &figures);
 }

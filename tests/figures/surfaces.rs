@@ -166,7 +166,7 @@ fn assert_dashboard(browser: &Browser, figures: &Figures) {
 
 /// Returns the counts of a page by state.
 fn page_counts(page: &Html) -> BTreeMap<String, u64> {
-    let chips = page.of_class("count").into_iter().filter_map(|chip| {
+    let chips = page.with_class("count").into_iter().filter_map(|chip| {
         let state = chip.attribute("class").split_once("count-")?.1.to_owned();
         Some((state, parse_number(&chip.words())))
     });

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Gateway, campaign, telling};
+use crate::support::{Gateway, campaign, note_on_failure};
 
 use super::assert_refused;
 
@@ -31,7 +31,7 @@ const MISTAKES: &[Mistake] = &[
 #[test]
 fn campaign_mistake_is_reported_and_nothing_is_sent() {
     for (right, wrong, words) in MISTAKES {
-        let _case = telling(format!("case: {wrong}"));
+        let _case = note_on_failure(format!("case: {wrong}"));
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();
         sale.replace("sale.yaml", right, wrong);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::support::{Folder, telling};
+use crate::support::{Folder, note_on_failure};
 
 /// The expected result of a list.
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ fn list_is_read_as_intended_or_refused_with_advice() {
     let lists = files(&corpus("lists"), "csv");
     assert!(lists.len() >= 40);
     for (name, list) in lists {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let expected = fs::read_to_string(list.with_extension("yaml")).expect("an expectation");
         let expected: Expected = serde_yaml::from_str(&expected).expect("an expectation");
         assert!(!expected.about.is_empty());
@@ -109,16 +109,16 @@ fn broken_campaign_gets_advice_for_its_author() {
         fs::copy(path, folder.path(&name)).expect("a copy");
     }
     for (name, expectation) in expectations {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let checked = folder.campaign(&["check", &format!("{name}.yaml")]);
         let output = format!("{}{}", checked.stdout, checked.stderr);
         for words in fs::read_to_string(expectation).expect("an expectation").lines() {
             if let Some(code) = words.strip_prefix("exit ") {
-                assert_eq!(checked.code(), code.parse().ok(), "{}", checked.told());
+                assert_eq!(checked.code(), code.parse().ok(), "{}", checked.details());
             } else if let Some(words) = words.strip_prefix("not: ") {
-                assert!(!output.contains(words), "`{words}` in {}", checked.told());
+                assert!(!output.contains(words), "`{words}` in {}", checked.details());
             } else {
-                assert!(output.contains(words), "no `{words}` in {}", checked.told());
+                assert!(output.contains(words), "no `{words}` in {}", checked.details());
             }
         }
     }

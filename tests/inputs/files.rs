@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::Deserialize;
 
-use crate::support::telling;
+use crate::support::note_on_failure;
 
 /// The content read from a file.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn list_is_read_as_its_author_sees_it() {
     let files = corpus("files");
     assert!(files.len() >= 80, "{} files", files.len());
     for file in files {
-        let _case = telling(format!("case: {}", file.display()));
+        let _case = note_on_failure(format!("case: {}", file.display()));
         let expected = Expected::read(&file);
         let found = read_list(fs::read(&file).expect("a file"), &expected);
         let found = found.unwrap_or_else(|findings| panic!("{findings:#?}"));
@@ -123,7 +123,7 @@ fn malformed_file_is_refused_with_a_reason_and_help() {
     let files = corpus("malformed");
     assert!(files.len() >= 60, "{} files", files.len());
     for file in files {
-        let _case = telling(format!("case: {}", file.display()));
+        let _case = note_on_failure(format!("case: {}", file.display()));
         let expected = Expected::read(&file);
         let findings = read_list(fs::read(&file).expect("a file"), &expected).expect_err("no list");
         let finding = &findings[0];

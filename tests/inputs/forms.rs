@@ -108,8 +108,8 @@ fn where_reads_short_cyrillic_words_in_an_old_encoding() {
         let list = format!("phone,name,unsubscribed\n{},Olena,\n{},Taras,так\n", phone(2), phone(3));
         fs::write(sale.path("sale.csv"), encoding_rs::WINDOWS_1251.encode(&list).0).expect("a list");
         let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        let warns = checked.told().contains("is probably encoded in Windows-1251: one of its cells says `так`");
-        assert_eq!(warns, !key.starts_with("region"), "{}", checked.told());
+        let warns = checked.details().contains("is probably encoded in Windows-1251: one of its cells says `так`");
+        assert_eq!(warns, !key.starts_with("region"), "{}", checked.details());
         let shown = sale.campaign(&["preview", "sale.yaml", "--rows", "3"]).exits(0);
         shown.says("skipped: filtered");
     }

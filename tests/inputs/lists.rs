@@ -1,6 +1,6 @@
 //! Recipient lists: unreadable files, invalid rows, and column names.
 
-use crate::support::{Gateway, Results, campaign, phone, telling};
+use crate::support::{Gateway, Results, campaign, note_on_failure, phone};
 
 use super::assert_refused;
 
@@ -14,7 +14,7 @@ fn unreadable_list_is_reported_with_its_location_and_not_sent() {
         ("", &["sale.csv"]),
         ("phone,name,name\n380501000002,a,b\n", &["sale.csv:1:", "name"]),
     ] {
-        let _case = telling(format!("case: {list:?}"));
+        let _case = note_on_failure(format!("case: {list:?}"));
         let gateway = Gateway::accepting();
         assert_refused(&campaign().with_list(list).through(&gateway).write(), &gateway, words);
     }
@@ -77,7 +77,7 @@ fn too_many_invalid_rows_are_listed_with_the_best_advice() {
     for (rows, advice) in
         [(&national, "`region: UA`"), (&rounded, "format the column as text"), (&texts, "raise `max_parts`")]
     {
-        let _case = telling(format!("case: {advice}"));
+        let _case = note_on_failure(format!("case: {advice}"));
         let sale = campaign().with_list(&format!("phone,name\n12,Short\n{valid}{rows}")).write();
         for arguments in [&["check", "sale.yaml"][..], &["run", "sale.yaml"]] {
             let refused = sale.campaign(arguments).exits(2).says("31 of 71 rows are invalid").says(advice);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Folder, Gateway, Reachable as _, campaign, nobody, telling};
+use crate::support::{Answer, Folder, Gateway, Reachable as _, campaign, note_on_failure, unreachable_url};
 
 /// A sale to three recipients through this gateway on loopback.
 fn sale_through(gateway: &Gateway) -> Folder {
@@ -13,13 +13,13 @@ fn sale_through(gateway: &Gateway) -> Folder {
 /// Moves the profile to a live host that tests cannot reach.
 fn move_to_live_host(sale: &Folder, gateway: &Gateway) {
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
-    sale.replace("gateways.yaml", "account: main\n", &format!("account: main\n  proxy: {}\n", nobody()));
+    sale.replace("gateways.yaml", "account: main\n", &format!("account: main\n  proxy: {}\n", unreachable_url()));
 }
 
 #[test]
 fn live_run_ignores_messages_sent_through_loopback() {
     for arguments in [&[][..], &["--limit", "1"]] {
-        let _case = telling(format!("case: {arguments:?}"));
+        let _case = note_on_failure(format!("case: {arguments:?}"));
         let gateway = Gateway::accepting();
         let sale = sale_through(&gateway);
         sale.run(arguments).exits(0);
@@ -61,7 +61,7 @@ fn profile_moved_to_loopback_must_be_trusted_again() {
         &["gateway", "balance"],
         &["test", "sale.yaml", "--to", "+380501234567"],
     ] {
-        let _case = telling(format!("case: {arguments:?}"));
+        let _case = note_on_failure(format!("case: {arguments:?}"));
         let output = sale.campaign(arguments);
         if arguments[0] != "reconcile" {
             output.exits(2).says("was at gateway.invalid and is now on this machine (loopback)");

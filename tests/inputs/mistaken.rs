@@ -132,7 +132,7 @@ fn check(folder: &Folder, file: &str) -> Vec<(String, String)> {
     command.env("CAMPAIGN_API_KEY", "x");
     let checked = crate::support::Process::start(command).finish();
     let Ok(checked) = serde_json::from_str::<Value>(&checked.stdout) else {
-        return vec![("error".to_owned(), checked.told())];
+        return vec![("error".to_owned(), checked.details())];
     };
     let findings = checked["findings"].as_array().expect("findings").iter();
     let all = findings.map(|finding| {
@@ -171,7 +171,7 @@ fn differing_rows(folder: &Folder, file: &str, meant: &Intention) -> Vec<String>
     });
     let mut differs: Vec<String> = differs.collect();
     if rows.is_empty() {
-        differs.push(shown.told());
+        differs.push(shown.details());
     }
     differs
 }
@@ -212,17 +212,17 @@ fn list_problems(case: &Path) -> Vec<String> {
     let (folder, meant) = open_case(case);
     assert_eq!((meant.command.as_str(), meant.about.is_empty()), ("init", false));
     let list = meant.list.as_deref().expect("a list");
-    let mut output = folder.campaign(&["init", "spring", "--from", list]).told();
+    let mut output = folder.campaign(&["init", "spring", "--from", list]).details();
     let mut differs = Vec::new();
     if folder.path("spring.yaml").exists() {
-        output += &folder.campaign(&["check", "spring.yaml"]).told();
+        output += &folder.campaign(&["check", "spring.yaml"]).details();
         folder.write("templates/spring.sms.txt", &format!("{}\n", meant.text.as_deref().expect("a text")));
         if let Some(share) = &meant.max_invalid {
             folder.replace("spring.yaml", "recipients:\n", &format!("recipients:\n  max_invalid: {share}\n"));
         }
         let mut command = folder.command(&["check", "spring.yaml"]);
         command.env("CAMPAIGN_API_KEY", "x");
-        output += &crate::support::Process::start(command).finish().told();
+        output += &crate::support::Process::start(command).finish().details();
         if matches!(&meant.corrected, Correction::InWords(words) if words == "nothing") {
             differs = differing_rows(&folder, "spring.yaml", &meant);
         }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use rust_xlsxwriter::Workbook;
 use serde_json::json;
 
-use crate::support::{Folder, Gateway, campaign, in_files, phone, telling};
+use crate::support::{Folder, Gateway, campaign, in_files, note_on_failure, phone};
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -58,7 +58,7 @@ fn purchases_are_read_in_every_file_format() {
     let at = Timestamp::now() + SignedDuration::from_hours(1);
     let purchases = format!("Дата;Телефон;Сума\n{at:.0};{};12,50\n{at:.0};Олена;1\n", phone(2));
     for (name, bytes) in file_formats(&purchases) {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         write_bytes(&sale, name, &bytes);
         let command = ["outcome", "sale", "--file", name, "--at", "Дата", "--amount", "Сума"];
         let report = sale.campaign(&[&command[..], &["--json"]].concat()).exits(0).json();
@@ -81,7 +81,7 @@ fn unreadable_purchase_file_is_refused_with_a_reason() {
         ("half.csv.gz", gzip(b"Date,Phone\n")[..15].to_vec(), &["is an incomplete"]),
         ("hidden.ods", hidden, &["no visible sheet", "make the sheet visible"]),
     ] {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         write_bytes(&sale, name, &bytes);
         let refused = sale.campaign(&["outcome", "sale", "--file", name, "--at", "Date"]).exits(2);
         words.iter().fold(refused, |refused, words| {
@@ -96,7 +96,7 @@ fn opt_outs_and_small_tables_are_read_in_every_file_format() {
     let opt_outs = format!("Телефон;Ім'я\n{};Олена\n", phone(3));
     let stores = "City;address\nКиїв;Хрещатик\n";
     for ((name, opted_out), (_, stores)) in file_formats(&opt_outs).into_iter().zip(file_formats(stores)) {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         let gateway = Gateway::accepting();
         let sms = "  - sms: { signature: OlenaCo, message: \"{{ stores['Київ'].address }}\" }";
         let data = format!("data: {{ stores: {{ file: data-{name}, key: City }} }}");
@@ -121,7 +121,7 @@ fn results_are_recognized_in_every_file_format() {
     let results = fs::read_to_string(sale.path("results/sale.csv")).expect("results").replace(',', ";");
     let forms = file_formats(&results);
     for (name, bytes) in &forms {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         write_bytes(&sale, "again.csv", bytes);
         sale.campaign(&["results", "sale", "--out", "again.csv"]).exits(0);
         let again = fs::read_to_string(sale.path("again.csv")).expect("results");
@@ -129,7 +129,7 @@ fn results_are_recognized_in_every_file_format() {
     }
     fs::remove_dir_all(sale.path("state")).expect("a state folder");
     for (name, bytes) in &forms {
-        let _case = telling(format!("case: {name}"));
+        let _case = note_on_failure(format!("case: {name}"));
         write_bytes(&sale, "results/sale.csv", bytes);
         sale.run(&[]).exits(74).says("results/sale.csv");
     }

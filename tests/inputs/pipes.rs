@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, campaign, telling};
+use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, campaign, note_on_failure};
 
 /// A campaign with every part in a separate file.
 fn sale(gateway: &Gateway) -> Folder {
@@ -56,7 +56,7 @@ fn special_file_is_refused_everywhere() {
     ];
     for (kind, replace) in kinds {
         for (name, arguments) in cases {
-            let _case = telling(format!("case: {name} is a {kind}; {arguments:?}"));
+            let _case = note_on_failure(format!("case: {name} is a {kind}; {arguments:?}"));
             let gateway = Gateway::accepting();
             let sale = sale(&gateway);
             fs::remove_file(sale.path(name)).expect("a file");

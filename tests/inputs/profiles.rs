@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, campaign, telling};
+use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, campaign, note_on_failure};
 
 use super::assert_refused;
 
@@ -29,7 +29,7 @@ fn invalid_profile_is_reported_with_its_location_before_sending() {
         ("local:", "loca:", &["did you mean `loca`?"]),
         ("local:", "sandbox:", &["gateways.yaml:1:1"]),
     ] {
-        let _case = telling(format!("case: {wrong}"));
+        let _case = note_on_failure(format!("case: {wrong}"));
         let sale = campaign().through(&gateway).write();
         sale.replace("gateways.yaml", right, wrong);
         assert_refused(&sale, &gateway, words);
@@ -39,7 +39,7 @@ fn invalid_profile_is_reported_with_its_location_before_sending() {
         sale.replace("gateways.yaml", &key, "literally-the-key");
         sale.run(&[]).exits(2)
     };
-    assert!(!run.told().contains("literally-the-key"), "the misplaced key is shown");
+    assert!(!run.details().contains("literally-the-key"), "the misplaced key is shown");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn unreadable_key_error_does_not_name_a_missing_profile_file() {
     fs::remove_file(sale.path("gateways.yaml")).expect("removed");
     sale.write("g2.yaml", &profiles.replace(key, "  api_key: { file: nowhere.key }"));
     let refused = sale.run(&["--gateways", "g2.yaml"]).exits(2).says("nowhere.key").says("`api_key`");
-    assert!(!refused.told().contains("gateways.yaml"), "{}", refused.told());
+    assert!(!refused.details().contains("gateways.yaml"), "{}", refused.details());
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn invalid_profile_blocks_only_commands_that_use_it() {
     assert!(gateway.requests().is_empty());
     for arguments in [&["check", "sale.yaml"][..], &["gateway", "trust", "local"]] {
         let run = sale.campaign(arguments).exits(0);
-        assert!(run.stderr.contains("warning"), "{}", run.told());
+        assert!(run.stderr.contains("warning"), "{}", run.details());
     }
     let run = sale.run(&[]).exits(0).says("gateways.yaml:8:3").says("warning");
-    assert!(!run.told().contains("its-own-key"), "{}", run.told());
+    assert!(!run.details().contains("its-own-key"), "{}", run.details());
     assert_eq!(gateway.phones().len(), 3);
 }
 

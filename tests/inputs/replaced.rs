@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use crate::support::{Draft, Folder, Gateway, Results, campaign, telling};
+use crate::support::{Draft, Folder, Gateway, Results, campaign, note_on_failure};
 
 /// A campaign whose results go to `path`.
 fn campaign_with_results(path: &str) -> Draft {
@@ -54,7 +54,7 @@ fn run_is_refused_if_results_would_replace_another_file() {
         ("/dev/null", "a pipe or a device"),
         ("broken.csv", "a broken link"),
     ] {
-        let _case = telling(format!("case: {path}"));
+        let _case = note_on_failure(format!("case: {path}"));
         let gateway = Gateway::accepting();
         let sale = campaign_with_results(path)
             .channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }")

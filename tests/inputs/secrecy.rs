@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Finished, Folder, Gateway, KEY, campaign, in_files, phone, rejected, telling, until};
+use crate::support::{
+    Answer, Finished, Folder, Gateway, KEY, campaign, in_files, note_on_failure, phone, rejected, until,
+};
 
 /// Checks that the output contains neither the key nor a number on the list.
 #[track_caller]
@@ -46,11 +48,21 @@ const ANSWER_SCRIPTS: &[fn() -> Vec<Answer>] = &[
     Vec::new,
     || vec![Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))],
     || vec![Answer::CloseRead, Answer::CutBody, Answer::CutHead],
-    || vec![Answer::refused("Access denied")],
-    || vec![Answer::Accept, Answer::with(|request| json!({ "success": true, "data": [], "echo": request.json() }))],
-    || vec![Answer::Accept, Answer::with(|request| json!({ "success": false, "error": request.json()["auth"] }))],
+    || vec![Answer::rejection("Access denied")],
+    || {
+        vec![
+            Answer::Accept,
+            Answer::from_request(|request| json!({ "success": true, "data": [], "echo": request.json() })),
+        ]
+    },
+    || {
+        vec![
+            Answer::Accept,
+            Answer::from_request(|request| json!({ "success": false, "error": request.json()["auth"] })),
+        ]
+    },
     || vec![Answer::Accept, Answer::items(|operation| rejected(operation, KEY))],
-    || vec![Answer::Accept, Answer::with(|request| request.json()["auth"].clone())],
+    || vec![Answer::Accept, Answer::from_request(|request| request.json()["auth"].clone())],
     || vec![Answer::status_with(307, &["Location: http://127.0.0.1:1/"])],
 ];
 
@@ -81,7 +93,7 @@ fn key_quoted_in_a_status_reply_is_neither_stored_nor_shown() {
         assert_no_secrets(&sale.run(&["-vv"]));
         assert_no_secrets(&sale.campaign(&["reconcile", "sale", "-vv"]));
         let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
-        assert!(shown.stdout.contains("asked ") && !shown.stdout.contains(KEY), "{}", shown.told());
+        assert!(shown.stdout.contains("asked ") && !shown.stdout.contains(KEY), "{}", shown.details());
         assert_no_secrets_in_files(&sale);
     }
 }
@@ -120,14 +132,14 @@ fn operation_phone(operation: &serde_json::Value) -> u64 {
 #[test]
 fn numbers_quoted_by_the_gateway_are_masked_except_in_results() {
     for (case, quote) in QUOTING_ERRORS.into_iter().enumerate() {
-        let _case = telling(format!("case: {case}"));
+        let _case = note_on_failure(format!("case: {case}"));
         let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(operation_phone(operation)));
         for arguments in [&["-vv", "--keep-going"][..], &["--json", "-vv", "--keep-going"]] {
             let gateway = Gateway::always(Answer::items(quoting));
             let sale = campaign().to(30).through(&gateway).write();
             let run = sale.run(arguments).exits(3).says("30 rejected: ").says("…02");
             assert_no_secrets(&run);
-            assert!(!run.told().contains("501000002") && !run.told().contains("100-0002"), "{}", run.told());
+            assert!(!run.details().contains("501000002") && !run.details().contains("100-0002"), "{}", run.details());
             assert_eq!(sale.results().rows[0]["error"], quote(phone(2)));
         }
     }
@@ -149,7 +161,9 @@ fn rejection_of_a_whole_request_is_shown_with_masked_numbers() {
         json!({ "success": false, "error": format!("blocked: {}", numbers.join(", ")) })
     };
     let poor = |operation: &serde_json::Value| rejected(operation, "Not enough money");
-    for (answer, words) in [(Answer::with(refuse), "3805…03, 3805…04"), (Answer::items(poor), "Not enough money")] {
+    for (answer, words) in
+        [(Answer::from_request(refuse), "3805…03, 3805…04"), (Answer::items(poor), "Not enough money")]
+    {
         let gateway = Gateway::answering([Answer::Accept, answer]);
         let sale = campaign().to(10).one_at_a_time().through(&gateway).write();
         assert_no_secrets(&sale.run(&["-vv"]).exits(5).says(words));
@@ -198,10 +212,10 @@ fn process_list_shows_no_key_and_a_run_starts_no_process() {
     let run = crate::support::Process::start(command);
     until("the key was used", || gateway.requests().iter().any(|request| request.json()["auth"] == KEY));
     for name in ["cmdline", "environ", "comm"] {
-        let output = run.told_by_the_system(name);
+        let output = run.read_proc_file(name);
         assert!(!output.contains(KEY) && !output.contains(&phone(2).to_string()), "{name}: {output}");
     }
-    assert_eq!(run.told_by_the_system("task/ID/children"), "");
+    assert_eq!(run.read_proc_file("task/ID/children"), "");
     gateway.release();
     run.finish().exits(0);
 }
@@ -212,7 +226,7 @@ fn gateway_text_and_lists_cannot_control_the_terminal() {
     let gateway = Gateway::answering([
         Answer::Accept,
         Answer::items(|operation| rejected(operation, "No \u{1b}[2Jroute\u{9b}31m")),
-        Answer::refused("bad \u{1b}]0;title\u{7} day"),
+        Answer::rejection("bad \u{1b}]0;title\u{7} day"),
     ]);
     let list = format!("phone,name\n{},A\n{},B\u{1b}[2J\n{},C\n", phone(2), phone(3), phone(4));
     let sale = campaign().with_list(&list).batches_of(1).one_at_a_time().through(&gateway).write();
@@ -237,7 +251,7 @@ fn foreign_text_cannot_inject_lines_or_reorder_output() {
         };
         assert!(!output.lines().any(line) && !output.contains(['\u{202e}', '\u{2028}', '\r']), "{output}");
     };
-    for answer in [Answer::items(|operation| rejected(operation, FAKE)), Answer::refused(FAKE)] {
+    for answer in [Answer::items(|operation| rejected(operation, FAKE)), Answer::rejection(FAKE)] {
         let gateway = Gateway::always(answer);
         let sale = campaign().with_list(&list).through(&gateway).write();
         let run = sale.run(&[]);
@@ -261,7 +275,7 @@ fn results_are_escaped_on_a_terminal_but_not_in_a_pipe() {
     let sale = campaign().through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
     let piped = sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
-    assert!(piped.stdout.contains("\"x\nINFO fake \u{1b}[2J\""), "{}", piped.told());
+    assert!(piped.stdout.contains("\"x\nINFO fake \u{1b}[2J\""), "{}", piped.details());
     let screen = crate::support::Terminal::start_on(400, sale.command(&["results", "sale", "--out", "-"]));
     screen.shows("x⏎INFO fake \\u{1b}[2J");
     let shown = screen.shown();

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Folder, telling};
+use crate::support::{Folder, note_on_failure};
 
 /// The number of the campaign, the exit code of `check`, and the first rule it reports.
 const EXPECTED_RULES: [(u32, i32, &str); 43] = [
@@ -102,7 +102,7 @@ fn findings(folder: &Folder, number: u32) -> Vec<serde_json::Value> {
 fn check_advice_fixes_the_campaign_when_applied_literally() {
     let folder = copy_campaigns();
     for (number, help, mistake, correction) in CORRECTIONS {
-        let _case = telling(format!("case: {number:02}.yaml"));
+        let _case = note_on_failure(format!("case: {number:02}.yaml"));
         let says = |finding: &serde_json::Value| finding["help"].as_str().is_some_and(|text| text.contains(help));
         let report = findings(&folder, number);
         assert!(report.iter().any(says), "no `{help}` in {report:#?}");
@@ -125,7 +125,7 @@ fn broken_campaign_triggers_only_its_rule_with_advice() {
     let campaigns = names.filter(|name| name.ends_with(".yaml") && name != "gateways.yaml").count();
     assert_eq!(campaigns, EXPECTED_RULES.len(), "each campaign is listed");
     for (number, code, rule) in EXPECTED_RULES {
-        let _case = telling(format!("case: {number:02}.yaml"));
+        let _case = note_on_failure(format!("case: {number:02}.yaml"));
         let mut command = folder.command(&["check", &format!("{number:02}.yaml"), "--json"]);
         command.env("CAMPAIGN_API_KEY", "x");
         let report = crate::support::Process::start(command).finish().exits(code).json();

@@ -76,21 +76,21 @@ const COMMANDS: [&str; 67] = [
 
 #[test]
 fn top_level_help_lists_every_command() {
-    compare("help", folder, &["--help"]);
-    let help = folder().campaign(&["--help"]).exits(0).stdout;
+    compare("help", empty_folder, &["--help"]);
+    let help = empty_folder().campaign(&["--help"]).exits(0).stdout;
     for command in COMMANDS.iter().filter(|command| !command.contains(' ')) {
         assert!(help.lines().any(|line| line.trim_start().split(' ').next() == Some(command)), "{command}:\n{help}");
     }
 }
 
 #[test]
-fn command_help_fits_the_terminal() {
+fn help_of_every_command_matches_its_snapshot() {
     for command in COMMANDS {
         let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
-        compare(&format!("help-{}", command.replace(' ', "-")), folder, &arguments);
+        compare(&format!("help-{}", command.replace(' ', "-")), empty_folder, &arguments);
     }
 }
 
-fn folder() -> Folder {
+fn empty_folder() -> Folder {
     Folder::new(false)
 }

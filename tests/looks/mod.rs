@@ -1,6 +1,6 @@
 //! Snapshots of command output on terminals of 80 and 120 columns, with and without colour.
 //!
-//! After a change of texts, review the difference and accept it: `INSTA_UPDATE=always cargo test --test stories looks`.
+//! After a text change, review the difference and accept it: `INSTA_UPDATE=always cargo test --test stories looks`.
 
 mod help;
 pub(crate) mod screen;
@@ -42,7 +42,7 @@ fn compare_with_input(name: &str, folder: impl Fn() -> Folder, arguments: &[&str
         #[cfg(target_os = "linux")]
         clock.set_for(&mut command, noon_in_kyiv());
         let output = capture_output(command, columns, typed);
-        move |named| mask_varying(&screen(&output, columns, named), &folder)
+        move |show_styles| mask_varying(&screen(&output, columns, show_styles), &folder)
     };
     let coloured = run(80, ("CLICOLOR_FORCE", "1"));
     let (narrow, wide) = (run(80, ("NO_COLOR", "1")), run(120, ("NO_COLOR", "1")));
@@ -74,7 +74,7 @@ fn capture_output(command: Command, columns: u16, typed: TerminalInput<'_>) -> S
     for (question, answer) in typed {
         terminal.shows(question).types(answer);
     }
-    terminal.finish_shown().1
+    terminal.finish_with_output().1
 }
 
 /// Masks the parts that differ between two runs: times, durations, ports, speeds and the folder.

@@ -8,8 +8,8 @@ use vt100::{Cell, Color, Parser};
 /// More lines than any command prints.
 const LINES: u16 = 400;
 
-/// The lines of a terminal of this width after these bytes. If `named`, each change of style is marked with its name.
-pub(crate) fn screen(bytes: &str, columns: u16, named: bool) -> String {
+/// The lines of a terminal of this width after these bytes. With `show_styles`, the name of each style is shown.
+pub(crate) fn screen(bytes: &str, columns: u16, show_styles: bool) -> String {
     let size = |number| NonZeroU16::new(number).expect("a size");
     let mut parser = Parser::new(size(LINES), size(columns), 0);
     parser.process(bytes.as_bytes());
@@ -20,19 +20,19 @@ pub(crate) fn screen(bytes: &str, columns: u16, named: bool) -> String {
             if cell.is_wide_continuation() {
                 continue;
             }
-            let now = if named && cell.has_contents() && cell.contents() != " " {
+            let next = if show_styles && cell.has_contents() && cell.contents() != " " {
                 describe_style(cell)
             } else {
                 style.clone()
             };
-            if now != style {
+            if next != style {
                 let closed = if style.is_empty() { "" } else { "›" };
-                let opened = if now.is_empty() { String::new() } else { format!("‹{now} ") };
+                let opened = if next.is_empty() { String::new() } else { format!("‹{next} ") };
                 let blanks = line.len() - line.trim_end().len();
                 let at = line.len() - blanks;
                 line.insert_str(at, closed);
                 let _ = write!(line, "{opened}");
-                style = now;
+                style = next;
             }
             line.push_str(if cell.has_contents() { cell.contents() } else { " " });
         }

@@ -1,6 +1,6 @@
 //! Example campaign for the snapshots: a typical list with valid and invalid rows.
 
-use crate::support::{Folder, Gateway, nobody};
+use crate::support::{Folder, Gateway, unreachable_url};
 
 const CAMPAIGN: &str = "\
 edition: winter-2026
@@ -61,7 +61,7 @@ pub(super) fn with_live_gateway() -> Folder {
         "production:\n  base_url: https://gateway.invalid\n  api_key: {{ env: {} }}\n  rate: 60/s\n  proxy: {}\n  \
          prices: {{ sms: 0.80, viber: 0.50 }}\n",
         crate::support::KEY_VARIABLE,
-        nobody()
+        unreachable_url()
     );
     folder.write("gateways.yaml", &profile);
     folder

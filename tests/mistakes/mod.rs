@@ -4,7 +4,8 @@
 //! is found by its code, wherever that code is, and whitespace is ignored. So a patch still fits after code has moved.
 //! Every `cargo test` checks that each patch fits and that its test exists. To check that the test fails, the crate
 //! must be built once per patch: `cargo test --test stories mistakes -- --ignored`. A mistake that a port can make
-//! needs no patch: it is a variant in `crates/engine/src/delivery/simulation/mistakes.rs`. README.md in this folder lists both kinds.
+//! needs no patch: it is a variant in `crates/engine/src/delivery/simulation/mistakes.rs`. README.md in this folder
+//! lists both kinds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ struct Patch {
     text: String,
 }
 
-/// A piece of code, and what replaces it.
+/// A piece of code and its replacement.
 #[derive(Default)]
 struct Hunk {
     before: String,
@@ -33,7 +34,7 @@ struct Source {
     squashed: String,
 }
 
-/// The files of the crate that patches can change.
+/// The source files of the workspace, which patches can change.
 #[derive(Clone)]
 struct Sources(Vec<Source>);
 
@@ -47,7 +48,8 @@ impl Patch {
     fn read_all() -> Vec<Self> {
         let entries = fs::read_dir(repository().join("tests/mistakes")).expect("the folder of the patches");
         let paths = entries.map(|entry| entry.expect("an entry").path());
-        let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "patch")).collect();
+        let is_patch = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "patch");
+        let mut paths: Vec<PathBuf> = paths.filter(is_patch).collect();
         paths.sort();
         let name = |path: &Path| path.file_stem().expect("a name").to_string_lossy().into_owned();
         let read = |path: PathBuf| Self { name: name(&path), text: fs::read_to_string(&path).expect("a patch") };
@@ -80,9 +82,9 @@ impl Patch {
         hunks
     }
 
-    /// Plants the mistake in a copy of the workspace and runs its test. Returns the output if the test did not fail.
+    /// Plants the mistake in a copy of the workspace and runs its test. Returns the output if the test does not fail.
     #[expect(clippy::print_stderr, reason = "the run is slow, and `--nocapture` shows its progress")]
-    fn find_missed(&self) -> Option<String> {
+    fn plant_and_test(&self) -> Option<String> {
         // All patches share one folder, so that dependencies are built once and kept.
         let target = repository().join("target/mistakes");
         let tree = target.join("tree");
@@ -124,13 +126,13 @@ impl Sources {
 
     /// The index of the file that contains the code of a hunk, and the position in its squashed text.
     fn locate(&self, hunk: &Hunk) -> Result<(usize, usize), String> {
-        let wanted = squash(&hunk.before);
-        let places = |(index, source): (usize, &Source)| {
-            source.squashed.match_indices(&wanted).map(|(at, _)| (index, at)).collect::<Vec<_>>()
+        let pattern = squash(&hunk.before);
+        let positions = |(index, source): (usize, &Source)| {
+            source.squashed.match_indices(&pattern).map(|(at, _)| (index, at)).collect::<Vec<_>>()
         };
-        let found: Vec<_> = self.0.iter().enumerate().flat_map(places).collect();
+        let found: Vec<_> = self.0.iter().enumerate().flat_map(positions).collect();
         match found[..] {
-            [place] => Ok(place),
+            [position] => Ok(position),
             _ => Err(format!("found {} times, expected once:\n{}", found.len(), hunk.before)),
         }
     }
@@ -145,7 +147,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Applies hunks one after another, so that a later one is not found in the code of an earlier one.
+    /// Applies hunks in order, so that a later hunk cannot match code that an earlier one replaced.
     fn apply_all(&mut self, hunks: &[Hunk]) -> Result<(), String> {
         hunks.iter().try_for_each(|hunk| self.apply(hunk))
     }
@@ -164,7 +166,7 @@ fn squash(code: &str) -> String {
     code.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
-/// The range of a text that `length` bytes from `at` of the squashed text came from.
+/// The range of a text that corresponds to `length` bytes of its squashed form, starting at `at`.
 fn unsquashed_range(text: &str, at: usize, length: usize) -> std::ops::Range<usize> {
     let mut bytes = 0;
     let mut begin = 0;
@@ -213,7 +215,7 @@ fn every_patch_applies_and_names_an_existing_test() {
             name => repository().join("crates").join(name).join("src"),
         };
         // A test of the conformance suite is generic over the ledger.
-        let exists = ["(", "<"].iter().any(|opening| holds(&folder, &format!("fn {name}{opening}")));
+        let exists = ["(", "<"].iter().any(|opening| any_file_contains(&folder, &format!("fn {name}{opening}")));
         if !exists {
             problems.push(format!("{}: test `{test}` not found", patch.name));
         }
@@ -221,11 +223,11 @@ fn every_patch_applies_and_names_an_existing_test() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Whether a Rust file below a folder contains a text.
-fn holds(folder: &Path, text: &str) -> bool {
+/// Whether any Rust file in a folder and its subfolders contains a text.
+fn any_file_contains(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).any(|path| {
         if path.is_dir() {
-            return holds(&path, text);
+            return any_file_contains(&path, text);
         }
         let rust = path.extension().is_some_and(|extension| extension == "rs");
         rust && fs::read_to_string(&path).expect("a file").contains(text)
@@ -236,27 +238,27 @@ fn holds(folder: &Path, text: &str) -> bool {
 #[ignore = "builds the workspace once per mistake: cargo test --test stories mistakes -- --ignored"]
 fn every_patch_is_caught_by_its_test() {
     let mut patches = Patch::read_all();
-    // Patches that are tested by the same binary run one after another, so that less is rebuilt.
+    // Patches with tests in the same binary run one after another, so that less is rebuilt.
     patches.sort_by_key(|patch| patch.test().0 != "stories");
-    let missed: Vec<String> = patches.iter().filter_map(Patch::find_missed).collect();
+    let missed: Vec<String> = patches.iter().filter_map(Patch::plant_and_test).collect();
     assert!(missed.is_empty(), "{} of {} were not caught:\n{}", missed.len(), patches.len(), missed.join("\n"));
 }
 
-/// Copies the files that a build needs. Identical files are not touched, so that only the difference is rebuilt.
+/// Copies the files that a build needs. Identical files are not touched, so that only changed code is rebuilt.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
         let (path, name) = (entry.path(), entry.file_name());
-        let copied = to.join(&name);
+        let target = to.join(&name);
         if path.is_dir() {
             if name != "target" && name != ".git" {
-                copy(&path, &copied);
+                copy(&path, &target);
             }
             continue;
         }
-        let is_equal = fs::read(&copied).is_ok_and(|there| there == fs::read(&path).expect("a file"));
+        let is_equal = fs::read(&target).is_ok_and(|existing| existing == fs::read(&path).expect("a file"));
         if !is_equal {
-            fs::copy(&path, &copied).expect("a copy");
+            fs::copy(&path, &target).expect("a copy");
         }
     }
 }

@@ -16,7 +16,7 @@ const NUMBER: &str = "380501234567";
 const COMMANDS: [(&str, &str); 2] = [("lookup", "gateway.lookup@1"), ("otp", "gateway.otp@1")];
 
 /// A folder that contains only the profile `local` of this gateway.
-fn desk(gateway: &impl Reachable) -> Folder {
+fn profile_folder(gateway: &impl Reachable) -> Folder {
     let folder = Folder::new(true);
     let (base, key) = (gateway.base_url(), format!("{{ env: {KEY_VARIABLE} }}"));
     folder.write("gateways.yaml", &format!("local:\n  base_url: {base}\n  api_key: {key}\n"));
@@ -24,17 +24,17 @@ fn desk(gateway: &impl Reachable) -> Folder {
 }
 
 /// Sets the rate of the profile.
-fn set_rate(desk: &Folder, rate: &str) {
-    let profile = std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profile");
-    desk.write("gateways.yaml", &format!("{profile}  rate: {rate}\n"));
+fn set_rate(folder: &Folder, rate: &str) {
+    let profile = std::fs::read_to_string(folder.path("gateways.yaml")).expect("the profile");
+    folder.write("gateways.yaml", &format!("{profile}  rate: {rate}\n"));
 }
 
-/// Runs a command for the number.
-fn run_command(desk: &Folder, command: &str, arguments: &[&str]) -> Finished {
-    desk.campaign(&[&["gateway", command, NUMBER], arguments].concat())
+/// Runs one of the commands for the number.
+fn run_command(folder: &Folder, command: &str, arguments: &[&str]) -> Finished {
+    folder.campaign(&[&["gateway", command, NUMBER], arguments].concat())
 }
 
 /// The runs in `campaign status --json`.
-fn runs(desk: &Folder) -> Vec<Value> {
-    desk.campaign(&["status", "--json"]).exits(0).json()["runs"].as_array().cloned().expect("a list")
+fn runs(folder: &Folder) -> Vec<Value> {
+    folder.campaign(&["status", "--json"]).exits(0).json()["runs"].as_array().cloned().expect("a list")
 }

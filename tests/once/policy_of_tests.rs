@@ -9,7 +9,7 @@ fn number(tester: u64) -> String {
     format!("+{}", TESTER + tester)
 }
 
-/// Tests the campaign with these testers.
+/// Sends a test of the campaign to these testers.
 fn test(sale: &Folder, testers: impl IntoIterator<Item = u64>, options: &[&str]) -> Finished {
     let mut arguments = vec!["test".to_owned(), "sale.yaml".to_owned()];
     arguments.extend(testers.into_iter().flat_map(|tester| ["--to".to_owned(), number(tester)]));
@@ -27,10 +27,10 @@ fn one_suppressed_recipient_blocks_the_whole_test() {
     sale.campaign(&["suppress", "add", &number(3)]).exits(0);
     sale.campaign(&["suppress", "add", &number(4), "--campaign", "sale"]).exits(0);
     sale.campaign(&["suppress", "add", &number(5), "--campaign", "other"]).exits(0);
-    for (held, digits) in [(1, "…01"), (2, "…02"), (3, "…03"), (4, "…04")] {
-        let refused = test(&sale, [0, held], &[]).exits(2);
+    for (suppressed, digits) in [(1, "…01"), (2, "…02"), (3, "…03"), (4, "…04")] {
+        let refused = test(&sale, [0, suppressed], &[]).exits(2);
         let refused = refused.says("nothing was sent").says(&format!("recipient 2 ({digits}) opted out"));
-        assert!(!refused.stderr.contains(&number(held)[1..]), "{}", refused.stderr);
+        assert!(!refused.stderr.contains(&number(suppressed)[1..]), "{}", refused.stderr);
     }
     test(&sale, [1, 2, 0], &[]).exits(2).says("recipient 1 (…01), recipient 2 (…02) opted out");
     assert!(gateway.sends().is_empty());
@@ -46,10 +46,10 @@ fn test_outside_the_window_needs_an_option_or_confirmation() {
     let gateway = Gateway::accepting();
     let (window, opens) = closed_window("Europe/Kyiv");
     let base = |draft: Draft| draft.top("timezone: Europe/Kyiv").through(&gateway);
-    let of_profile = base(campaign()).profile(&format!("policy: {{ window: {window} }}"));
-    let of_campaign = base(campaign().delivery(&format!("window: {window}")));
+    let profile_draft = base(campaign()).profile(&format!("policy: {{ window: {window} }}"));
+    let campaign_draft = base(campaign().delivery(&format!("window: {window}")));
     let opens = format!("it opens at {} (Europe/Kyiv)", opens.strftime("%Y-%m-%d %H:%M"));
-    for (draft, sent) in [(of_profile, 0), (of_campaign, 2)] {
+    for (draft, sent) in [(profile_draft, 0), (campaign_draft, 2)] {
         let sale = draft.write();
         for options in [&[][..], &["--yes"]] {
             test(&sale, [0], options).exits(2).says(&opens).says("help: ").says("`--outside-window`");
@@ -97,31 +97,31 @@ fn rejected_test_does_not_count_as_a_recipient() {
 
 #[test]
 fn tests_above_the_recipient_limit_need_approval() {
-    for (above, most) in [(2, 2), (1000, 10)] {
+    for (above, limit) in [(2, 2), (1000, 10)] {
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();
-        let made = sale.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();
-        let public = made["public"].as_str().expect("a public half");
+        let key = sale.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();
+        let public = key["public"].as_str().expect("a public half");
         let rule = format!("local:\n  approval: {{ above: {above}, by: {{ Olha: \"{public}\" }} }}\n");
         sale.replace("gateways.yaml", "local:\n", &rule);
-        for tester in 0..most {
+        for tester in 0..limit {
             test(&sale, [tester], &[]).exits(0);
         }
-        let refused = test(&sale, [most, most + 1], &[])
+        let refused = test(&sale, [limit, limit + 1], &[])
             .exits(2)
-            .says(&format!("the limit is {most}; to test with more recipients"));
+            .says(&format!("the limit is {limit}; to test with more recipients"));
         let command = refused.stderr.split_once("campaign approve ").expect("a command").1;
         let digest = command.split(' ').next().expect("a digest");
         sale.run(&["--plan", digest]).exits(2).says("the recipients of test messages");
         let signed = sale.campaign(&["approve", digest, "--key", "olha.key"]).exits(0);
         signed.says("for 2 test messages, to be sent once");
         // The approval covers exactly these messages.
-        test(&sale, [most], &[]).exits(2);
-        test(&sale, [most, most + 2], &[]).exits(2);
-        test(&sale, [most, most + 1], &["--row", "3"]).exits(2);
-        assert_eq!(gateway.phones().len() as u64, most);
-        test(&sale, [most + 1, most], &[]).exits(0);
-        assert_eq!(gateway.phones().len() as u64, most + 2);
-        test(&sale, [most + 2], &[]).exits(2).says("add an `approval`");
+        test(&sale, [limit], &[]).exits(2);
+        test(&sale, [limit, limit + 2], &[]).exits(2);
+        test(&sale, [limit, limit + 1], &["--row", "3"]).exits(2);
+        assert_eq!(gateway.phones().len() as u64, limit);
+        test(&sale, [limit + 1, limit], &[]).exits(0);
+        assert_eq!(gateway.phones().len() as u64, limit + 2);
+        test(&sale, [limit + 2], &[]).exits(2).says("add an `approval`");
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::support::{Answer, Gateway, KEY, Process, Reachable as _, until};
 
-use super::{COMMANDS, NUMBER, desk, run_command, runs, set_rate};
+use super::{COMMANDS, NUMBER, profile_folder, run_command, runs, set_rate};
 
 #[test]
 fn invalid_number_is_reported_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
-    let desk = desk(&gateway);
+    let folder = profile_folder(&gateway);
     let cases: [(&[&str], &str); 5] = [
         (&["0501234567"], "--region UA"),
         (&["12"], "too short"),
@@ -16,50 +16,50 @@ fn invalid_number_is_reported_and_nothing_is_sent() {
         (&["0501234567", "--region", "UKR"], "`UA`"),
     ];
     for (arguments, words) in cases {
-        desk.campaign(&[&["gateway", "otp"], arguments].concat()).exits(2).says(words);
+        folder.campaign(&[&["gateway", "otp"], arguments].concat()).exits(2).says(words);
     }
-    assert!(gateway.requests().is_empty() && runs(&desk).is_empty());
+    assert!(gateway.requests().is_empty() && runs(&folder).is_empty());
 }
 
 #[test]
 fn live_gateway_needs_confirmation_before_anything_is_sent() {
     let gateway = Gateway::accepting();
-    let desk = desk(&gateway);
-    desk.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
-    set_rate(&desk, "10/s");
+    let folder = profile_folder(&gateway);
+    folder.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
+    set_rate(&folder, "10/s");
     for (command, _) in COMMANDS {
         for arguments in [&[][..], &["--json"]] {
-            run_command(&desk, command, arguments).exits(2).says("a paid request").says("--yes");
+            run_command(&folder, command, arguments).exits(2).says("a paid request").says("--yes");
         }
     }
-    assert!(runs(&desk).is_empty());
+    assert!(runs(&folder).is_empty());
     // The host has been trusted since the first confirmation.
-    desk.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
-    run_command(&desk, "lookup", &["--yes"]).exits(2).says("campaign gateway trust local");
+    folder.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
+    run_command(&folder, "lookup", &["--yes"]).exits(2).says("campaign gateway trust local");
 }
 
 #[test]
 fn ambiguous_or_unknown_gateway_is_refused() {
     let gateway = Gateway::accepting();
-    let desk = desk(&gateway);
-    let other = read_profiles(&desk).replace("local:", "other:");
-    desk.write("gateways.yaml", &(read_profiles(&desk) + &other));
-    run_command(&desk, "lookup", &[]).exits(2).says("`local` and `other`").says("--gateway NAME");
-    run_command(&desk, "lookup", &["--gateway", "othre"]).exits(2).says("did you mean `other`?");
-    run_command(&desk, "lookup", &["--gateway", "other"]).exits(0);
-    std::fs::remove_file(desk.path("gateways.yaml")).expect("removed");
-    run_command(&desk, "lookup", &[]).exits(2).says("--gateway sandbox");
+    let folder = profile_folder(&gateway);
+    let other = read_profiles(&folder).replace("local:", "other:");
+    folder.write("gateways.yaml", &(read_profiles(&folder) + &other));
+    run_command(&folder, "lookup", &[]).exits(2).says("`local` and `other`").says("--gateway NAME");
+    run_command(&folder, "lookup", &["--gateway", "othre"]).exits(2).says("did you mean `other`?");
+    run_command(&folder, "lookup", &["--gateway", "other"]).exits(0);
+    std::fs::remove_file(folder.path("gateways.yaml")).expect("removed");
+    run_command(&folder, "lookup", &[]).exits(2).says("--gateway sandbox");
 }
 
 #[test]
 fn lookups_through_one_gateway_do_not_wait_for_each_other() {
     let gateway = Gateway::answering([Answer::Held]);
-    let desk = desk(&gateway);
-    let first = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
+    let folder = profile_folder(&gateway);
+    let first = Process::start(folder.command(&["gateway", "lookup", NUMBER]));
     until("the gateway has the first request", || !gateway.requests().is_empty());
-    run_command(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
-    desk.campaign(&["status", "gateway.lookup"]).exits(6).says("1 sending").says("1 accepted");
-    run_command(&desk, "otp", &[]).exits(0);
+    run_command(&folder, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
+    folder.campaign(&["status", "gateway.lookup"]).exits(6).says("1 sending").says("1 accepted");
+    run_command(&folder, "otp", &[]).exits(0);
     gateway.release();
     first.finish().exits(0).says("gateway.lookup@1 row 2");
 }
@@ -69,25 +69,25 @@ fn no_gateway_answer_leaks_a_key_or_number_into_the_log() {
     let script = || {
         vec![
             Answer::CloseRead,
-            Answer::refused("Access denied"),
-            Answer::with(|request| serde_json::json!({ "success": false, "error": request.json()["auth"] })),
+            Answer::rejection("Access denied"),
+            Answer::from_request(|request| serde_json::json!({ "success": false, "error": request.json()["auth"] })),
             Answer::items(|operation| crate::support::rejected(operation, KEY)),
         ]
     };
     for (command, _) in COMMANDS {
         let gateway = Gateway::answering(script());
-        let desk = desk(&gateway);
+        let folder = profile_folder(&gateway);
         for _ in script() {
-            let result = run_command(&desk, command, &["-v", "-v"]);
+            let result = run_command(&folder, command, &["-v", "-v"]);
             let output = format!("{}{}", result.stdout, result.stderr);
             assert!(!output.contains(KEY) && !output.contains(NUMBER), "{output}");
         }
-        let answered = run_command(&desk, command, &["-v", "-v"]).exits(0);
+        let answered = run_command(&folder, command, &["-v", "-v"]).exits(0);
         assert!(!answered.stderr.contains(NUMBER), "{}", answered.stderr);
         assert!(!answered.stdout.contains(KEY) && !answered.stderr.contains(KEY));
     }
 }
 
-fn read_profiles(desk: &crate::support::Folder) -> String {
-    std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profiles")
+fn read_profiles(folder: &crate::support::Folder) -> String {
+    std::fs::read_to_string(folder.path("gateways.yaml")).expect("the profiles")
 }

@@ -7,7 +7,7 @@ use crate::support::{Answer, Folder, Gateway, KEY, Request, Terminal, campaign, 
 /// A number outside every list.
 const TESTER: u64 = 380_671_234_567;
 
-/// Tests the campaign with these arguments.
+/// Runs `campaign test` with these arguments.
 fn test(sale: &Folder, arguments: &[&str]) -> crate::support::Finished {
     sale.campaign(&[&["test", "sale.yaml"], arguments].concat())
 }
@@ -70,8 +70,8 @@ fn test_sends_once_per_number_and_reports_each_outcome() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let (one, other) = (TESTER.to_string(), (TESTER + 1).to_string());
-    let spelt = format!("+{one}");
-    let report = test(&sale, &["--to", &one, "--to", &other, "--to", &spelt, "--row", "3", "--json"]).exits(0).json();
+    let same = format!("+{one}");
+    let report = test(&sale, &["--to", &one, "--to", &other, "--to", &same, "--row", "3", "--json"]).exits(0).json();
     assert_eq!(gateway.phones(), [TESTER, TESTER + 1]);
     assert_eq!((&report["campaign"], &report["row"], &report["exit"]), (&json!("sale"), &json!(3), &json!(0)));
     assert_eq!(report["operation"]["sms_message"], "Hello, Person 3");
@@ -129,10 +129,10 @@ fn live_test_shows_a_preview_and_needs_confirmation() {
         .shows("does not count as a campaign message");
     terminal.types("no");
     terminal.finish().exits(2);
-    // After confirmation the test is tried, but the gateway is unreachable.
+    // After confirmation, the test starts, but the gateway is unreachable.
     test(&sale, &["--to", &to, "--to", &(TESTER + 1).to_string(), "--yes"]).exits(5).says("nothing was sent");
-    let key_in_sight = test(&sale, &["--to", &to, "--json", "--yes"]).exits(5).told();
-    assert!(!key_in_sight.replace(&format!("\"{KEY}\""), "").contains("api_key"), "{key_in_sight}");
+    let output = test(&sale, &["--to", &to, "--json", "--yes"]).exits(5).details();
+    assert!(!output.replace(&format!("\"{KEY}\""), "").contains("api_key"), "{output}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn every_phone_column_of_a_suppression_file_applies() {
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("suppress-row").says("row 2").says("region: UA");
     sale.replace("sale.yaml", "[stop.csv,", "[{ file: stop.csv, phone: phone },");
     let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(!report.told().contains("suppress-row"), "{}", report.told());
+    assert!(!report.details().contains("suppress-row"), "{}", report.details());
 }
 
 #[test]
@@ -63,17 +63,17 @@ fn suppression_file_can_be_empty_or_contain_bare_numbers() {
 fn run_with_an_unusable_suppression_file_is_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
-    let refused = |what: &str| {
-        sale.run(&[]).exits(2).says("suppress-file").says("sale.yaml:5:14").says(what).says("nothing was sent");
-        sale.campaign(&["check", "sale.yaml"]).exits(2).says(what);
+    let assert_refused = |reason: &str| {
+        sale.run(&[]).exits(2).says("suppress-file").says("sale.yaml:5:14").says(reason).says("nothing was sent");
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says(reason);
     };
-    refused("stop.csv");
+    assert_refused("stop.csv");
     sale.write("stop.csv", "name,city\nOlha,Kyiv\nIvan,Lviv\n");
-    refused("it has no column with phone numbers");
+    assert_refused("it has no column with phone numbers");
     sale.write("stop.csv", &format!("phone\n0{0}\n0{0}\n", phone(2) % 1_000_000_000));
-    refused("region: UA");
+    assert_refused("region: UA");
     sale.write("stop.csv", "phone,x\n\"+380501234567\n");
-    refused("stop.csv");
+    assert_refused("stop.csv");
     sale.replace("sale.yaml", "[stop.csv]", "[{ file: stop.csv, phone: Tel }]");
     sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
     sale.run(&[]).exits(2).says("no column `Tel`");
@@ -119,8 +119,8 @@ fn run_without_its_suppression_file_does_not_resume() {
 
 #[test]
 fn rejected_message_is_not_resent_to_a_suppressed_recipient() {
-    let refusing = Answer::items(|operation| rejected(operation, "No route"));
-    let gateway = Gateway::answering([refusing, Answer::items(accepted)]);
+    let rejecting = Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([rejecting, Answer::items(accepted)]);
     let draft = campaign().to(3).delivery("stop_after: { same_error_in_a_row: 9 }").recipients("suppress: [stop.csv]");
     let sale = draft.through(&gateway).write();
     sale.write("stop.csv", "phone\n");

@@ -1,4 +1,4 @@
-//! `campaign suppress import`: preview, confirmation, and columns of other programs.
+//! `campaign suppress import`: preview, confirmation, and columns from other programs.
 
 use serde_json::json;
 
@@ -146,7 +146,7 @@ fn unknown_campaign_is_reported_with_the_nearest_name() {
     sale.run(&[]).exits(0);
     let number = format!("+{}", phone(9));
     let known = sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);
-    assert!(!known.stderr.contains("warning"), "{}", known.told());
+    assert!(!known.stderr.contains("warning"), "{}", known.details());
     for arguments in [
         &["suppress", "add", &number][..],
         &["suppress", "import", "clients.csv", "--yes"],

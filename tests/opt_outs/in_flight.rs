@@ -87,10 +87,10 @@ fn summary_counts_recipients_who_opted_out_while_sending() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     opt_out(&sale, 4, &[]);
-    let begun = sale.run(&["--limit", "5", "--json"]).exits(0).json();
-    assert_eq!((&begun["counts"]["skipped"], &begun["opted_out"]), (&json!(1), &json!(0)));
+    let first_start = sale.run(&["--limit", "5", "--json"]).exits(0).json();
+    assert_eq!((&first_start["counts"]["skipped"], &first_start["opted_out"]), (&json!(1), &json!(0)));
     opt_out(&sale, 9, &[]);
     sale.run(&[]).exits(0).says("1 recipient opted out during the run and was skipped");
-    let done = sale.run(&["--json"]).exits(0).json();
-    assert_eq!(done["opted_out"], 0);
+    let last_start = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(last_start["opted_out"], 0);
 }

@@ -41,23 +41,24 @@ fn number_is_listed_once_with_date_and_reason() {
 
 #[test]
 fn export_can_be_imported_with_all_its_fields() {
-    let (here, there) = (campaign().write(), campaign().write());
-    opt_out(&here, 2, &["--reason", "=1+1, \"asked\""]);
-    opt_out(&here, 3, &["--campaign", "sale"]);
-    here.write("more.csv", &format!("Мобільний;gateways\n{};loopback\n", phone(4)));
-    here.campaign(&["suppress", "import", "more.csv", "--yes", "--reason", "from the shop"]).exits(0).says("1 new · ");
-    let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
+    let (source, target) = (campaign().write(), campaign().write());
+    opt_out(&source, 2, &["--reason", "=1+1, \"asked\""]);
+    opt_out(&source, 3, &["--campaign", "sale"]);
+    source.write("more.csv", &format!("Мобільний;gateways\n{};loopback\n", phone(4)));
+    let import = ["suppress", "import", "more.csv", "--yes", "--reason", "from the shop"];
+    source.campaign(&import).exits(0).says("1 new · ");
+    let exported = source.campaign(&["suppress", "export"]).exits(0).stdout;
     assert_eq!(exported.lines().count(), 4, "{exported}");
-    there.write("list.csv", &exported);
-    there
+    target.write("list.csv", &exported);
+    target
         .campaign(&["suppress", "import", "list.csv", "--yes"])
         .exits(0)
         .says("3 rows · 3 new · 0 already on the list");
-    assert_eq!(there.campaign(&["suppress", "export"]).exits(0).stdout, exported);
-    let again = there.campaign(&["suppress", "import", "list.csv", "--yes", "--json"]).exits(0).json();
+    assert_eq!(target.campaign(&["suppress", "export"]).exits(0).stdout, exported);
+    let again = target.campaign(&["suppress", "import", "list.csv", "--yes", "--json"]).exits(0).json();
     assert_eq!((&again["rows"], &again["added"], &again["already"]), (&3.into(), &0.into(), &3.into()));
-    let of_sale = there.campaign(&["suppress", "export", "--campaign", "sale"]).exits(0).stdout;
-    assert_eq!(of_sale.lines().count(), 2, "{of_sale}");
+    let sale_export = target.campaign(&["suppress", "export", "--campaign", "sale"]).exits(0).stdout;
+    assert_eq!(sale_export.lines().count(), 2, "{sale_export}");
 }
 
 #[test]
@@ -73,9 +74,9 @@ fn import_is_all_or_nothing_and_invalid_rows_are_reported() {
     let refused = sale.campaign(&["suppress", "import", "stop.csv", "--yes"]).exits(2);
     for words in ["stop.csv:3", "too short", "stop.csv:4", "--region UA", "stop.csv:5", "`scope`", "stop.csv:6", "`at`"]
     {
-        assert!(refused.stderr.contains(words), "no {words}: {}", refused.told());
+        assert!(refused.stderr.contains(words), "no {words}: {}", refused.details());
     }
-    assert!(!refused.stderr.contains("0501234567"), "{}", refused.told());
+    assert!(!refused.stderr.contains("0501234567"), "{}", refused.details());
     assert_eq!(sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list().as_array().map(Vec::len), Some(0));
     sale.campaign(&["suppress", "import", "missing.csv"]).exits(2).says("missing.csv");
 }
@@ -94,6 +95,6 @@ fn no_suppressed_number_appears_in_any_log() {
         &["suppress", "remove", "--yes", &format!("+{number}"), "-vvv"],
     ] {
         let output = sale.campaign(arguments).exits(0);
-        assert!(!output.stderr.contains(&number), "{}", output.told());
+        assert!(!output.stderr.contains(&number), "{}", output.details());
     }
 }

@@ -1,4 +1,4 @@
-//! Opting in again: a reply ends the opt-outs before it.
+//! Opting in again: a START reply ends earlier opt-outs.
 
 use serde_json::{Value, json};
 
@@ -23,14 +23,15 @@ impl RepliedCampaign {
         Self { hooked, server, gateway }
     }
 
-    /// Sends a reply of the recipient in a row; times are in order of the numbers.
+    /// Sends a reply from the recipient in this row; `second` determines the order of replies.
     fn reply(&self, row: usize, second: u32, text: &str) {
         let operation = &operations(&self.gateway)[row - 2];
         let reply = json!({ "message": text, "datetime": format!("2026-05-04T09:12:{second:02}Z") });
         let receipt = json!({ "status": "REPLIED", "replies": [reply] });
-        assert_eq!(self.hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(self.hooked.post(operation, &receipt.to_string()), 200);
     }
 
+    /// The numbers on the suppression list, each with its scope.
     fn scopes(&self) -> Vec<(String, String)> {
         let text = |entry: &Value, key: &str| entry[key].as_str().expect("a text").to_owned();
         entries(&self.hooked.sale).iter().map(|entry| (text(entry, "phone"), text(entry, "scope"))).collect()
@@ -115,7 +116,7 @@ fn replies_from_a_clock_that_is_ahead_count_in_order() {
     let reply = |text: &str, minute: u32| {
         let replies = json!([{ "message": text, "datetime": format!("2126-05-04T09:{minute:02}:00Z") }]);
         let receipt = json!({ "status": "REPLIED", "replies": replies });
-        assert_eq!(sent.hooked.tell(&operations(&sent.gateway)[0], &receipt.to_string()), 200);
+        assert_eq!(sent.hooked.post(&operations(&sent.gateway)[0], &receipt.to_string()), 200);
         entries(&sent.hooked.sale)
     };
     let listed = reply("STOP", 1);

@@ -23,8 +23,8 @@ fn rejection_with_a_configured_error_opts_the_recipient_out() {
     let sale = campaign().to(4).through(&gateway).profile(PROFILE).write();
     sale.run(&[]).exits(3);
     let listed = entries(&sale);
-    let of = |key: &str| listed.iter().map(|entry| entry[key].clone()).collect::<Vec<_>>();
-    assert_eq!(of("phone"), [3, 4].map(|row| json!(phone(row).to_string())));
+    let values = |key: &str| listed.iter().map(|entry| entry[key].clone()).collect::<Vec<_>>();
+    assert_eq!(values("phone"), [3, 4].map(|row| json!(phone(row).to_string())));
     assert_eq!((&listed[0]["scope"], &listed[0]["source"]), (&json!("marketing"), &json!("rejected in sale@1")));
     assert_eq!(listed[0]["reason"], format!("the gateway rejected a message: {STOP_LIST}"));
     assert_eq!(listed[0]["gateways"], "loopback");
@@ -50,11 +50,11 @@ fn rejection_by_webhook_opts_the_recipient_out() {
         json!({ "success": true, "status": "DELIVERED", "error": STOP_LIST }),
     ];
     for (message, receipt) in messages.iter().zip([with_type].iter().chain(&others)) {
-        assert_eq!(hooked.tell(message, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(message, &receipt.to_string()), 200);
     }
     let listed = entries(sale);
-    let of = |key: &str| listed.iter().map(|entry| entry[key].clone()).collect::<Vec<_>>();
-    assert_eq!(of("phone"), [2, 3].map(|row| json!(phone(row).to_string())));
+    let values = |key: &str| listed.iter().map(|entry| entry[key].clone()).collect::<Vec<_>>();
+    assert_eq!(values("phone"), [2, 3].map(|row| json!(phone(row).to_string())));
     for entry in &listed {
         assert_eq!((&entry["scope"], &entry["source"]), (&json!("marketing"), &json!("rejected in sale@1")));
         assert_eq!(entry["reason"], format!("the gateway rejected a message: {STOP_LIST}"));
@@ -97,30 +97,30 @@ fn run_counts_the_recipients_who_opted_out_because_of_it() {
     let hooked = Hooked::write(campaign().to(5).through(&gateway).profile(PROFILE));
     let (sale, server) = (&hooked.sale, hooked.serve());
     sale.run(&[]).exits(3);
-    let browser = Browser::first(&server);
-    let counted = || {
+    let browser = Browser::signed_in(&server);
+    let read_figures = || {
         let report = sale.campaign(&["report", "sale", "--out", "report.html", "--json"]).exits(0).json();
         let numbers = |page: Html| {
-            let figures = page.of_class("figures");
+            let figures = page.with_class("figures");
             figures.iter().find(|list| list.attribute("id") == "run-numbers").expect("the figures").words()
         };
         let file = std::fs::read_to_string(sale.path("report.html")).expect("a page");
         let (before, rest) = file.split_once("<script").expect("its numbers");
         let (_, after) = rest.split_once("</script>").expect("their end");
-        let of_file = numbers(Html::read(&format!("{before}{after}")));
+        let file_figures = numbers(Html::read(&format!("{before}{after}")));
         // A page shows cached figures for at most one second.
-        until("the page shows the figures", || numbers(browser.page("/runs/sale@1")) == of_file);
-        (report["figures"]["opted_out"].as_u64(), of_file)
+        until("the page shows the figures", || numbers(browser.page("/runs/sale@1")) == file_figures);
+        (report["figures"]["opted_out"].as_u64(), file_figures)
     };
-    let (first, numbers) = counted();
+    let (first, numbers) = read_figures();
     assert!(first == Some(1) && numbers.contains("Opted out 1 20%"), "{numbers}");
     let receipt = json!({ "status": "REPLIED", "replies": [{ "message": "STOP" }] });
     for operation in operations(&gateway).iter().filter(|operation| operation["phone"] == json!(phone(4))) {
-        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(operation, &receipt.to_string()), 200);
     }
     // An opt-out added by hand is not attributed to the run.
     opt_out(sale, 5, &[]);
-    assert_eq!(counted().0, Some(2));
+    assert_eq!(read_figures().0, Some(2));
     sale.run(&["--gateway", "sandbox"]).exits(0);
     let rehearsal = sale.campaign(&["report", "sale@2", "--out", "other.html", "--json"]).exits(0).json();
     assert_eq!(rehearsal["figures"]["opted_out"], json!(null));
@@ -159,7 +159,7 @@ fn run_stops_when_too_many_recipients_opt_out() {
     until("200 messages are sent", || gateway.phones().len() >= 220);
     for operation in operations(&gateway).iter().take(6) {
         let receipt = json!({ "status": "REPLIED", "replies": [{ "message": "STOP" }] });
-        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(operation, &receipt.to_string()), 200);
     }
     run.finish().exits(5).says("opted out because of this run");
     let sent = gateway.phones().len();

@@ -34,7 +34,7 @@ fn number_is_removed_only_after_yes_is_typed() {
     terminal.shows("Nothing was changed.");
     terminal.finish().exits(2);
     let refused = sale.campaign(&["suppress", "remove", &number]).exits(2).says("help: ").says("`--yes`");
-    assert!(!refused.stderr.contains(&phone(2).to_string()), "{}", refused.told());
+    assert!(!refused.stderr.contains(&phone(2).to_string()), "{}", refused.details());
     assert_eq!(suppressed_rows(&sale), [2]);
     let terminal = Terminal::start(remove());
     terminal.shows("or press Enter").types("yes");
@@ -44,7 +44,7 @@ fn number_is_removed_only_after_yes_is_typed() {
 }
 
 #[test]
-fn removal_names_the_campaigns_that_a_number_is_still_opted_out_of() {
+fn removal_names_campaigns_that_are_still_opted_out_of() {
     let sale = campaign().write();
     let number = format!("+{}", phone(2));
     opt_out(&sale, 2, &[]);
@@ -58,7 +58,7 @@ fn removal_names_the_campaigns_that_a_number_is_still_opted_out_of() {
 }
 
 #[test]
-fn undoing_an_import_removes_only_what_it_added() {
+fn undoing_an_import_removes_only_opt_outs_that_it_added() {
     let sale = campaign().write();
     opt_out(&sale, 2, &[]);
     import_rows(&sale, "stop.csv", "", 3..5, "");
@@ -102,8 +102,8 @@ fn same_named_imports_are_undone_separately_or_together() {
     import_rows(&sale, "stop.csv", "", 2..4, "");
     let first = entries(&sale)[0]["source"].as_str().expect("a source").to_owned();
     import_rows(&sale, "stop.csv", "", 2..7, "");
-    let both = sale.campaign(&["suppress", "remove", "--source", "stop.csv"]).exits(2);
-    both.says("removing 5 opt-outs that 2 imports added");
+    let refused = sale.campaign(&["suppress", "remove", "--source", "stop.csv"]).exits(2);
+    refused.says("removing 5 opt-outs that 2 imports added");
     sale.campaign(&["suppress", "remove", "--source", &first, "--yes"]).exits(0).says("2 opt-outs removed");
     assert_eq!(suppressed_rows(&sale), [4, 5, 6]);
 }
@@ -147,24 +147,24 @@ fn undoing_an_import_keeps_other_scopes_and_forgotten_numbers() {
 
 #[test]
 fn imported_export_keeps_its_original_sources() {
-    let (here, there) = (campaign().write(), campaign().write());
-    opt_out(&here, 2, &[]);
-    let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
-    there.write("list.csv", &exported);
-    let terminal = Terminal::start(there.command(&["suppress", "import", "list.csv"]));
+    let (source, target) = (campaign().write(), campaign().write());
+    opt_out(&source, 2, &[]);
+    let exported = source.campaign(&["suppress", "export"]).exits(0).stdout;
+    target.write("list.csv", &exported);
+    let terminal = Terminal::start(target.command(&["suppress", "import", "list.csv"]));
     terminal.shows("cannot undo this import").shows("or press Enter").types("");
     terminal.finish().exits(2);
-    let output = there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).told();
+    let output = target.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).details();
     assert!(!output.contains("to undo"), "{output}");
-    there
+    target
         .campaign(&["suppress", "remove", "--source", "list.csv", "--yes"])
         .exits(2)
         .says("the list contains no opt-outs");
-    assert_eq!(suppressed_rows(&there), [2]);
+    assert_eq!(suppressed_rows(&target), [2]);
 }
 
 #[test]
-fn removing_a_campaign_opt_out_keeps_the_general_opt_out() {
+fn removing_a_campaign_opt_out_keeps_the_marketing_opt_out() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let number = format!("+{}", phone(2));
@@ -178,7 +178,7 @@ fn removing_a_campaign_opt_out_keeps_the_general_opt_out() {
     terminal.shows(still).shows("Type yes to remove 1 opt-out").types("yes");
     terminal.shows(still);
     let output = terminal.finish().exits(0);
-    assert!(!output.told().contains("can get marketing messages from"), "{}", output.told());
+    assert!(!output.details().contains("can get marketing messages from"), "{}", output.details());
     assert_eq!(entries(&sale).len(), 1);
     let output = sale.campaign(&[remove, &["--json"]].concat()).exits(0).json();
     assert_eq!((&output["removed"], &output["still"]["scope"]), (&json!([]), &json!("marketing")));

@@ -13,7 +13,7 @@ fn receive_replies(draft: Draft, texts: &[&str]) -> (Hooked, Server) {
     hooked.sale.run(&[]).exits(0);
     for (operation, text) in operations(&gateway).iter().zip(texts) {
         let receipt = json!({ "status": "REPLIED", "type": "sms", "replies": [{ "message": text }] });
-        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(operation, &receipt.to_string()), 200);
     }
     (hooked, server)
 }
@@ -47,7 +47,7 @@ fn polite_or_spaced_out_stop_requests_count_as_opt_outs() {
 }
 
 #[test]
-fn ambiguous_reply_is_reviewed_and_opts_nobody_out() {
+fn ambiguous_reply_is_listed_for_review_and_opts_nobody_out() {
     let texts = ["Cancel", "Відміна", "Скасувати", "stop by tomorrow?", "дякую", "СТОП"];
     let (hooked, server) = receive_replies(campaign().top("purpose: service"), &texts);
     assert_eq!(opted_out(&hooked), [(7, "answered СТОП".to_owned())]);
@@ -77,9 +77,9 @@ fn cancel_opts_out_of_marketing_but_cancel_my_order_does_not() {
 #[test]
 fn replies_page_shows_replies_to_review_with_masked_numbers() {
     let (_hooked, server) = receive_replies(campaign(), &["Скасувати", "дякую", "стоп"]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for (language, title) in [("en", "Replies to review"), ("uk", "Відповіді для перегляду")] {
-        let page = browser.ask("GET", "/replies", &[("Accept-Language", language)], "").page();
+        let page = browser.request("GET", "/replies", &[("Accept-Language", language)], "").page();
         let words = page.one("main").words();
         assert!(words.contains(title) && words.contains("Скасувати"), "{words}");
         assert!(!words.contains("дякую") && !words.contains(&phone(2).to_string()), "{words}");
@@ -101,13 +101,13 @@ fn reply_repeated_in_later_receipts_is_listed_once() {
     for replies in [vec![&price], vec![&price, &cancel], vec![&price, &cancel]] {
         let updated = jiff::Timestamp::now().to_string();
         let receipt = json!({ "status": "REPLIED", "type": "sms", "updated": updated, "replies": replies });
-        assert_eq!(hooked.tell(&operations(&gateway)[0], &receipt.to_string()), 200);
+        assert_eq!(hooked.post(&operations(&gateway)[0], &receipt.to_string()), 200);
     }
     let listed = hooked.sale.campaign(&["replies", "sale"]).exits(0).stdout;
     let texts = Results::parse(&listed);
     assert_eq!(texts.column("text"), ["What price?", "Cancel my order"], "{listed}");
     hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0).says("1 reply to review");
-    let words = Browser::first(&server).page("/replies").one("main").words();
+    let words = Browser::signed_in(&server).page("/replies").one("main").words();
     assert_eq!(words.matches("Cancel my order").count(), 1, "{words}");
     server.end("TERM").exits(0);
 }

@@ -22,14 +22,14 @@ fn opt_out_of_all(sale: &Folder, row: usize) {
 }
 
 /// A campaign with service messages.
-fn service(gateway: &Gateway, number: usize) -> Draft {
+fn service_campaign(gateway: &Gateway, number: usize) -> Draft {
     campaign().to(number).top("purpose: service").through(gateway)
 }
 
 #[test]
 fn opt_out_from_all_messages_blocks_service_messages() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 5).write();
+    let sale = service_campaign(&gateway, 5).write();
     opt_out_of_all(&sale, 3);
     super::opt_out(&sale, 4, &[]);
     let counts = json!({ "planned": 4, "skipped": 1 });
@@ -48,7 +48,7 @@ fn opt_out_from_all_messages_blocks_service_messages() {
 #[test]
 fn opt_out_from_all_messages_stops_a_service_run_and_its_retry() {
     let gateway = Gateway::answering([Answer::Held, Answer::items(|operation| rejected(operation, "No route"))]);
-    let sale = service(&gateway, 8).batches_of(4).one_at_a_time().write();
+    let sale = service_campaign(&gateway, 8).batches_of(4).one_at_a_time().write();
     let run = sale.start(&["--json"]);
     until("the gateway has the first request", || gateway.sends().len() == 1);
     opt_out_of_all(&sale, 8);
@@ -68,7 +68,7 @@ fn opt_out_from_all_messages_stops_a_service_run_and_its_retry() {
 #[test]
 fn workers_respect_opt_outs_from_all_messages() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 200).batches_of(5).delivery("rate: 30/s").write();
+    let sale = service_campaign(&gateway, 200).batches_of(5).delivery("rate: 30/s").write();
     let worker = start_worker(&sale);
     let run = sale.start(&["--shared"]);
     until("both have shards", || {
@@ -91,7 +91,7 @@ fn scheduled_service_run_respects_opt_outs_from_all_messages() {
 
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 4).top("timezone: UTC").top("schedule: { every: day 10:00 }").write();
+    let sale = service_campaign(&gateway, 4).top("timezone: UTC").top("schedule: { every: day 10:00 }").write();
     let added = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
     let due: Timestamp = added["next"][0].as_str().and_then(|at| at.parse().ok()).expect("a moment");
     opt_out_of_all(&sale, 3);
@@ -106,7 +106,7 @@ fn scheduled_service_run_respects_opt_outs_from_all_messages() {
 #[test]
 fn mandatory_messages_ignore_opt_outs_from_all_messages() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 3).top("mandatory: true").write();
+    let sale = service_campaign(&gateway, 3).top("mandatory: true").write();
     opt_out_of_all(&sale, 3);
     sale.campaign(&["test", "sale.yaml", "--to", &format!("+{}", phone(3)), "--yes"]).exits(0);
     sale.run(&[]).exits(0);
@@ -127,7 +127,7 @@ fn mandatory_requires_service_purpose_and_can_be_forbidden() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("mandatory: true").through(&gateway).write();
     sale.run(&[]).exits(2).says("error[mandatory-marketing]").says("sale.yaml:2:12");
-    let forbidden = service(&gateway, 3).top("mandatory: true").profile("policy: { mandatory: never }");
+    let forbidden = service_campaign(&gateway, 3).top("mandatory: true").profile("policy: { mandatory: never }");
     forbidden.rewrite(&sale);
     sale.run(&[]).exits(2).says("error[mandatory-forbidden]").says("sale.yaml:4:12");
     assert!(gateway.sends().is_empty());
@@ -136,7 +136,7 @@ fn mandatory_requires_service_purpose_and_can_be_forbidden() {
 #[test]
 fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
     let gateway = Gateway::accepting();
-    let sale = service(&gateway, 200).top("mandatory: true").batches_of(5).delivery("rate: 30/s").write();
+    let sale = service_campaign(&gateway, 200).top("mandatory: true").batches_of(5).delivery("rate: 30/s").write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("a profile");
     sale.write("strict/gateways.yaml", &format!("{profiles}  policy: {{ mandatory: never }}\n"));
     let mut worker = Process::start(sale.command(&["worker", "--gateways", "strict/gateways.yaml"]));
@@ -151,30 +151,31 @@ fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
 
 #[test]
 fn each_scope_of_an_opt_out_is_handled_separately() {
-    let (here, there) = (campaign().write(), campaign().write());
-    opt_out_of_all(&here, 2);
-    super::opt_out(&here, 2, &[]);
-    super::opt_out(&here, 3, &["--scope", "marketing"]);
-    let listed = here.campaign(&["suppress", "list"]).exits(0).says(" · all messages · ");
+    let (source, target) = (campaign().write(), campaign().write());
+    opt_out_of_all(&source, 2);
+    super::opt_out(&source, 2, &[]);
+    super::opt_out(&source, 3, &["--scope", "marketing"]);
+    let listed = source.campaign(&["suppress", "list"]).exits(0).says(" · all messages · ");
     listed.says(&format!("+{} · marketing · ", phone(3)));
-    let scopes: Vec<_> = entries(&here).iter().map(|entry| entry["scope"].clone()).collect();
+    let scopes: Vec<_> = entries(&source).iter().map(|entry| entry["scope"].clone()).collect();
     assert_eq!(scopes, ["all", "marketing", "marketing"]);
-    there.write("list.csv", &here.campaign(&["suppress", "export"]).exits(0).stdout);
-    there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).says("3 new");
-    assert_eq!(entries(&there), entries(&here));
+    target.write("list.csv", &source.campaign(&["suppress", "export"]).exits(0).stdout);
+    target.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).says("3 new");
+    assert_eq!(entries(&target), entries(&source));
     let number = format!("+{}", phone(2));
-    let removed = here.campaign(&["suppress", "remove", &number, "--scope", "all", "--yes", "--json"]).exits(0).json();
+    let remove = ["suppress", "remove", &number, "--scope", "all", "--yes", "--json"];
+    let removed = source.campaign(&remove).exits(0).json();
     let scope = |entry: &serde_json::Value| entry["scope"].clone();
     assert_eq!((scope(&removed["removed"][0]), scope(&removed["still"])), (json!("all"), json!("marketing")));
-    here.campaign(&["suppress", "add", &number, "--scope", "all", "--campaign", "sale"]).exits(2);
+    source.campaign(&["suppress", "add", &number, "--scope", "all", "--campaign", "sale"]).exits(2);
     // A scope on the command line overrides the file.
-    here.write("stop.csv", &format!("phone,scope\n+{},everything\n", phone(9)));
-    here.campaign(&["suppress", "import", "stop.csv", "--scope", "all", "--yes"]).exits(0);
-    assert_eq!(entries(&here).last().map(scope), Some(json!("all")));
+    source.write("stop.csv", &format!("phone,scope\n+{},everything\n", phone(9)));
+    source.campaign(&["suppress", "import", "stop.csv", "--scope", "all", "--yes"]).exits(0);
+    assert_eq!(entries(&source).last().map(scope), Some(json!("all")));
 }
 
-/// The folder with the ledger and the export of the version before scopes.
-fn earlier() -> std::path::PathBuf {
+/// The folder with a ledger and an export of the version before scopes.
+fn earlier_version_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledgers/0.1-opt-outs")
 }
 
@@ -198,7 +199,7 @@ fn opt_outs_in_an_earlier_ledger_block_only_marketing() {
     let sale = campaign().through(&gateway).write();
     fs::create_dir_all(sale.path("state")).expect("a folder");
     for name in ["ledger.sqlite", "ledger.mark"] {
-        let packed = fs::File::open(earlier().join(format!("{name}.gz"))).expect("a stored file");
+        let packed = fs::File::open(earlier_version_folder().join(format!("{name}.gz"))).expect("a stored file");
         let mut file = Vec::new();
         GzDecoder::new(packed).read_to_end(&mut file).expect("a packed file");
         fs::write(sale.path("state").join(name), file).expect("a file");
@@ -211,7 +212,7 @@ fn opt_outs_in_an_earlier_ledger_block_only_marketing() {
 fn export_of_the_previous_version_opts_out_of_marketing() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
-    fs::copy(earlier().join("opt-outs.csv"), sale.path("opt-outs.csv")).expect("an export");
+    fs::copy(earlier_version_folder().join("opt-outs.csv"), sale.path("opt-outs.csv")).expect("an export");
     sale.campaign(&["suppress", "import", "opt-outs.csv", "--yes"]).exits(0).says("3 new");
     check_earlier_opt_outs(&sale, &gateway);
 }

@@ -17,10 +17,10 @@ fn profile_opt_out_word_works_like_a_standard_word() {
     for (operation, reply) in operations(&gateway).iter().zip(["ГОДІ!", "Не пишіть більше", "Не хочу"])
     {
         let receipt = json!({"status": "REPLIED", "replies": [{ "message": reply }]});
-        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+        assert_eq!(hooked.post(operation, &receipt.to_string()), 200);
     }
     let listed = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
-    let listed = listed.as_array().expect("a list").iter().map(|one| one["phone"].to_string());
+    let listed = listed.as_array().expect("a list").iter().map(|entry| entry["phone"].to_string());
     let phones: BTreeSet<String> = listed.map(|phone| phone.trim_matches('"').to_owned()).collect();
     assert_eq!(phones, [phone(2), phone(3)].map(|phone| phone.to_string()).into());
     server.end("TERM").exits(0);

@@ -15,11 +15,11 @@ fn rows(page: &Html) -> Vec<u32> {
 }
 
 /// Creates a gateway that rejects messages to these rows.
-fn gateway_rejecting(error: &'static str, is_refused: fn(usize) -> bool) -> Gateway {
+fn gateway_rejecting(error: &'static str, is_rejected: fn(usize) -> bool) -> Gateway {
     Gateway::always(Answer::items(move |operation| {
         let to = operation["phone"].to_string();
         let row = (2..400).find(|row| to.contains(&phone(*row).to_string())).expect("a row");
-        if is_refused(row) { rejected(operation, error) } else { accepted(operation) }
+        if is_rejected(row) { rejected(operation, error) } else { accepted(operation) }
     }))
 }
 
@@ -35,7 +35,7 @@ fn dashboard_sections_show_their_records() {
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     sale.campaign(&["suppress", "add", "+380501000999"]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for (path, expected) in [
         ("/", vec!["sale@1", "Finished", "Sent 10 1 run", "10:00 sale", "Nothing needs your attention"]),
         ("/runs", vec!["1 run", "sale@1", "Finished"]),
@@ -53,10 +53,10 @@ fn dashboard_sections_show_their_records() {
         assert_eq!(current.map(|link| link.attribute("href")).collect::<Vec<_>>(), [path]);
     }
     let page = browser.page("/schedules");
-    let due = page.of_class("due");
+    let due = page.with_class("due");
     assert!(!due.is_empty() && due.iter().all(|due| due.words().ends_with("sale")), "{}", main_text(&page));
     let preview = browser.page("/schedules/sale/preview");
-    assert!(preview.of_class("phone-sms")[0].words().contains("Hello, Person 2"));
+    assert!(preview.with_class("phone-sms")[0].words().contains("Hello, Person 2"));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn rehearsals_are_hidden_by_default() {
     sale.run(&[]).exits(0);
     sale.run(&["--gateway", "sandbox"]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let links = |path: &str| -> Vec<String> {
         let page = browser.page(path);
         let links = page.all("a").into_iter().map(|link| link.attribute("href"));
@@ -90,7 +90,7 @@ fn run_list_supports_filters_sorting_and_campaign_groups() {
         sale.run(&["--again", "3"]).exits(3);
     }
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let names = |path: &str| -> Vec<String> {
         let page = browser.page(path);
         let rows = page.all("th").into_iter().filter(|cell| cell.attribute("scope") == "row");
@@ -113,7 +113,7 @@ fn failed_search_keeps_the_search_text() {
     sale.run(&[]).exits(0);
     sale.campaign(&["suppress", "add", "+380501000003"]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let id = sale.results().rows[1]["id"].clone();
     for (wanted, page) in
         [("sale@1", "/runs/sale@1"), ("sale", "/runs?campaign=sale&everything=1"), (id.as_str(), "/runs/sale@1/rows/3")]
@@ -138,19 +138,19 @@ fn chosen_language_is_kept_in_a_cookie() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let from = format!("http://{}/runs?days=7", server.address());
-    let chosen = browser.ask("GET", "/language/uk", &[("Referer", &from)], "");
+    let chosen = browser.request("GET", "/language/uk", &[("Referer", &from)], "");
     assert_eq!((chosen.status, chosen.header("location")), (303, "/runs?days=7"));
     assert!(chosen.header("set-cookie").starts_with("campaign-language=uk; Path=/; "), "{chosen:?}");
     let double = from.replace("/runs", "//evil.example");
     let backslash = from.replace("/runs", "/\\evil.example");
     for referer in ["http://evil.example/runs", double.as_str(), backslash.as_str(), "nonsense", ""] {
-        let chosen = browser.ask("GET", "/language/en", &[("Referer", referer)], "");
+        let chosen = browser.request("GET", "/language/en", &[("Referer", referer)], "");
         assert_eq!((chosen.status, chosen.header("location")), (303, "/"), "{referer}");
     }
     let headers = [("Accept-Language", "en"), ("Cookie", "campaign-language=uk")];
-    assert_eq!(browser.ask("GET", "/runs", &headers, "").page().one("html").attribute("lang"), "uk");
+    assert_eq!(browser.request("GET", "/runs", &headers, "").page().one("html").attribute("lang"), "uk");
     assert_eq!(browser.get("/language/de").status, 404);
 }
 
@@ -159,10 +159,10 @@ fn page_is_in_the_language_of_the_browser() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
-    for (wanted, code, expected) in [("uk-UA,uk;q=0.9,en;q=0.8", "uk", "Завершено"), ("de", "en", "Finished")]
+    let browser = Browser::signed_in(&server);
+    for (languages, code, expected) in [("uk-UA,uk;q=0.9,en;q=0.8", "uk", "Завершено"), ("de", "en", "Finished")]
     {
-        let page = browser.ask("GET", "/runs/sale@1", &[("Accept-Language", wanted)], "").page();
+        let page = browser.request("GET", "/runs/sale@1", &[("Accept-Language", languages)], "").page();
         assert_eq!(page.one("html").attribute("lang"), code);
         assert!(main_text(&page).contains(expected), "{}", main_text(&page));
     }
@@ -177,10 +177,10 @@ fn run_times_are_shown_in_the_campaign_time_zone() {
     let sent: jiff::Timestamp = sale.results().rows[0]["submitted_at"].parse().expect("a time");
     let local_time = sent.in_tz("Asia/Kathmandu").expect("a zone").strftime("%H:%M").to_string();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for path in ["/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2"] {
         let page = browser.page(path);
-        assert_eq!(page.of_class("clock")[0].words(), "Time zone: Asia/Kathmandu", "{path}");
+        assert_eq!(page.with_class("clock")[0].words(), "Time zone: Asia/Kathmandu", "{path}");
         assert!(
             path == "/runs/sale@1" || main_text(&page).contains(&local_time),
             "{path}: {local_time} {}",
@@ -189,7 +189,7 @@ fn run_times_are_shown_in_the_campaign_time_zone() {
     }
     for path in ["/", "/runs", "/campaigns"] {
         let page = browser.page(path);
-        assert_eq!(page.of_class("clock")[0].words(), "Time zone: Asia/Kathmandu", "{path}: one clock");
+        assert_eq!(page.with_class("clock")[0].words(), "Time zone: Asia/Kathmandu", "{path}: one clock");
         assert!(main_text(&page).contains(&local_time), "{path}: {local_time} {}", main_text(&page));
     }
     let page = browser.page("/runs/sale@1");
@@ -202,7 +202,7 @@ fn rows_by_state_are_paginated_without_duplicates() {
     let gateway = gateway_rejecting("No route", |row| row % 4 == 3);
     let sale = campaign().to(300).batches_of(60).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
-    let by_results: Vec<u32> = sale
+    let rejected_rows: Vec<u32> = sale
         .results()
         .rows
         .iter()
@@ -210,7 +210,7 @@ fn rows_by_state_are_paginated_without_duplicates() {
         .map(|row| row["row"].parse().expect("a row"))
         .collect();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let (mut listed_rows, mut path) = (Vec::new(), "/runs/sale@1/rows?state=rejected".to_owned());
     loop {
         let page = browser.page(&path);
@@ -220,7 +220,7 @@ fn rows_by_state_are_paginated_without_duplicates() {
         path = next.attribute("href").to_owned();
         assert!(path.contains("from="), "a page begins at a row: {path}");
     }
-    assert_eq!(listed_rows, by_results);
+    assert_eq!(listed_rows, rejected_rows);
     assert!(main_text(&browser.page("/runs/sale@1/rows?state=rejected")).contains("No route"));
     // The last page of all rows starts at the requested row and links back.
     let last = browser.page("/runs/sale@1/rows?from=280");
@@ -242,8 +242,8 @@ fn numbers_on_pages_are_masked_unless_requested_by_a_decider() {
     sale.run(&[]).exits(3);
     let server = Server::start(&sale, &[]);
     let link = sale.campaign(&["serve", "link", "--for", "Olha", "--decide", "--json"]).exits(0).json();
-    let decider = Browser::by(&server, link["url"].as_str().expect("an address"));
-    let viewer = Browser::first(&server);
+    let decider = Browser::with_link(&server, link["url"].as_str().expect("an address"));
+    let viewer = Browser::signed_in(&server);
     let pages = ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/3", "/runs/sale@1/preview"];
     for path in pages {
         for shown in ["", "?numbers=shown"] {
@@ -254,7 +254,7 @@ fn numbers_on_pages_are_masked_unless_requested_by_a_decider() {
     }
     assert!(decider.get("/runs/sale@1/rows").body.contains("…02"));
     // Sent messages are shown as they were sent, even if the current campaign excludes their recipients.
-    assert!(viewer.page("/runs/sale@1/preview").of_class("phone-sms")[0].words().contains("Hello, Person 2"));
+    assert!(viewer.page("/runs/sale@1/preview").with_class("phone-sms")[0].words().contains("Hello, Person 2"));
     for path in
         ["/runs/sale@1/rows?numbers=shown", "/runs/sale@1/rows/3?numbers=shown", "/runs/sale@1/preview?numbers=shown"]
     {
@@ -269,7 +269,7 @@ fn message_can_be_found_by_each_of_its_identifiers() {
     sale.run(&[]).exits(3);
     let results = sale.results();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for wanted in ["3", &results.rows[1]["id"]] {
         let found = browser.send("/runs/sale@1/find", &[("wanted", wanted)]);
         assert_eq!((found.status, found.header("location")), (303, "/runs/sale@1/rows/3"), "{wanted}");
@@ -293,7 +293,7 @@ fn run_shows_its_frozen_and_current_campaign_with_findings() {
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "Hello", "Good day");
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let page = browser.page("/runs/sale@1/campaign");
     let shown: Vec<String> = page.all("pre").into_iter().map(|pre| pre.text.clone()).collect();
     assert!(shown[0].contains("Good day, {{ name }}") && shown[1].contains("Hello, {{ name }}"), "{shown:?}");
@@ -308,7 +308,7 @@ fn no_page_fetches_a_remote_list() {
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "file: sale.csv", "command: [sh, -c, \"touch fetched; cat sale.csv\"]");
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let words = main_text(&browser.page("/runs/sale@1/campaign"));
     assert!(words.contains("was not checked"), "{words}");
     browser.get("/runs/sale@1/preview");
@@ -322,12 +322,12 @@ fn row_page_shows_the_message_unless_the_row_was_excluded() {
     let sale = campaign().with_list(list).recipients("max_invalid: 100%").through(&gateway).write();
     sale.run(&[]).exits(3);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for query in ["", "?message=shown"] {
         let page = |row: u32| browser.page(&format!("/runs/sale@1/rows/{row}{query}"));
-        assert!(page(2).of_class("phone-sms")[0].words().contains("Hello, Olha"));
+        assert!(page(2).with_class("phone-sms")[0].words().contains("Hello, Olha"));
         for (row, why) in [(3, "duplicate number"), (4, "letters instead of a phone number")] {
-            assert!(page(row).of_class("phone-sms").is_empty() && main_text(&page(row)).contains(why), "{row}");
+            assert!(page(row).with_class("phone-sms").is_empty() && main_text(&page(row)).contains(why), "{row}");
         }
     }
     for row in ["0", "1", "5", "-1", "4294967296", "x"] {
@@ -342,7 +342,7 @@ fn row_page_shows_the_message_unless_the_row_was_excluded() {
 #[test]
 fn occurrences_are_shown_in_the_campaign_time_zone() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    // The next date, and the last of the thirty days by the machine's clock.
+    // The next date, and the last of the next thirty days by the clock of the machine.
     for (zone, moment, first, last) in [
         // Kathmandu is 5:45 ahead: 00:19 on the 11th, then 00:21.
         ("Asia/Kathmandu", "2030-01-10T18:34:00Z", "2030-01-11", "2030-02-08"),
@@ -357,15 +357,15 @@ fn occurrences_are_shown_in_the_campaign_time_zone() {
         let set = format!("export TZ=UTC; {}", clock.set_to(moment.parse().expect("a moment")));
         Process::start(sale.command_after(&set, &["schedule", "add", "sale.yaml"])).finish().exits(0);
         let server = Server::start_after(&sale, &set, &[]);
-        let page = Browser::first(&server).page("/schedules");
-        assert!(page.of_class("due").iter().all(|due| due.words().ends_with("00:20 sale")), "{}", main_text(&page));
+        let page = Browser::signed_in(&server).page("/schedules");
+        assert!(page.with_class("due").iter().all(|due| due.words().ends_with("00:20 sale")), "{}", main_text(&page));
         let day =
             |pair: &[Element]| (pair[0].attribute("class") == "due").then(|| pair[1].attribute("datetime").to_owned());
         let dates: Vec<String> = page.elements.windows(2).filter_map(day).collect();
         let (first, last): (Date, Date) = (first.parse().expect("a date"), last.parse().expect("a date"));
         let days = first.series(1.day()).take_while(|date| *date <= last);
         assert_eq!(dates, days.map(|date| date.to_string()).collect::<Vec<_>>(), "{zone} at {moment}");
-        assert_eq!(page.of_class("clock")[0].words(), format!("Time zone: {zone}"));
+        assert_eq!(page.with_class("clock")[0].words(), format!("Time zone: {zone}"));
     }
 }
 
@@ -378,7 +378,7 @@ fn sections_report_damaged_records_and_show_the_rest() {
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     sale.campaign(&["suppress", "add", "+380501000999"]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     change_ledger(&sale, "UPDATE runs SET edition = 'damaged' WHERE number = 1");
     change_ledger(&sale, "UPDATE schedules SET digest = 'damaged'");
     change_ledger(&sale, "UPDATE opt_outs SET phone = phone + 1");
@@ -389,7 +389,7 @@ fn sections_report_damaged_records_and_show_the_rest() {
         ("/opt-outs", vec!["an entry in the suppression list"]),
         ("/campaigns", vec!["sale@2"]),
     ] {
-        // The overview does not wait long for slow readings.
+        // The overview does not wait long for data that is slow to read, so it can be incomplete at first.
         until(path, || {
             let words = main_text(&browser.page(path));
             expected.iter().all(|expected| words.contains(expected))

@@ -38,13 +38,13 @@ fn create_link(sale: &Folder, options: &[&str]) -> String {
 fn visitor_without_a_session_learns_how_to_get_a_link() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let stranger = Browser::stranger(&server);
+    let visitor = Browser::anonymous(&server);
     for path in PAGES.iter().chain(&["/runs/sale@1/live", "/schedules/sale/preview", "/enter/guessed"]) {
-        let answered = stranger.get(path);
-        assert_eq!(answered.status, 403, "{path}");
-        let page = answered.page();
+        let response = visitor.get(path);
+        assert_eq!(response.status, 403, "{path}");
+        let page = response.page();
         assert!(page.one("pre").text.contains("campaign serve link --for NAME"), "{path}");
-        assert!(!answered.body.contains("sale@1") && answered.header("set-cookie").is_empty(), "{path}");
+        assert!(!response.body.contains("sale@1") && response.header("set-cookie").is_empty(), "{path}");
     }
     for path in [
         "/runs/sale@1/stop",
@@ -58,7 +58,7 @@ fn visitor_without_a_session_learns_how_to_get_a_link() {
         "/runs/sale@1/find",
         "/search",
     ] {
-        assert_eq!(stranger.post(path, &[], &[("count", "1")]).status, 403, "{path}");
+        assert_eq!(visitor.post(path, &[], &[("count", "1")]).status, 403, "{path}");
     }
 }
 
@@ -66,31 +66,31 @@ fn visitor_without_a_session_learns_how_to_get_a_link() {
 fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let stranger = Browser::stranger(&server);
+    let visitor = Browser::anonymous(&server);
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix(&format!("http://{}", server.address())).expect("a path").to_owned();
     assert!(path.starts_with("/enter/") && path.len() > 40, "{path}");
-    // Requests of browsers and chat apps that only fetch the link do not use it up.
-    assert_eq!(stranger.ask("HEAD", &path, &[], "").status, 200);
+    // Requests from browsers and chat apps that only fetch the link do not use it up.
+    assert_eq!(visitor.request("HEAD", &path, &[], "").status, 200);
     for header in [
         ("Sec-Purpose", "prefetch;prerender"),
         ("User-Agent", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"),
         ("User-Agent", "TelegramBot (like TwitterBot)"),
     ] {
-        let fetched = stranger.ask("GET", &path, &[header], "");
+        let fetched = visitor.request("GET", &path, &[header], "");
         assert_eq!((fetched.status, fetched.header("set-cookie")), (200, ""), "{header:?}");
         assert_eq!(fetched.page().one("form").attribute("method"), "post");
     }
     // Another site cannot sign a visitor in.
-    assert_eq!(stranger.post(&path, &[("Origin", "https://evil.example")], &[]).status, 403);
-    let entered = stranger.use_link(&path);
-    assert_eq!(entered.status, 200);
-    let cookie = entered.header("set-cookie");
+    assert_eq!(visitor.post(&path, &[("Origin", "https://evil.example")], &[]).status, 403);
+    let response = visitor.use_link(&path);
+    assert_eq!(response.status, 200);
+    let cookie = response.header("set-cookie");
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
     }
-    assert!(!cookie.contains("Domain") && !entered.header("location").contains('/'), "{cookie}");
-    for again in [stranger.use_link(&path), stranger.get(&path)] {
+    assert!(!cookie.contains("Domain") && !response.header("location").contains('/'), "{cookie}");
+    for again in [visitor.use_link(&path), visitor.get(&path)] {
         assert_eq!((again.status, again.header("set-cookie")), (403, ""));
     }
     // The state folder contains neither the printed link nor the browser's session.
@@ -103,25 +103,25 @@ fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
 fn page_sends_security_headers_and_is_not_cached() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for path in PAGES.iter().chain(&["/runs/none@1", "/runs/sale@1/rows?state=rejected"]) {
-        let answered = browser.get(path);
-        assert!([200, 404].contains(&answered.status), "{path}: {}", answered.body);
-        let policy = answered.header("content-security-policy");
+        let response = browser.get(path);
+        assert!([200, 404].contains(&response.status), "{path}: {}", response.body);
+        let policy = response.header("content-security-policy");
         assert!(policy.starts_with("default-src 'self';") && !policy.contains("unsafe"), "{path}: {policy}");
         for part in ["frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"] {
             assert!(policy.contains(part), "{path}: {policy}");
         }
-        assert_eq!(answered.header("referrer-policy"), "same-origin", "{path}");
-        assert_eq!(answered.header("x-content-type-options"), "nosniff", "{path}");
-        assert_eq!(answered.header("cache-control"), "no-store", "{path}");
-        answered.page();
+        assert_eq!(response.header("referrer-policy"), "same-origin", "{path}");
+        assert_eq!(response.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(response.header("cache-control"), "no-store", "{path}");
+        response.page();
     }
     let page = browser.page("/");
     let loaded = page.all("link").into_iter().chain(page.all("script"));
     for (element, kind) in loaded.zip(["image/svg+xml", "text/css", "text/javascript"]) {
         let at = [element.attribute("href"), element.attribute("src")].concat();
-        let file = Browser::stranger(&server).get(&at);
+        let file = Browser::anonymous(&server).get(&at);
         assert_eq!(file.status, 200, "{at}");
         assert!(file.header("content-type").starts_with(kind) && file.header("cache-control").contains("immutable"));
     }
@@ -138,9 +138,9 @@ fn page_sends_security_headers_and_is_not_cached() {
 fn foreign_host_is_refused_even_with_a_valid_cookie() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for host in ["evil.example", "203.0.113.7"] {
-        assert_eq!(browser.ask("GET", "/", &[("Host", host)], "").status, 404, "{host}");
+        assert_eq!(browser.request("GET", "/", &[("Host", host)], "").status, 404, "{host}");
     }
     assert_eq!(browser.get("/").status, 200);
 }
@@ -150,8 +150,8 @@ fn revoked_visitor_loses_access_at_once() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let (olha, ivan) = (
-        Browser::by(&server, &create_link(&sale, &["Olha", "--decide"])),
-        Browser::by(&server, &create_link(&sale, &["Ivan"])),
+        Browser::with_link(&server, &create_link(&sale, &["Olha", "--decide"])),
+        Browser::with_link(&server, &create_link(&sale, &["Ivan"])),
     );
     let unused = create_link(&sale, &["Olha"]);
     let listed = sale.campaign(&["serve", "list", "--json"]).json_list();
@@ -166,8 +166,8 @@ fn revoked_visitor_loses_access_at_once() {
     assert_eq!(live.next().map(|event| event.kind), Some("gone".to_owned()));
     assert!(live.next().is_none(), "the stream ends");
     let unused = unused.split_once(&server.address()).expect("a path").1;
-    assert_eq!(Browser::stranger(&server).get(unused).status, 403);
-    assert_eq!(Browser::stranger(&server).use_link(unused).status, 403);
+    assert_eq!(Browser::anonymous(&server).get(unused).status, 403);
+    assert_eq!(Browser::anonymous(&server).use_link(unused).status, 403);
     assert_eq!(ivan.get("/").status, 200);
 }
 
@@ -176,10 +176,10 @@ fn session_outlives_the_server_and_ends_at_sign_out() {
     let _files = in_files();
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     server.end("TERM").exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = browser.at(&server);
+    let browser = browser.on_server(&server);
     assert_eq!(browser.get("/").status, 200);
     assert_eq!(browser.send("/leave", &[]).status, 403);
     assert_eq!(browser.get("/").status, 403);
@@ -204,8 +204,8 @@ fn cookie_over_tls_uses_the_host_prefix() {
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix("https://campaign.example.com").expect("its origin");
     let headers = [("Host", "campaign.example.com"), ("Origin", "https://campaign.example.com")];
-    let entered = Browser::stranger(&server).ask("POST", path, &headers, "");
-    let cookie = entered.header("set-cookie");
+    let response = Browser::anonymous(&server).request("POST", path, &headers, "");
+    let cookie = response.header("set-cookie");
     assert!(cookie.starts_with("__Host-campaign=") && cookie.ends_with("; Secure"), "{cookie}");
 }
 
@@ -213,7 +213,7 @@ fn cookie_over_tls_uses_the_host_prefix() {
 fn no_log_contains_a_secret_or_a_phone_number() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &["-vv"]);
-    let browser = Browser::by(&server, &create_link(&sale, &["Olha", "--decide"]));
+    let browser = Browser::with_link(&server, &create_link(&sale, &["Olha", "--decide"]));
     browser.send("/runs/sale@1/find", &[("wanted", "380501000003")]);
     browser.send("/opt-outs", &[("phone", "380501000003")]);
     let written = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");
@@ -235,25 +235,25 @@ fn damaged_visitors_file_disables_pages_but_not_webhooks() {
         let mut server = hooked.serve();
         let listening = server.listening().clone();
         assert!(listening["pages_closed"].as_str().is_some_and(|why| why.contains("delete the file")), "{listening}");
-        let closed = Browser::stranger(&server).get("/");
+        let closed = Browser::anonymous(&server).get("/");
         assert_eq!(closed.status, 503);
         assert!(closed.page().one("pre").text.contains("campaign serve list"));
-        assert!(!closed.body.contains("visitors.json"), "no paths are shown without the key");
-        assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
+        assert!(!closed.body.contains("visitors.json"), "no paths are shown without a session");
+        assert_eq!(hooked.post(&operations(&gateway)[0], &delivered), 200);
         sale.campaign(&["serve", "link", "--for", "Olha"]).exits(74).says("visitors.json").says("delete the file");
-        server.is_up();
+        server.assert_running();
         std::fs::remove_file(sale.path("state/visitors.json")).expect("removed");
-        assert_eq!(Browser::stranger(&server).get("/").status, 403, "only a new link grants access");
+        assert_eq!(Browser::anonymous(&server).get("/").status, 403, "only a new link grants access");
         server.end("TERM").exits(0);
     }
     assert_eq!(hooked.results().states(), ["delivered", "accepted"]);
     // The same on a running server: without a readable file, existing sessions are refused.
     let server = hooked.serve();
-    let visitor = Browser::first(&server);
+    let visitor = Browser::signed_in(&server);
     assert_eq!(visitor.get("/").status, 200);
     sale.write("state/visitors.json", "{");
     assert_eq!(visitor.get("/").status, 503);
-    assert_eq!(hooked.tell(&operations(&gateway)[1], &delivered), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[1], &delivered), 200);
     until("the log has the entry", || server.stderr().contains("the dashboard is unavailable"));
     drop(server);
 }

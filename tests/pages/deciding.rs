@@ -18,7 +18,7 @@ fn gateway_losing_an_answer() -> Gateway {
 /// Signs in with a link that has these options.
 fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
     let link = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
-    Browser::by(server, link["url"].as_str().expect("an address"))
+    Browser::with_link(server, link["url"].as_str().expect("an address"))
 }
 
 const SENT: [(&str, &str); 2] = [("decision", "sent"), ("count", "4")];
@@ -61,13 +61,13 @@ fn decision_with_a_wrong_row_count_is_refused() {
         browser.send("/runs/sale@1/resolve", &[("decision", "sent"), ("count", "4"), ("why", long.as_str())]);
     assert_eq!(too_long.status, 400);
     assert!(too_long.page().one("main").words().contains("The form is too long"), "{}", too_long.body);
-    let of_one = [("decision", "not-sent"), ("row", "3"), ("count", "4")];
-    assert_eq!(browser.send("/runs/sale@1/resolve", &of_one).status, 422, "one row stays one row");
+    let one_row = [("decision", "not-sent"), ("row", "3"), ("count", "4")];
+    assert_eq!(browser.send("/runs/sale@1/resolve", &one_row).status, 422, "one row stays one row");
     let other = [("decision", "not-sent"), ("row", "9"), ("count", "1")];
     assert_eq!(browser.send("/runs/sale@1/resolve", &other).status, 409, "that row is not in doubt");
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
-    let of_one = [("decision", "not-sent"), ("row", "3"), ("count", "1")];
-    let decided = browser.send("/runs/sale@1/resolve", &of_one);
+    let one_row = [("decision", "not-sent"), ("row", "3"), ("count", "1")];
+    let decided = browser.send("/runs/sale@1/resolve", &one_row);
     assert_eq!((decided.status, decided.header("location")), (303, "/runs/sale@1/rows/3?done=resolve"));
     let counts = sale.campaign(&["status", "sale@1", "--json"]).json()["counts"].clone();
     assert_eq!((&counts["in_doubt"], &counts["not_sent"]), (&3.into(), &1.into()));
@@ -94,19 +94,19 @@ fn cross_site_or_cross_session_request_is_refused() {
     let server = Server::start(&sale, &[]);
     let (browser, other) =
         (sign_in(&sale, &server, &["Olha", "--decide"]), sign_in(&sale, &server, &["Ivan", "--decide"]));
-    let (mark, others) = (browser.mark(), other.mark());
-    assert_ne!(mark, others);
-    let ours = format!("http://{}", server.address());
-    let elsewhere = ours.replace("http:", "https:");
+    let (token, other_token) = (browser.csrf_token(), other.csrf_token());
+    assert_ne!(token, other_token);
+    let own_origin = format!("http://{}", server.address());
+    let other_scheme = own_origin.replace("http:", "https:");
     for (origin, form, status) in [
-        (Some("https://evil.example"), mark.as_str(), 403),
-        (Some("null"), mark.as_str(), 403),
-        (Some(elsewhere.as_str()), mark.as_str(), 403),
-        (None, mark.as_str(), 403),
-        (Some(ours.as_str()), "", 403),
-        (Some(ours.as_str()), "guessed", 403),
-        (Some(ours.as_str()), others.as_str(), 403),
-        (Some(ours.as_str()), mark.as_str(), 303),
+        (Some("https://evil.example"), token.as_str(), 403),
+        (Some("null"), token.as_str(), 403),
+        (Some(other_scheme.as_str()), token.as_str(), 403),
+        (None, token.as_str(), 403),
+        (Some(own_origin.as_str()), "", 403),
+        (Some(own_origin.as_str()), "guessed", 403),
+        (Some(own_origin.as_str()), other_token.as_str(), 403),
+        (Some(own_origin.as_str()), token.as_str(), 303),
     ] {
         let headers: Vec<(&str, &str)> = origin.iter().map(|origin| ("Origin", *origin)).collect();
         let fields = [SENT.as_slice(), &[("form", form)]].concat();
@@ -122,7 +122,7 @@ fn every_action_refuses_foreign_origins_and_missing_tokens() {
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
-    let (mark, ours) = (olha.mark(), format!("http://{}", server.address()));
+    let (token, own_origin) = (olha.csrf_token(), format!("http://{}", server.address()));
     let fields = [("decision", "sent"), ("count", "4"), ("phone", "+380501000003"), ("wanted", "3")];
     for path in [
         "/leave",
@@ -139,16 +139,16 @@ fn every_action_refuses_foreign_origins_and_missing_tokens() {
         "/opt-outs/remove",
         "/opt-outs/removed",
     ] {
-        let forged = [fields.as_slice(), &[("form", mark.as_str())]].concat();
+        let forged = [fields.as_slice(), &[("form", token.as_str())]].concat();
         for origin in ["https://evil.example", "null"] {
             assert_eq!(olha.post(path, &[("Origin", origin)], &forged).status, 403, "{path} {origin}");
         }
         assert_eq!(olha.post(path, &[], &forged).status, 403, "{path} without an origin");
-        assert_eq!(olha.post(path, &[("Origin", &ours)], &fields).status, 403, "{path} without a token");
-        let foreign_host = [("Origin", ours.as_str()), ("Host", "evil.example")];
+        assert_eq!(olha.post(path, &[("Origin", &own_origin)], &fields).status, 403, "{path} without a token");
+        let foreign_host = [("Origin", own_origin.as_str()), ("Host", "evil.example")];
         assert_eq!(olha.post(path, &foreign_host, &forged).status, 404, "{path} on another host");
     }
-    assert!(!sale.path("state/orders.jsonl").exists(), "no order was given");
+    assert!(!sale.path("state/orders.jsonl").exists(), "no order was recorded");
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
     assert_eq!(olha.get("/").status, 200, "the session continues");
 }
@@ -188,7 +188,7 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
         assert_eq!(refused.status, 403, "{path}");
     }
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
-    assert!(!sale.path("state/orders.jsonl").exists(), "no instruction was found");
+    assert!(!sale.path("state/orders.jsonl").exists(), "no order was recorded");
 }
 
 #[test]
@@ -260,28 +260,28 @@ fn confirmation_says_what_an_action_does_and_changes_nothing() {
         assert!(links.contains(&path), "{path}: {links:?}");
         let confirmation = olha.page(path);
         assert!(confirmation.one("main").words().contains(expected), "{path}");
-        let form = confirmation.of_class("confirm")[0];
+        let form = confirmation.with_class("confirm")[0];
         assert_eq!(form.attribute("action"), path.split('?').next().expect("a path"));
     }
     assert!(olha.page("/runs/sale@1/rows/3").one("main").words().contains("Mark as sent"));
-    let of_one = olha.page("/runs/sale@1/resolve?decision=sent&row=3").one("main").words();
-    assert!(of_one.contains("Row 3") && of_one.contains("1 row in doubt"), "{of_one}");
+    let one_row = olha.page("/runs/sale@1/resolve?decision=sent&row=3").one("main").words();
+    assert!(one_row.contains("Row 3") && one_row.contains("1 row in doubt"), "{one_row}");
     assert_eq!(olha.get("/runs/sale@1/resolve?decision=guess").status, 422);
     assert_eq!(olha.get("/runs/sale@1/resolve?decision=sent&row=99").status, 404);
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
-    assert!(!sale.path("state/orders.jsonl").exists(), "no order was given");
+    assert!(!sale.path("state/orders.jsonl").exists(), "no order was recorded");
 }
 
 #[test]
-fn page_reconciles_under_the_same_rules_as_the_command() {
+fn page_reconciles_by_the_same_rules_as_the_command() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     let before = gateway.sends().len();
-    let asked = olha.send("/runs/sale@1/reconcile", &[]);
+    let response = olha.send("/runs/sale@1/reconcile", &[]);
     let log = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");
-    assert!([303, 409].contains(&asked.status), "{}", asked.body);
+    assert!([303, 409].contains(&response.status), "{}", response.body);
     assert!(log.contains(r#""order":"reconcile""#) && log.contains(r#""by":"Olha""#), "{log}");
     assert_eq!(gateway.sends().len(), before, "nothing is sent");
 }
@@ -313,7 +313,7 @@ fn refused_actions_are_marked_in_the_log_and_on_the_page() {
 }
 
 #[test]
-fn no_page_approves_or_starts_anything() {
+fn no_page_approves_a_plan_or_starts_a_run() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);

@@ -1,4 +1,4 @@
-//! Preview and plan pages as files: content, untrusted list values, and no scripts or loads.
+//! Preview and plan pages as files: content, untrusted list values, and no scripts or external resources.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,15 +30,15 @@ const VIBER_AND_SMS: &str = "  - viber:
 fn first_messages_are_shown_by_channel_with_their_cost() {
     let sale = campaign().to(25).channels(VIBER_AND_SMS).write();
     let (_, html) = preview_page(&sale, &["--lang", "en"]);
-    assert_eq!(html.of_class("message").len(), 20);
-    assert_eq!((html.of_class("phone-viber").len(), html.of_class("phone-sms").len()), (20, 20));
-    let viber = html.of_class("phone-viber")[0].words();
+    assert_eq!(html.with_class("message").len(), 20);
+    assert_eq!((html.with_class("phone-viber").len(), html.with_class("phone-sms").len()), (20, 20));
+    let viber = html.with_class("phone-viber")[0].words();
     for expected in
         ["Viber", "OlenaCo", "Hello, Person 2", "https://cdn.example/autumn.png", "Shop now", "https://shop.example"]
     {
         assert!(viber.contains(expected), "{expected}: {viber}");
     }
-    let sms = html.of_class("phone-sms")[0].words();
+    let sms = html.with_class("phone-sms")[0].words();
     for expected in
         ["Choice 2, if earlier channels do not deliver", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
     {
@@ -66,7 +66,7 @@ fn hostile_cell_is_rendered_as_plain_text() {
     let sale = campaign().with_list(list).write();
     let (_, html) = preview_page(&sale, &["--rows", "2-4"]);
     assert!(html.all("b").is_empty());
-    let texts: Vec<String> = html.of_class("said").into_iter().map(|bubble| bubble.text.clone()).collect();
+    let texts: Vec<String> = html.with_class("said").into_iter().map(|bubble| bubble.text.clone()).collect();
     assert_eq!(texts[0], "Hello, <script>alert(1)</script><img src=x onerror=alert(2)>");
     assert_eq!(texts[1], "Hello, \"> <b onclick='x'>{{ 7 * 7 }}");
     assert_eq!(texts[2], "Hello, </style></title>\\u{202e}\\u{7}&lt;");
@@ -81,9 +81,9 @@ fn preview_shows_skipped_recipients_and_findings_in_place() {
     let table = html.one("table").words();
     assert!(table.contains("duplicate number Skipped 1"), "{table}");
     assert!(table.contains("Invalid 1"), "{table}");
-    let sms = html.of_class("phone-sms")[0].words();
+    let sms = html.with_class("phone-sms")[0].words();
     assert!(sms.contains("Warning") && sms.contains("insecure-link") && sms.contains("sale.yaml:"), "{sms}");
-    let output = html.of_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
+    let output = html.with_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
     assert!(output[1].contains("Skipped: duplicate number"), "{output:?}");
     assert!(output[2].contains("Invalid:"), "{output:?}");
 }
@@ -114,9 +114,9 @@ fn page_file_is_private_and_never_replaces_foreign_files() {
     let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     preview_page(&sale, &["--rows", "3"]);
-    let left: Vec<_> =
+    let file_names: Vec<_> =
         fs::read_dir(sale.path(".")).expect("a folder").map(|entry| entry.expect("an entry").file_name()).collect();
-    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".campaign-page-")), "{left:?}");
+    assert!(!file_names.iter().any(|name| name.to_string_lossy().starts_with(".campaign-page-")), "{file_names:?}");
     let list = fs::read_to_string(sale.path("sale.csv")).expect("a list");
     sale.campaign(&["preview", "sale.yaml", "--html", "sale.csv"]).exits(2).says("not a page written by campaign");
     sale.campaign(&["plan", "sale.yaml", "--out", "sale.yaml"]).exits(2).says("not a page written by campaign");

@@ -9,7 +9,7 @@ fn parse_part(part: &str) -> Html {
 
 /// Returns the counts by state that part of a page shows.
 fn counts(part: &Html) -> std::collections::BTreeMap<String, u64> {
-    let counted = part.of_class("count").into_iter().map(|count| {
+    let counted = part.with_class("count").into_iter().map(|count| {
         let class = count.attribute("class").rsplit("count-").next().expect("a state").to_owned();
         let words = count.words();
         let number = words.split(|sign: char| sign.is_alphabetic()).next().expect("a number").replace(' ', "");
@@ -23,7 +23,7 @@ fn final_live_figures_match_the_results() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(3_000).batches_of(50).through(&sandbox).delivery("rate: 1500/s").write();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let run = sale.start(&["--yes"]);
     crate::support::until("the run's page exists", || browser.get("/runs/sale@1").status == 200);
     let mut states = Vec::new();
@@ -50,7 +50,7 @@ fn client_with_current_data_gets_only_changes() {
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let first = browser.follow("/runs/sale@1/live", None).next().expect("an event");
     for part in ["standing", "counts", "doubt"] {
         assert!(
@@ -70,7 +70,7 @@ fn server_shuts_down_while_pages_are_open() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let mut open: Vec<_> = (0..10).map(|_| browser.follow("/runs/sale@1/live", None)).collect();
     for live in &mut open {
         assert_eq!(live.next().expect("an event").kind, "parts");

@@ -1,4 +1,4 @@
-//! The overview of the dashboard: what needs attention, and the figures of periods.
+//! The overview of the dashboard: what needs attention, and figures by period.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn nearly_exhausted_budget_needs_attention() {
     let sale = draft.profile("prices: { sms: 0.80 }").profile("currency: UAH").write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     until("the cost is counted", || main_text(&browser).contains("Maximum cost 2.40 UAH"));
     assert!(!main_text(&browser).contains("of its budget"));
     let list = fs::read_to_string(sale.path("sale.csv")).expect("the list");
@@ -36,9 +36,9 @@ fn messages_in_doubt_need_attention() {
     let sale = campaign().to(10).batches_of(4).one_at_a_time().delivery("timeout: 10s").through(&gateway).write();
     sale.run(&[]).exits(4);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let page = browser.page("/");
-    let matters: Vec<String> = page.of_class("matter").iter().map(|matter| matter.words()).collect();
+    let matters: Vec<String> = page.with_class("matter").iter().map(|matter| matter.words()).collect();
     assert!(matters.iter().any(|matter| matter.contains("4 messages in sale@1 are in doubt")), "{matters:?}");
     assert!(page.all("a").iter().any(|link| link.attribute("href") == "/runs/sale@1#run-doubt"));
 }
@@ -51,7 +51,7 @@ fn missing_receipts_need_attention_after_a_while() {
     for (minutes, warns) in [(5, false), (60, true), (10 * 24 * 60, false)] {
         let now = Timestamp::now() + SignedDuration::from_mins(minutes);
         let server = Server::start_after(&sale, &format!("export TZ=UTC; {}", clock.set_to(now)), &[]);
-        let words = main_text(&Browser::first(&server));
+        let words = main_text(&Browser::signed_in(&server));
         assert_eq!(words.contains("No delivery receipts have arrived for sale@1"), warns, "{minutes}: {words}");
     }
 }
@@ -68,7 +68,7 @@ fn period_figures_count_runs_by_their_start_time() {
     ] {
         let now = Timestamp::now() + SignedDuration::from_hours(24 * days);
         let server = Server::start_after(&sale, &format!("export TZ=UTC; {}", clock.set_to(now)), &[]);
-        let words = main_text(&Browser::first(&server));
+        let words = main_text(&Browser::signed_in(&server));
         assert!(words.contains(today) && words.contains(week), "{days}: {words}");
     }
 }

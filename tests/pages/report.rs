@@ -26,14 +26,15 @@ fn write_report(sale: &Folder, options: &[&str]) -> Report {
     let page = fs::read_to_string(sale.path("report.html")).expect("a page");
     let (before, rest) = page.split_once("<script type=\"application/json\" id=\"run-data\">").expect("its numbers");
     let (data, after) = rest.split_once("</script>").expect("their end");
-    let without = format!("{before}{after}");
-    assert!(!without.contains("<script") && !without.contains("<img") && !page.contains("url("), "a script or a load");
-    let html = Html::sound(&without);
+    let plain_page = format!("{before}{after}");
+    let is_self_contained = !plain_page.contains("<script") && !plain_page.contains("<img") && !page.contains("url(");
+    assert!(is_self_contained, "a script or an external resource");
+    let html = Html::sound(&plain_page);
     Report { data: serde_json::from_str(data).expect("JSON"), html, page }
 }
 
 impl Report {
-    /// Returns the bars of a section, each with its nesting depth and its number.
+    /// Returns the bars of a section, each with its nesting depth and its value.
     fn bars(&self, part: &str) -> Vec<(usize, u64)> {
         let start = self.page.find(&format!("id=\"run-{part}\"")).expect("the part");
         let table = &self.page[start..];
@@ -82,15 +83,15 @@ fn delivered_run() -> Hooked {
     let results = hooked.results();
     let sent: Vec<String> = results.column("submitted_at").into_iter().map(str::to_owned).collect();
     for (index, (operation, sent)) in operations(&gateway).iter().zip(&sent).enumerate() {
-        let stations = match index {
+        let receipts = match index {
             0..4 => vec![("viber", "DELIVERED", 0), ("viber", "READ", 0)],
             4..12 => vec![("viber", "DELIVERED", 0)],
             12..17 => vec![("viber", "EXPIRED", 3), ("sms", "DELIVERED", 5)],
             17..19 => vec![("sms", "UNDELIVERABLE", 0)],
             _ => vec![],
         };
-        for (channel, status, after) in stations {
-            assert_eq!(hooked.tell(operation, &receipt(channel, status, sent, after)), 200);
+        for (channel, status, after) in receipts {
+            assert_eq!(hooked.post(operation, &receipt(channel, status, sent, after)), 200);
         }
     }
     drop(server);
@@ -118,12 +119,12 @@ fn figures_agree_with_status_and_results_and_cover_every_row() {
     assert_eq!(way["channels"][0]["reached"], 19, "{way}");
     assert_eq!((&way["channels"][1]["reached"], &way["untold"]), (&json!(7), &json!(0)), "{way}");
     let arrived = figures["arrived"]["points"].as_array().expect("points");
-    let by = |channel: &str, first: bool| -> u64 {
+    let count_arrivals = |channel: &str, first: bool| -> u64 {
         let kinds = arrived.iter().flat_map(|point| point["by"].as_array().expect("kinds"));
         let matching = kinds.filter(|kind| kind["channel"] == channel && kind["first"] == first);
         matching.map(|kind| kind["messages"].as_u64().expect("a number")).sum()
     };
-    assert_eq!((by("viber", true), by("sms", false)), (12, 5));
+    assert_eq!((count_arrivals("viber", true), count_arrivals("sms", false)), (12, 5));
     // 19 messages cost at most 0.80 each, and one was rejected.
     let money = &figures["money"];
     assert_eq!((&money["used_at_most"], &money["given_back"]), (&json!(15.2), &json!(0.8)));
@@ -143,7 +144,7 @@ fn report_hides_numbers_even_in_gateway_text_unless_requested() {
     let report = write_report(&hooked.sale, &[]);
     assert!(!report.page.contains("380501") && !report.page.contains("0501000"), "{}", report.page);
     assert!(report.page.contains("No route to …21"), "the gateway's words");
-    assert!(report.html.of_class("phone-viber").len() == 5 && report.page.contains("Hi "));
+    assert!(report.html.with_class("phone-viber").len() == 5 && report.page.contains("Hi "));
     let unmasked = write_report(&hooked.sale, &["--unmasked"]);
     assert!(unmasked.page.contains("+380501000002") && !unmasked.page.contains("No route to 380501000021"));
 }
@@ -173,7 +174,7 @@ fn report_of_a_purged_run_shows_its_stored_figures() {
     let after = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!(after.data["figures"], before.data["figures"]);
     assert_eq!(after.bars("funnel"), before.bars("funnel"));
-    assert!(after.html.one("main").words().contains("Purged") && after.html.of_class("phone").is_empty());
+    assert!(after.html.one("main").words().contains("Purged") && after.html.with_class("phone").is_empty());
     change_ledger(&hooked.sale, "DELETE FROM figures");
     let bare = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!((&bare.data["figures"], &bare.data["counts"]), (&Value::Null, &before.data["counts"]));
@@ -236,7 +237,7 @@ fn every_chart_has_a_label_and_a_table() {
     assert!(charts.len() >= 4, "{}", charts.len());
     assert!(charts.iter().all(|chart| !chart.attribute("aria-label").trim().is_empty()));
     // The technical details are collapsible too.
-    assert_eq!(report.html.of_class("chart").len() + 1, report.html.all("details").len());
+    assert_eq!(report.html.with_class("chart").len() + 1, report.html.all("details").len());
     let silent = report.html.all("svg").into_iter().filter(|svg| {
         let own = svg.attribute("role") == "img" || svg.attribute("aria-hidden") == "true";
         !own && !["plot", "labels"].contains(&svg.attribute("class"))
@@ -289,7 +290,7 @@ fn unreported_parts_make_the_total_a_minimum() {
     let in_report = words(&write_report(&sale, &[]).html, "run-numbers");
     assert!(in_report.contains("Billed parts, at least 1"), "{in_report}");
     let server = Server::start(&sale, &[]);
-    let on_page = words(&Browser::first(&server).page("/runs/sale@1"), "standing");
+    let on_page = words(&Browser::signed_in(&server).page("/runs/sale@1"), "standing");
     assert!(on_page.contains("at least 1 billed part,"), "{on_page}");
     let gateway = Gateway::accepting();
     let all = campaign().to(6).through(&gateway).write();
@@ -330,7 +331,7 @@ fn cost_names_messages_without_a_price() {
     let page = report.html.one("main").words();
     assert_eq!(page.matches(note).count(), 2, "{page}");
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     until("the overview names the message", || browser.page("/").one("main").words().contains(note));
     assert!(browser.page("/runs").one("main").words().contains(note));
 }
@@ -341,16 +342,16 @@ fn report_is_written_beside_the_results_by_default() {
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(0);
     let output = sale.campaign(&["report", "sale", "--json"]).exits(0).json();
-    let place = sale.path("results/sale.report.html");
+    let default_path = sale.path("results/sale.report.html");
     assert!(output["html"].as_str().is_some_and(|html| html.ends_with("results/sale.report.html")), "{output}");
     let page = |path: &std::path::Path| std::fs::read_to_string(path).expect("a page");
-    assert!(page(&place).contains("sale@1"));
+    assert!(page(&default_path).contains("sale@1"));
     sale.run(&["--again", "2"]).exits(0);
     sale.campaign(&["report", "sale@1"]).exits(0).says("results/sale@1.report.html");
     sale.campaign(&["report", "sale", "--lang", "uk"]).exits(0).says("results/sale.report.html");
-    assert!(page(&place).contains("sale@2") && !page(&place).contains("sale@1"));
+    assert!(page(&default_path).contains("sale@2") && !page(&default_path).contains("sale@1"));
     assert!(page(&sale.path("results/sale@1.report.html")).contains("sale@1"));
     sale.write("results/sale.report.html", "my own page");
     sale.campaign(&["report", "sale"]).exits(2).says("is not a page written by campaign");
-    assert_eq!(page(&place), "my own page");
+    assert_eq!(page(&default_path), "my own page");
 }

@@ -14,7 +14,7 @@ const KEY: &str = "ed25519:0Bf5_XnXXq1LKMJA56s9XZd-zbfwNas7cF46TaVjxn0";
 const RETRY: &str = "/runs/sale@1/retry";
 
 /// A gateway that rejects the first message to each of these rows.
-fn rejecting(rows: &'static [usize]) -> Gateway {
+fn gateway_rejecting_once(rows: &'static [usize]) -> Gateway {
     let rejected_before = Mutex::new(HashSet::new());
     Gateway::always(Answer::items(move |operation| {
         let row = rows.iter().find(|row| operation["phone"] == json!(phone(**row)));
@@ -25,8 +25,8 @@ fn rejecting(rows: &'static [usize]) -> Gateway {
     }))
 }
 
-/// Sends a campaign, some of whose messages are rejected.
-fn send(draft: Draft) -> Folder {
+/// Sends a campaign in which some messages are rejected.
+fn send_campaign(draft: Draft) -> Folder {
     let sale = draft.write();
     sale.run(&[]).exits(3);
     sale
@@ -34,17 +34,18 @@ fn send(draft: Draft) -> Folder {
 
 fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
     let link = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
-    Browser::by(server, link["url"].as_str().expect("an address"))
+    Browser::with_link(server, link["url"].as_str().expect("an address"))
 }
 
 #[test]
 fn retry_from_a_page_matches_its_preview_and_logs_the_user() {
-    let gateway = rejecting(&[3, 4]);
-    let sale = send(campaign().to(4).through(&gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH"));
+    let gateway = gateway_rejecting_once(&[3, 4]);
+    let draft = campaign().to(4).through(&gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH");
+    let sale = send_campaign(draft);
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
-    let links = |page: &str| olha.page(page).all("a").iter().any(|link| link.attribute("href") == RETRY);
-    assert!(links("/runs/sale@1"));
+    let has_retry_link = |page: &str| olha.page(page).all("a").iter().any(|link| link.attribute("href") == RETRY);
+    assert!(has_retry_link("/runs/sale@1"));
     let preview = olha.page(RETRY).one("main").words();
     for shown in ["2 messages will be sent again through local", "Rejected No route 2", "Channels SMS", "1.60 UAH"] {
         assert!(preview.contains(shown), "{shown}: {preview}");
@@ -57,11 +58,11 @@ fn retry_from_a_page_matches_its_preview_and_logs_the_user() {
         assert!(refused.page().one("main").words().contains("Nothing was sent."), "{count}");
     }
     assert_eq!(gateway.phones().len(), 4, "previews and refusals send nothing");
-    let begun = olha.send(RETRY, &[("count", "2")]);
-    assert_eq!((begun.status, begun.header("location")), (303, "/runs/sale@1?done=retry"));
+    let response = olha.send(RETRY, &[("count", "2")]);
+    assert_eq!((response.status, response.header("location")), (303, "/runs/sale@1?done=retry"));
     until("the messages are sent again", || gateway.phones().len() == 6);
     assert_eq!(gateway.phones()[4..], [3, 4].map(phone));
-    until("the run has ended", || !links("/runs/sale@1"));
+    until("the run has ended", || !has_retry_link("/runs/sale@1"));
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"], json!({ "accepted": 4 }));
     let shown = sale.campaign(&["show", "sale@1", "--row", "3", "--json"]).json();
     assert!(shown["history"].to_string().contains("\"by\":\"Olha\""), "{shown}");
@@ -76,8 +77,8 @@ fn retry_from_a_page_matches_its_preview_and_logs_the_user() {
 
 #[test]
 fn retry_from_a_page_respects_opt_outs_and_frozen_inputs() {
-    let gateway = rejecting(&[3, 4]);
-    let sale = send(campaign().to(4).through(&gateway));
+    let gateway = gateway_rejecting_once(&[3, 4]);
+    let sale = send_campaign(campaign().to(4).through(&gateway));
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
@@ -103,8 +104,8 @@ fn retry_from_a_page_respects_opt_outs_and_frozen_inputs() {
 
 #[test]
 fn retry_from_a_page_waits_for_the_sending_window() {
-    let gateway = rejecting(&[3]);
-    let sale = send(campaign().to(2).top("timezone: UTC").through(&gateway));
+    let gateway = gateway_rejecting_once(&[3]);
+    let sale = send_campaign(campaign().to(2).top("timezone: UTC").through(&gateway));
     let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
     let hour = |hours: i64| now.checked_add(jiff::ToSpan::hours(hours)).expect("a time").strftime("%H:00").to_string();
     let window = format!("  policy: {{ window: \"{}-{}\" }}", hour(4), hour(6));
@@ -123,8 +124,8 @@ fn retry_from_a_page_waits_for_the_sending_window() {
 
 #[test]
 fn profile_with_an_approval_rule_forbids_retry_from_a_page() {
-    let gateway = rejecting(&[3]);
-    let sale = send(campaign().to(2).through(&gateway));
+    let gateway = gateway_rejecting_once(&[3]);
+    let sale = send_campaign(campaign().to(2).through(&gateway));
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
     let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).expect("profiles");
     sale.write(
@@ -142,8 +143,8 @@ fn profile_with_an_approval_rule_forbids_retry_from_a_page() {
 
 #[test]
 fn retry_interrupted_by_a_shutdown_is_resumed_once() {
-    let gateway = rejecting(&[4, 5, 6, 7, 8, 9, 10, 11]);
-    let sale = send(campaign().to(10).batches_of(1).delivery("rate: 5/s").through(&gateway));
+    let gateway = gateway_rejecting_once(&[4, 5, 6, 7, 8, 9, 10, 11]);
+    let sale = send_campaign(campaign().to(10).batches_of(1).delivery("rate: 5/s").through(&gateway));
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     assert_eq!(olha.send(RETRY, &[("count", "8")]).status, 303);

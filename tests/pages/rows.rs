@@ -27,14 +27,14 @@ fn listed_rows(page: &Html) -> Vec<u32> {
 
 fn sign_in(sale: &Folder, server: &Server) -> Browser {
     let link = sale.campaign(&["serve", "link", "--json", "--for", "Olha", "--decide"]).exits(0).json();
-    Browser::by(server, link["url"].as_str().expect("an address"))
+    Browser::with_link(server, link["url"].as_str().expect("an address"))
 }
 
 #[test]
 fn failure_reason_links_to_exactly_its_rows() {
     let (sale, _gateway) = titled_campaign();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let page = browser.page("/runs/sale@1");
     let reasons = page.all("a").into_iter().filter(|link| link.attribute("href").contains("&reason="));
     let mut found = Vec::new();
@@ -54,7 +54,7 @@ fn failure_reason_links_to_exactly_its_rows() {
 fn chosen_column_of_the_list_is_shown() {
     let (sale, _gateway) = titled_campaign();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     assert!(!browser.page("/runs/sale@1/rows").one("main").words().contains("Person 3"));
     let page = browser.page("/runs/sale@1/rows?column=name&state=rejected");
     let words = page.one("main").words();
@@ -69,7 +69,7 @@ fn numbers_in_a_column_of_the_list_are_masked() {
     sale.replace("sale.yaml", "Hello, {{ name }}", "Hello, {{ name }}, call {{ contact }}");
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let (viewer, olha) = (Browser::first(&server), sign_in(&sale, &server));
+    let (viewer, olha) = (Browser::signed_in(&server), sign_in(&sale, &server));
     for (path, shown) in [
         ("/runs/sale@1/rows?column=contact", "&numbers=shown"),
         ("/runs/sale@1/rows/2", "?numbers=shown"),
@@ -89,7 +89,7 @@ fn only_deciders_can_download_the_filtered_rows() {
     let (sale, _gateway) = titled_campaign();
     let server = Server::start(&sale, &[]);
     let olha = sign_in(&sale, &server);
-    let viewer = Browser::first(&server);
+    let viewer = Browser::signed_in(&server);
     for path in ["/runs/sale@1/export", "/runs/sale@1/export?format=xlsx"] {
         assert_eq!(viewer.get(path).status, 403, "{path}");
     }
@@ -115,7 +115,7 @@ fn only_deciders_can_download_the_filtered_rows() {
 fn title_of_the_campaign_is_shown_and_changes_no_message() {
     let (sale, gateway) = titled_campaign();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     assert_eq!(browser.page("/runs/sale@1").one("h1").words(), "Autumn sale");
     for (path, named) in
         [("/", "Autumn sale sale@1"), ("/runs", "Autumn sale sale@1"), ("/campaigns", "Autumn sale sale 1 sale@1")]
@@ -130,7 +130,7 @@ fn title_of_the_campaign_is_shown_and_changes_no_message() {
 }
 
 #[test]
-fn changed_title_does_not_keep_a_run_from_being_resumed() {
+fn changed_title_does_not_prevent_a_run_from_resuming() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(8).through(&gateway).top("title: Autumn sale").write();
     sale.run(&["--limit", "4"]).exits(0);
@@ -147,7 +147,7 @@ fn variant_comparison_counts_the_rows_of_each_variant() {
     let sale = campaign().to(60).through(&gateway).top(variants).write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     let links: Vec<String> =
         browser.page("/runs/sale@1").all("a").iter().map(|link| link.attribute("href").to_owned()).collect();
     assert!(links.contains(&"/runs/sale@1/variants".to_owned()), "{links:?}");
@@ -162,7 +162,7 @@ fn variant_comparison_counts_the_rows_of_each_variant() {
     let plain = campaign().write();
     plain.run(&[]).exits(0);
     let server = Server::start(&plain, &[]);
-    assert_eq!(Browser::first(&server).get("/runs/sale@1/variants").status, 404);
+    assert_eq!(Browser::signed_in(&server).get("/runs/sale@1/variants").status, 404);
 }
 
 /// A dashboard page of the rows of `sale@1`: the listed rows, and the rows of the downloaded file.

@@ -19,7 +19,7 @@ fn sent_campaign(gateway: &Gateway) -> Folder {
 
 fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
     let link = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
-    Browser::by(server, link["url"].as_str().expect("an address"))
+    Browser::with_link(server, link["url"].as_str().expect("an address"))
 }
 
 /// The fields of the recipients in a form.
@@ -105,12 +105,12 @@ fn test_from_a_page_obeys_the_rules_of_the_command() {
 fn page_tests_need_the_test_to_option_and_a_decider() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
-    let without = Server::start(&sale, &[]);
-    let olha = sign_in(&sale, &without, &["Olha", "--decide"]);
+    let server_without_tests = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server_without_tests, &["Olha", "--decide"]);
     assert!(!offers_test(&olha.page("/runs/sale@1")) && !offers_test(&olha.page("/runs/sale@1/campaign")));
     assert_eq!(olha.get(TEST).status, 404);
     assert_eq!(olha.send(TEST, &[("row", "3")]).status, 404);
-    without.end("TERM").exits(0);
+    server_without_tests.end("TERM").exits(0);
     let server = Server::start(&sale, &["--test-to", "testers.csv"]);
     let ivan = sign_in(&sale, &server, &["Ivan"]);
     assert!(!offers_test(&ivan.page("/runs/sale@1")));
@@ -118,14 +118,14 @@ fn page_tests_need_the_test_to_option_and_a_decider() {
     assert_eq!(ivan.send(TEST, &[("row", "3")]).status, 403);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     let fields = recipients(&olha.page("/runs/sale@1/test?row=3"));
-    let (mark, ours) = (olha.mark(), format!("http://{}", server.address()));
+    let (token, own_origin) = (olha.csrf_token(), format!("http://{}", server.address()));
     let chosen = [("row", "3"), (fields[0].as_str(), "1")];
-    let forged = [chosen.as_slice(), &[("form", mark.as_str())]].concat();
+    let forged = [chosen.as_slice(), &[("form", token.as_str())]].concat();
     for origin in ["https://evil.example", "null"] {
         assert_eq!(olha.post(TEST, &[("Origin", origin)], &forged).status, 403, "{origin}");
     }
-    assert_eq!(olha.post(TEST, &[("Origin", &ours)], &chosen).status, 403, "without a token");
-    assert_eq!(olha.post(TEST, &[("Origin", &ours), ("Host", "evil.example")], &forged).status, 404);
+    assert_eq!(olha.post(TEST, &[("Origin", &own_origin)], &chosen).status, 403, "without a token");
+    assert_eq!(olha.post(TEST, &[("Origin", &own_origin), ("Host", "evil.example")], &forged).status, 404);
     // The form fields of one session do not identify recipients in another.
     let other = sign_in(&sale, &server, &["Petro", "--decide"]);
     assert_eq!(other.send(TEST, &chosen).status, 422);

@@ -11,8 +11,8 @@ use crate::support::{Answer, Finished, Folder, Gateway, campaign, in_files, phon
 /// A text that only the person in row 3 has.
 const CELL: &str = "Petro-the-forgotten";
 
-/// A list of this many people, with Petro in row 3.
-fn list_of(people: usize) -> String {
+/// A list of this number of people, with Petro in row 3.
+fn people_list(people: usize) -> String {
     let name = |row: usize| if row == 3 { CELL.to_owned() } else { format!("Person {row}") };
     let rows: String = (2..people + 2).map(|row| format!("{},{}\n", number(row), name(row))).collect();
     format!("phone,name\n{rows}")
@@ -40,7 +40,7 @@ fn forgotten_rows(report: &Value) -> Value {
 fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(5)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(5)).through(&gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(0);
     sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
@@ -75,9 +75,9 @@ fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
 fn forgotten_recipient_is_erased_from_results_of_earlier_runs() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
-    sale.write("sale.csv", &list_of(4));
+    sale.write("sale.csv", &people_list(4));
     sale.run(&[]).exits(0);
     assert!(files_with_traces(&sale).iter().any(|file| file.contains("sale@1.csv")), "{:?}", files_with_traces(&sale));
     forget(&sale, 3).exits(0);
@@ -89,27 +89,27 @@ fn forgotten_recipient_is_erased_from_results_of_earlier_runs() {
 fn stored_bytes_of_a_forgotten_recipient_are_overwritten() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
     // Handles opened earlier still refer to the old files, whose content must be overwritten.
-    let places = [sale.path("state/runs/sale@1/recipients.csv"), sale.results_file()];
-    let mut before = places.map(|path| fs::File::open(path).expect("a file"));
+    let paths = [sale.path("state/runs/sale@1/recipients.csv"), sale.results_file()];
+    let mut before = paths.map(|path| fs::File::open(path).expect("a file"));
     forget(&sale, 3).exits(0);
     for file in &mut before {
-        let mut left = Vec::new();
-        file.read_to_end(&mut left).expect("its bytes");
-        assert!(!left.is_empty() && left.iter().all(|byte| *byte == 0), "{}", String::from_utf8_lossy(&left));
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).expect("its bytes");
+        assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0), "{}", String::from_utf8_lossy(&bytes));
     }
 }
 
 #[test]
 fn forgotten_recipient_gets_no_second_message_of_an_edition() {
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(4)).through(&gateway).write();
     sale.run(&["--rows", "2-4"]).exits(0);
     forget(&sale, 3).exits(0);
     // The user's list still has the number, and one more recipient.
-    sale.write("sale.csv", &list_of(5));
+    sale.write("sale.csv", &people_list(5));
     let report = sale.run(&["--accept-changes", "--json"]).exits(0).json();
     assert_eq!(report["counts"], json!({ "accepted": 2, "skipped": 3 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 6].map(phone));
@@ -134,7 +134,7 @@ fn forgotten_recipient_gets_no_second_message_of_an_edition() {
 #[test]
 fn planned_rows_of_a_forgotten_recipient_are_skipped() {
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(5)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(5)).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
     let report = forget(&sale, 3).exits(0).json();
     assert_eq!(forgotten_rows(&report), json!([["sale@1", [3], [3]]]));
@@ -147,17 +147,17 @@ fn planned_rows_of_a_forgotten_recipient_are_skipped() {
     assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));
     assert_eq!(sale.results().rows[1]["reason"], "opted out");
     // Any other difference counts as a change.
-    let other = campaign().with_list(&list_of(5)).through(&gateway).write();
+    let other = campaign().with_list(&people_list(5)).through(&gateway).write();
     other.run(&["--limit", "1"]).exits(0);
     forget(&other, 3).exits(0);
-    other.write("sale.csv", &list_of(6));
+    other.write("sale.csv", &people_list(6));
     other.run(&[]).exits(2).says("the list `");
 }
 
 #[test]
 fn rows_in_doubt_stay_until_decided_and_the_rest_is_forgotten() {
     let gateway = Gateway::answering([Answer::CutBody]);
-    let twice = format!("{}{},Again\n", list_of(3), number(3));
+    let twice = format!("{}{},Again\n", people_list(3), number(3));
     let sale = campaign().with_list(&twice).through(&gateway).write();
     sale.run(&["--rows", "3"]).exits(4);
     let report = forget(&sale, 3).exits(4).json();
@@ -171,9 +171,9 @@ fn rows_in_doubt_stay_until_decided_and_the_rest_is_forgotten() {
 }
 
 #[test]
-fn run_in_progress_is_left_alone_and_nothing_is_forgotten() {
+fn forget_is_refused_during_a_run_and_changes_nothing() {
     let gateway = Gateway::answering([Answer::Held]);
-    let sale = campaign().with_list(&list_of(5)).through(&gateway).one_at_a_time().write();
+    let sale = campaign().with_list(&people_list(5)).through(&gateway).one_at_a_time().write();
     let run = sale.start(&[]);
     until("the gateway has the first message", || gateway.sends().len() == 1);
     forget(&sale, 3).exits(6);
@@ -187,7 +187,7 @@ fn run_in_progress_is_left_alone_and_nothing_is_forgotten() {
 #[test]
 fn forget_needs_confirmation() {
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
     sale.campaign(&["forget", &number(3)]).exits(2).says("--yes");
     assert_eq!(find(&sale, 3).exits(0).json()["runs"][0]["rows"][0]["name"], CELL);
@@ -197,7 +197,7 @@ fn forget_needs_confirmation() {
 fn rejected_message_is_not_resent_to_a_forgotten_recipient() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);
-    let sale = campaign().with_list(&list_of(2)).through(&gateway).one_at_a_time().batches_of(1).write();
+    let sale = campaign().with_list(&people_list(2)).through(&gateway).one_at_a_time().batches_of(1).write();
     sale.run(&["--keep-going"]).exits(3);
     forget(&sale, 3).exits(0);
     sale.campaign(&["retry", "sale", "--yes"]).exits(3);
@@ -207,7 +207,7 @@ fn rejected_message_is_not_resent_to_a_forgotten_recipient() {
 #[test]
 fn interrupted_forget_leaves_readable_runs_and_continues_later() {
     let _files = in_files();
-    for (failpoint, by_start) in [
+    for (failpoint, completed_by_run) in [
         ("commit.before:1", false),
         ("forget.recorded:1", false),
         ("forget.recorded:1", true),
@@ -221,14 +221,14 @@ fn interrupted_forget_leaves_readable_runs_and_continues_later() {
         ("forget.swept:1", true),
     ] {
         let gateway = Gateway::accepting();
-        let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
+        let sale = campaign().with_list(&people_list(4)).through(&gateway).write();
         sale.run(&["--limit", "3"]).exits(0);
         let mut command = sale.command(&["forget", &number(3), "--yes"]);
         command.env("CAMPAIGN_FAILPOINT", failpoint);
         assert!(!command.output().expect("a process").status.success(), "{failpoint} was not passed");
         // All runs stay readable between the attempts.
         sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
-        if by_start {
+        if completed_by_run {
             let ended = sale.run(&["--json"]).exits(0).json();
             assert_eq!((&ended["run"], &ended["counts"]), (&json!("sale@1"), &json!({ "accepted": 4 })), "{failpoint}");
         } else {
@@ -245,7 +245,7 @@ fn interrupted_forget_leaves_readable_runs_and_continues_later() {
 fn forgotten_recipient_stays_cancelled_and_excluded() {
     for (people, forgotten) in [(2, &[2][..]), (5, &[2, 4])] {
         let gateway = Gateway::accepting();
-        let draft = || campaign().top("purpose: service").with_list(&list_of(people)).through(&gateway);
+        let draft = || campaign().top("purpose: service").with_list(&people_list(people)).through(&gateway);
         let sale = draft().write();
         sale.run(&["--limit", "1"]).exits(0);
         sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0);

@@ -12,7 +12,7 @@ use crate::support::{Answer, Clock, Finished, Folder, Gateway, Process, campaign
 /// A text in every row.
 const CELL: &str = "Of-an-old-list";
 
-fn list_of(people: usize) -> String {
+fn people_list(people: usize) -> String {
     let rows: String = (2..people + 2).map(|row| format!("{},{CELL}\n", number(row))).collect();
     format!("phone,name\n{rows}")
 }
@@ -36,12 +36,12 @@ impl FutureClock {
     }
 }
 
-/// The purged runs, and the kept runs with the reason.
+/// The purged runs, and the runs that were not purged, each with the reason.
 fn purge_result(finished: &Finished) -> (Vec<String>, Vec<(String, String)>) {
     let (report, text) = (finished.json(), |value: &Value| value.as_str().expect("a text").to_owned());
     let list = |name: &str| report[name].as_array().expect("a list").clone();
-    let kept = list("kept").iter().map(|run| (text(&run["run"]), text(&run["why"]))).collect();
-    (list("purged").iter().map(|run| text(&run["run"])).collect(), kept)
+    let not_purged = list("kept").iter().map(|run| (text(&run["run"]), text(&run["why"]))).collect();
+    (list("purged").iter().map(|run| text(&run["run"])).collect(), not_purged)
 }
 
 /// The files in the state folder that contain data of the people in these rows.
@@ -56,7 +56,7 @@ fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
     let _files = in_files();
     let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(4)).through(&gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(0);
     sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
@@ -100,10 +100,10 @@ fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
 fn recipients_of_a_purged_run_get_no_second_message() {
     let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
     later.purge(&sale).exits(0);
-    sale.write("sale.csv", &list_of(4));
+    sale.write("sale.csv", &people_list(4));
     let text = fs::read_to_string(sale.path("sale.yaml")).unwrap();
     sale.write("sale.yaml", &text.replace("Hello", "Good day"));
     let report = sale.run(&["--json"]).exits(0).json();
@@ -119,18 +119,18 @@ fn recipients_of_a_purged_run_get_no_second_message() {
 fn runs_that_are_recent_or_unfinished_or_in_doubt_are_kept() {
     let later = FutureClock::new();
     let gateway = Gateway::answering([Answer::CutBody]);
-    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(4)).through(&gateway).write();
     sale.run(&["--rows", "3"]).exits(4);
     let other = fs::read_to_string(sale.path("sale.yaml")).unwrap().replace("name: sale", "name: other");
     sale.write("other.yaml", &format!("name: other\n{other}").replacen("name: other\nname: other", "name: other", 1));
     sale.campaign(&["run", "other.yaml", "--yes", "--limit", "1"]).exits(0);
-    let young = sale.campaign(&["purge", "--older-than", "400d", "--yes", "--json"]).exits(0);
-    assert_eq!(purge_result(&young), (Vec::new(), Vec::new()));
+    let recent = sale.campaign(&["purge", "--older-than", "400d", "--yes", "--json"]).exits(0);
+    assert_eq!(purge_result(&recent), (Vec::new(), Vec::new()));
     let reasons = vec![("sale@1".to_owned(), "unfinished".to_owned()), ("other@1".to_owned(), "unfinished".to_owned())];
     assert_eq!(purge_result(&later.purge(&sale).exits(0)), (Vec::new(), reasons));
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]);
-    let (purged, kept) = purge_result(&later.purge(&sale).exits(4));
-    assert_eq!((purged.len(), &kept[0]), (0, &("sale@1".to_owned(), "in_doubt".to_owned())));
+    let (purged, not_purged) = purge_result(&later.purge(&sale).exits(4));
+    assert_eq!((purged.len(), &not_purged[0]), (0, &("sale@1".to_owned(), "in_doubt".to_owned())));
     let output = Process::start(later.command(&sale, &["purge", "--older-than", "400d", "--yes"])).finish();
     output.exits(4).says("resolve sale@1 --all --as DECISION");
     sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]);
@@ -139,15 +139,15 @@ fn runs_that_are_recent_or_unfinished_or_in_doubt_are_kept() {
 }
 
 #[test]
-fn running_campaign_is_left_alone() {
+fn run_in_progress_is_not_purged() {
     let later = FutureClock::new();
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route")), Answer::Held]);
-    let sale = campaign().with_list(&list_of(3)).through(&gateway).one_at_a_time().batches_of(1).write();
+    let sale = campaign().with_list(&people_list(3)).through(&gateway).one_at_a_time().batches_of(1).write();
     sale.run(&["--rows", "2", "--keep-going"]).exits(3);
     let run = sale.start(&["--accept-changes"]);
     until("the gateway has a message", || gateway.sends().len() == 2);
-    let (purged, kept) = purge_result(&later.purge(&sale).exits(6));
-    assert!(purged.is_empty() && kept.iter().all(|(_, why)| why == "in_use"), "{kept:?}");
+    let (purged, not_purged) = purge_result(&later.purge(&sale).exits(6));
+    assert!(purged.is_empty() && not_purged.iter().all(|(_, why)| why == "in_use"), "{not_purged:?}");
     gateway.release();
     run.finish();
 }
@@ -156,12 +156,12 @@ fn running_campaign_is_left_alone() {
 fn purge_needs_confirmation_and_a_minimum_age() {
     let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(2)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(2)).through(&gateway).write();
     sale.campaign(&["purge", "--older-than", "400d"]).exits(0).says("no runs from before");
     sale.run(&[]).exits(0);
     Process::start(later.command(&sale, &["purge", "--older-than", "400d"])).finish().exits(2).says("--yes");
-    for young in ["3d", "0", "x", "10000000000d"] {
-        Process::start(later.command(&sale, &["purge", "--older-than", young, "--yes"])).finish().exits(2);
+    for age in ["3d", "0", "x", "10000000000d"] {
+        Process::start(later.command(&sale, &["purge", "--older-than", age, "--yes"])).finish().exits(2);
     }
     assert_eq!(find(&sale, 3).exits(0).json()["runs"][0]["rows"][0]["name"], CELL);
 }
@@ -171,7 +171,7 @@ fn interrupted_purge_is_completed_by_the_next_purge() {
     let later = FutureClock::new();
     for failpoint in ["commit.before:1", "purge.recorded:1", "purge.discarded:1"] {
         let gateway = Gateway::accepting();
-        let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
+        let sale = campaign().with_list(&people_list(3)).through(&gateway).write();
         sale.run(&["--gateway", "sandbox"]).exits(0);
         sale.run(&[]).exits(0);
         let mut command = later.command(&sale, &["purge", "--older-than", "400d", "--yes"]);
@@ -189,7 +189,7 @@ fn interrupted_purge_is_completed_by_the_next_purge() {
 fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
     let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
+    let sale = campaign().with_list(&people_list(4)).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled");
     assert_eq!(purge_result(&later.purge(&sale).exits(0)).0, ["sale@1"]);

@@ -44,8 +44,8 @@ impl GoldenNumber {
     }
 
     /// The expected number: in a region, the national number if it is valid; otherwise the number after a plus sign.
-    fn expected(&self, region: bool) -> Option<u64> {
-        match region {
+    fn expected(&self, with_region: bool) -> Option<u64> {
+        match with_region {
             _ if self.is_international() => self.abroad,
             true => self.national.or(self.abroad),
             // One leading zero means a national number; two are followed by a country code.
@@ -54,13 +54,13 @@ impl GoldenNumber {
         }
     }
 
-    /// Why a different result is acceptable, if it is.
-    fn accepted_difference(&self, home: bool, parsed: Result<u64, PhoneProblem>) -> Option<&'static str> {
+    /// Why a different result is acceptable; `None` if it is not.
+    fn accepted_difference(&self, with_region: bool, parsed: Result<u64, PhoneProblem>) -> Option<&'static str> {
         if self.expected(true).is_some_and(|number| number > LARGEST) {
-            return (parsed == Err(PhoneProblem::TooLong)).then_some("E.164 has 15 digits; Germany has calls to more");
+            return (parsed == Err(PhoneProblem::TooLong)).then_some("E.164 has 15 digits; Germany has longer numbers");
         }
         let (national, abroad) = (self.national?, self.abroad?);
-        let ambiguous = home && national != abroad && !self.is_international();
+        let ambiguous = with_region && national != abroad && !self.is_international();
         match parsed {
             Err(PhoneProblem::Ambiguous) if ambiguous => Some("the number is ambiguous"),
             Ok(parsed) if ambiguous && parsed == abroad && self.is_mobile() => {
@@ -77,14 +77,17 @@ fn number_parsing_agrees_with_libphonenumber() {
     for golden in golden_numbers() {
         lines += 1;
         let GoldenNumber { text, region, .. } = golden;
-        for home in [true, false] {
-            let parsed = parse_number(text, home.then_some(region)).map(|number| number.phone.to_u64());
-            if parsed.ok() == golden.expected(home) {
+        for with_region in [true, false] {
+            let parsed = parse_number(text, with_region.then_some(region)).map(|number| number.phone.to_u64());
+            if parsed.ok() == golden.expected(with_region) {
                 continue;
             }
-            match golden.accepted_difference(home, parsed) {
+            match golden.accepted_difference(with_region, parsed) {
                 Some(_) => differing += 1,
-                _ => wrong.push(format!("{text:?} in {region} ({home}): {parsed:?}, not {:?}", golden.expected(home))),
+                _ => {
+                    let expected = golden.expected(with_region);
+                    wrong.push(format!("{text:?} in {region} ({with_region}): {parsed:?}, not {expected:?}"));
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{EARLIER, LATER, plan, run_in, use_daily_edition};
-use crate::support::{Folder, Server, Terminal, ask, in_files, live, with_ledger};
+use crate::support::{Folder, Server, Terminal, http_get, in_files, live, with_ledger};
 
 /// Approves a plan at a terminal.
 fn approve(sale: &Folder, digest: &str) {
@@ -25,7 +25,7 @@ fn approve_in(sale: &Folder, zone: &str, digest: &str) {
     terminal.finish().exits(0);
 }
 
-/// Counts how often approvals were used.
+/// Counts the uses of approvals.
 fn count_uses(sale: &Folder) -> i64 {
     let mut uses = 0;
     with_ledger(sale, async |ledger| {
@@ -67,7 +67,7 @@ fn approval_replaces_confirmation_of_one_run_until_it_ends() {
     sale.write_secret("token", "t0ken-of-the-plans-77");
     let server = Server::start(&sale, &["--token-file", "token"]);
     let bearer = [("Authorization", "Bearer t0ken-of-the-plans-77")];
-    let run: Value = serde_json::from_str(&ask(&server.address(), "/api/runs/sale", &bearer).body).expect("a run");
+    let run: Value = serde_json::from_str(&http_get(&server.address(), "/api/runs/sale", &bearer).body).expect("a run");
     assert_eq!(run["approved"], status["approved"]);
     drop(server);
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);
@@ -101,7 +101,7 @@ fn only_one_of_two_simultaneous_runs_gets_the_approval() {
     let (one, other) = (start(), start());
     let codes = [one.finish().code(), other.finish().code()];
     assert!(codes.contains(&Some(5)), "{codes:?}");
-    assert!(codes.iter().all(|code| matches!(code, Some(5 | 6))), "{codes:?}: busy, or it went on with the same run");
+    assert!(codes.iter().all(|code| matches!(code, Some(5 | 6))), "{codes:?}: busy, or it resumed the same run");
     assert_eq!(count_uses(&sale), 1);
 }
 
@@ -119,7 +119,7 @@ fn changed_plan_cannot_be_approved() {
 fn plan_and_confirmation_say_that_a_new_round_repeats_messages() {
     const REPEATS: &str = "`--again`: recipients who already got this message will get it again";
     let sale = live();
-    assert!(!sale.campaign(&["plan", "sale.yaml"]).exits(0).told().contains(REPEATS));
+    assert!(!sale.campaign(&["plan", "sale.yaml"]).exits(0).details().contains(REPEATS));
     let planned = sale.campaign(&["plan", "sale.yaml", "--again", "3", "--json"]).exits(0).json();
     sale.campaign(&["plan", "sale.yaml", "--again", "3"]).exits(0).says(REPEATS);
     let digest = planned["digest"].as_str().expect("a digest").to_owned();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::plan;
-use crate::support::{Draft, Folder, Gateway, campaign, in_files, phone, say, with_ledger};
+use crate::support::{Draft, Folder, Gateway, campaign, in_files, phone, run_sql, with_ledger};
 
 /// Drafts a campaign whose text contains the date and an include, with a price per message.
 fn draft_sale(gateway: &Gateway) -> Draft {
@@ -29,8 +29,8 @@ fn plan_shows_its_size_and_maximum_cost_and_sends_nothing() {
     let digest = planned["digest"].as_str().unwrap().to_owned();
     assert_eq!(digest.len(), 64);
     let forecast = planned.as_object_mut().and_then(|planned| planned.remove("forecast")).expect("a forecast");
-    let out = json!([{ "state": "skipped", "reason": "opted out", "rows": 1, "first": [3] }]);
-    assert_eq!((&forecast["left_out"], &forecast["messages"]), (&out, &json!(4)));
+    let skipped = json!([{ "state": "skipped", "reason": "opted out", "rows": 1, "first": [3] }]);
+    assert_eq!((&forecast["left_out"], &forecast["messages"]), (&skipped, &json!(4)));
     let figures = json!({
         "digest": digest, "rows": 5, "counts": { "planned": 4, "skipped": 1 }, "messages": 4, "parts": 4,
         "cost": 3.20, "currency": "UAH", "exit": 0, "on_in_doubt": "hold", "version": 1,
@@ -43,9 +43,9 @@ fn plan_shows_its_size_and_maximum_cost_and_sends_nothing() {
         .says("3.20 UAH at most")
         .says("hours     within 00:00-24:00, until 2099-01-01 10:00, by the clocks of Europe/Kyiv")
         .says(&format!("campaign run sale.yaml --plan {}", &digest[..16]));
-    let some = sale.campaign(&["plan", "sale.yaml", "--json", "--rows", "2-4"]).exits(0).json();
-    assert_eq!((&some["messages"], &some["parts"]), (&json!(2), &json!(2)));
-    assert_ne!(some["digest"], digest);
+    let partial = sale.campaign(&["plan", "sale.yaml", "--json", "--rows", "2-4"]).exits(0).json();
+    assert_eq!((&partial["messages"], &partial["parts"]), (&json!(2), &json!(2)));
+    assert_ne!(partial["digest"], digest);
     assert!(gateway.requests().is_empty());
 }
 
@@ -115,7 +115,7 @@ fn run_options_must_match_the_plan() {
 }
 
 #[test]
-fn run_may_have_fewer_recipients_than_planned_but_not_more() {
+fn run_can_have_fewer_recipients_than_planned_but_not_more() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let number = format!("+{}", phone(3));
@@ -136,9 +136,9 @@ fn partial_run_of_a_plan_resumes_with_the_full_plan() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
-    let some = plan(&sale, &["--limit", "2"]);
-    sale.run(&["--plan", &some, "--limit", "2"]).exits(0);
-    sale.run(&["--plan", &some]).exits(2).says("the option `--limit` changed");
+    let partial = plan(&sale, &["--limit", "2"]);
+    sale.run(&["--plan", &partial, "--limit", "2"]).exits(0);
+    sale.run(&["--plan", &partial]).exits(2).says("the option `--limit` changed");
     sale.run(&["--plan", &digest]).exits(0);
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 6].map(phone));
 }
@@ -169,13 +169,13 @@ fn plan_is_kept_for_thirty_days() {
 }
 
 #[test]
-fn plan_changed_in_the_ledger_sends_nothing() {
+fn plan_tampered_with_in_the_ledger_sends_nothing() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     with_ledger(&sale, async |ledger| {
-        say(ledger, "UPDATE plans SET record = replace(record, '\"messages\":5', '\"messages\":9')").await
+        run_sql(ledger, "UPDATE plans SET record = replace(record, '\"messages\":5', '\"messages\":9')").await
     });
     sale.run(&["--plan", &digest]).exits(74).says("damaged");
     assert!(gateway.requests().is_empty());
@@ -187,5 +187,5 @@ fn plan_without_recipients_suggests_no_run() {
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
     let plan = sale.campaign(&["plan", "sale.yaml"]).exits(0).says("next: campaign check sale.yaml");
-    assert!(!plan.stdout.contains("Messages") && !plan.stdout.contains("--plan"), "{}", plan.told());
+    assert!(!plan.stdout.contains("Messages") && !plan.stdout.contains("--plan"), "{}", plan.details());
 }

@@ -1,7 +1,7 @@
 //! Programs, addresses and sources in plans: a plan and its approval show them, and changing one changes the plan.
 
 use super::plan;
-use crate::support::{Folder, Gateway, Terminal, campaign, telling};
+use crate::support::{Folder, Gateway, Terminal, campaign, note_on_failure};
 
 /// Creates a campaign with a program, tables, suppression lists and addresses, both its own and of its profile.
 fn write_sale(gateway: &Gateway) -> Folder {
@@ -23,7 +23,7 @@ fn write_sale(gateway: &Gateway) -> Folder {
     folder
 }
 
-/// Changes of one program, address or source each, and the words that name it.
+/// Changes to one program, address or source each: file, old text, new text, and the words that name it.
 const CHANGES: [(&str, &str, &str, &str); 13] = [
     ("sale.yaml", "[notify-send,", "[sh,", "the program `notify.command`"),
     ("sale.yaml", "\"{{ text }}\"]", "\"{{ run }}\"]", "the program `notify.command`"),
@@ -56,7 +56,7 @@ fn every_external_resource_is_part_of_the_digest() {
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     for (file, old, new, named) in CHANGES {
-        let _case = telling(named);
+        let _case = note_on_failure(named);
         let before = std::fs::read_to_string(sale.path(file)).expect("a file");
         sale.replace(file, old, new);
         sale.run(&["--plan", &digest]).exits(2).says(&format!(": {named} changed; nothing was sent"));
@@ -83,11 +83,11 @@ fn program_that_replaces_the_list_is_refused_before_it_starts() {
         ),
         ("sql: select 1\n  from: { env: CRM }", "the source `recipients.file`, the source `recipients.sql`"),
     ] {
-        let _case = telling(named);
+        let _case = note_on_failure(named);
         sale.replace("sale.yaml", "file: sale.csv", source);
         for arguments in [["approve", &digest].as_slice(), &["run", "sale.yaml", "--plan", &digest]] {
             let refused = sale.campaign(arguments).exits(2).says(named);
-            assert!(!refused.told().contains("s3cret"), "{}", refused.told());
+            assert!(!refused.details().contains("s3cret"), "{}", refused.details());
         }
         sale.replace("sale.yaml", source, "file: sale.csv");
     }

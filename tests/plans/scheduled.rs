@@ -5,7 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::signed::create_key;
-use crate::support::{Clock, Folder, Gateway, Reachable as _, Server, change_ledger, in_files, live, telling, until};
+use crate::support::{
+    Clock, Folder, Gateway, Reachable as _, Server, change_ledger, in_files, live, note_on_failure, until,
+};
 
 /// A daily campaign whose approver is Olha, and a receiver of its notifications.
 struct GuardedSchedule {
@@ -26,9 +28,9 @@ impl GuardedSchedule {
         let top = "name: sale\ntimezone: Europe/Kyiv\nschedule: { every: day 10:00 }\nnotify: { when: [waiting, stopped, changed, skipped], \
                    preset: json, url: { file: hook.url }, local: true }\n";
         sale.replace("sale.yaml", "name: sale\n", top);
-        let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
+        let added = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
         let moment = |at: &Value| at.as_str().and_then(|at| at.parse().ok()).expect("a moment");
-        let due = armed["next"].as_array().expect("dates").iter().map(moment).collect();
+        let due = added["next"].as_array().expect("dates").iter().map(moment).collect();
         Self { sale, receiver, clock: Clock::new(), due }
     }
 
@@ -108,7 +110,7 @@ fn damaged_plan_or_approval_sends_nothing() {
         ("a plan", "UPDATE plans SET record = record || ' '", "the plan "),
         ("an approval", "UPDATE approvals SET up_to = up_to + 1000", "an approval of plan "),
     ] {
-        let _case = telling(case);
+        let _case = note_on_failure(case);
         let daily = GuardedSchedule::activate();
         let due = daily.due[0];
         let server = daily.serve(due, SignedDuration::from_secs(-1));

@@ -85,23 +85,23 @@ fn token_approves_one_run_of_its_plan_on_another_machine() {
     use_daily_edition(&sale);
     let digest = plan(&sale, &[]);
     let token = sign(&sale, &digest, "olha.key");
-    let on = |zone: &str, options: &[&str]| {
+    let run_elsewhere_in = |zone: &str, options: &[&str]| {
         run_in(&sale, zone, &[&["--offline", "--yes", "--state-dir", "there"], options].concat())
     };
-    let there = |options: &[&str]| on(EARLIER, options);
-    there(&[]).exits(2).says("needs approval");
+    let run_elsewhere = |options: &[&str]| run_elsewhere_in(EARLIER, options);
+    run_elsewhere(&[]).exits(2).says("needs approval");
     let (payload, signature) = token.split_once('.').unwrap();
     for forged in [payload, &format!("{payload}.AAAA"), &format!("{payload}A.{signature}"), "nonsense"] {
-        there(&["--approval", forged]).exits(2).says("this token is not valid");
+        run_elsewhere(&["--approval", forged]).exits(2).says("this token is not valid");
     }
-    there(&["--approval", &token, "--plan", "0123"]).exits(2).says(", not 0123");
+    run_elsewhere(&["--approval", &token, "--plan", "0123"]).exits(2).says(", not 0123");
     sale.replace("sale.yaml", "Hello", "Goodbye");
-    there(&["--approval", &token]).exits(2).says("the text `channels[0].sms.message` changed");
+    run_elsewhere(&["--approval", &token]).exits(2).says("the text `channels[0].sms.message` changed");
     sale.replace("sale.yaml", "Goodbye", "Hello");
-    there(&["--approval", &token]).exits(5).says("approved by Olha");
-    there(&["--approval", &token]).exits(5);
+    run_elsewhere(&["--approval", &token]).exits(5).says("approved by Olha");
+    run_elsewhere(&["--approval", &token]).exits(5);
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes", "--state-dir", "there"]).exits(0);
-    on(LATER, &["--approval", &token]).exits(2).says("needs approval");
+    run_elsewhere_in(LATER, &["--approval", &token]).exits(2).says("needs approval");
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn only_large_live_runs_need_approval() {
     sale.run(&["--offline", "--yes", "--rows", "2-3"]).exits(5);
     let gateway = Gateway::accepting();
     let public = create_key(&sale, "taras");
-    let near =
+    let local =
         campaign().through(&gateway).profile(&format!("approval: {{ above: 0, by: {{ T: \"{public}\" }} }}")).write();
-    near.run(&[]).exits(0);
+    local.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 3);
 }
 
@@ -143,7 +143,7 @@ fn private_key_is_readable_only_by_its_owner_and_not_replaced() {
         sale.campaign(&["approve", &format!("--new-key={name}")]).exits(2);
     }
     let output = sale.campaign(&["approve", "--new-key", "petro"]).exits(0);
-    assert!(output.stdout.contains("approval: { above: 1000, by: { petro: ed25519:"), "{}", output.told());
+    assert!(output.stdout.contains("approval: { above: 1000, by: { petro: ed25519:"), "{}", output.details());
     let secret = line.trim().rsplit(':').next().unwrap();
     assert!(!public.contains(secret) && !output.stdout.contains(secret));
     let digest = plan(&sale, &[]);

@@ -16,7 +16,7 @@ const RCS_VIBER_SMS: &str = "  - rcs: { signature: OlenaCo, message: Hi, image: 
   - viber: { signature: OlenaCo, message: Hi }
   - sms: { signature: OlenaCo, message: Hi }";
 
-/// A report of a gateway: the channel, its status, and the minute of its clock.
+/// A gateway report: the channel, its status, and the minute of the time that it names.
 type Report = (&'static str, &'static str, u32);
 
 /// Reports in order of arrival, and the state of the row after them.
@@ -72,8 +72,8 @@ impl ReportingGateway {
             sent.lock().expect("a set").insert(operation["id"].to_string());
             accepted(operation)
         }))
-        .with_statuses(move |question| {
-            let id = question["id"].to_string();
+        .with_statuses(move |inquiry| {
+            let id = inquiry["id"].to_string();
             match *reported.lock().expect("a report") {
                 Some(report) if known.lock().expect("a set").contains(&id) => {
                     let mut data: Value = serde_json::from_str(&webhook_body(&report)).expect("JSON");
@@ -86,7 +86,7 @@ impl ReportingGateway {
         Self { gateway, report }
     }
 
-    /// Sets the status that it reports for every message; `None` denies all messages.
+    /// Sets the status that the gateway reports for every message; `None` denies all messages.
     fn set_report(&self, report: impl Into<Option<Report>>) {
         *self.report.lock().expect("a report") = report.into();
     }
@@ -101,7 +101,7 @@ fn check_states_by_webhook(table: &[(&[Report], &str)], draft: Draft, expected: 
     let operations = operations(&gateway);
     for (operation, (reports, _)) in operations.iter().zip(table) {
         for report in *reports {
-            assert_eq!(hooked.tell(operation, &webhook_body(report)), 200);
+            assert_eq!(hooked.post(operation, &webhook_body(report)), 200);
         }
     }
     let states: Vec<&str> = table.iter().map(|(_, state)| expected(static_state(state))).collect();
@@ -109,7 +109,7 @@ fn check_states_by_webhook(table: &[(&[Report], &str)], draft: Draft, expected: 
     drop(server);
 }
 
-/// The same state word as a constant.
+/// The same state word with a static lifetime.
 fn static_state(state: &str) -> &'static str {
     ["accepted", "delivered", "read", "failed"].into_iter().find(|word| *word == state).expect("a state")
 }
@@ -125,7 +125,7 @@ fn three_channel_states_from_webhooks_match_the_table() {
 }
 
 #[test]
-fn async_chain_is_queued_where_a_sync_chain_is_accepted() {
+fn async_chain_is_queued_when_a_sync_chain_is_accepted() {
     let queued = |state| if state == "accepted" { "queued" } else { state };
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
 }
@@ -137,9 +137,9 @@ fn rejection_as_the_first_receipt_counts_as_rejected_at_intake() {
     let server = hooked.serve();
     hooked.sale.run(&["--offline"]);
     let operations = operations(&gateway);
-    assert_eq!(hooked.tell(&operations[0], &webhook_body(&("viber", "REJECTED", 1))), 200);
-    assert_eq!(hooked.tell(&operations[1], &webhook_body(&("viber", "ROUTING", 1))), 200);
-    assert_eq!(hooked.tell(&operations[1], &webhook_body(&("viber", "REJECTED", 1))), 200);
+    assert_eq!(hooked.post(&operations[0], &webhook_body(&("viber", "REJECTED", 1))), 200);
+    assert_eq!(hooked.post(&operations[1], &webhook_body(&("viber", "ROUTING", 1))), 200);
+    assert_eq!(hooked.post(&operations[1], &webhook_body(&("viber", "REJECTED", 1))), 200);
     assert_eq!(hooked.results().states(), ["failed", "queued"]);
     // A message that was rejected at intake reached no recipient, so no inquiry is needed.
     let retried = hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
@@ -160,7 +160,7 @@ fn pipeline_falls_back_in_the_order_of_its_variant() {
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
     for operation in &operations {
-        assert_eq!(hooked.tell(operation, &webhook_body(&("viber", "EXPIRED", 1))), 200);
+        assert_eq!(hooked.post(operation, &webhook_body(&("viber", "EXPIRED", 1))), 200);
     }
     let results = hooked.results();
     let state_of: std::collections::BTreeMap<_, _> =
@@ -191,9 +191,9 @@ fn states_from_status_responses_match_the_table() {
                 reporting.set_report(*report);
                 sale.campaign(&["reconcile", "sale", "--all"]);
             }
-            // A message with a final status is not asked about again.
-            let (is_decided, known) = (|report: &&Report| is_final(report, channels), reports.iter());
-            let expected = known.clone().find(is_decided).map_or("accepted", |report| final_state(report));
+            // No inquiry is made about a message with a final status.
+            let first_final = reports.iter().find(|report| is_final(report, channels));
+            let expected = first_final.map_or("accepted", final_state);
             assert_eq!(sale.results().states(), [expected], "{reports:?} {state}");
         }
     }
@@ -225,9 +225,9 @@ fn channel_failure_sets_gateway_status_but_no_error() {
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
     let expired = json!({"type": "viber", "status": "EXPIRED", "error": "Lifetime ended"}).to_string();
-    assert_eq!(hooked.tell(&operations[0], &expired), 200);
+    assert_eq!(hooked.post(&operations[0], &expired), 200);
     let foreign = json!({"type": "MAX", "status": "EXPIRED"}).to_string();
-    assert_eq!(hooked.tell(&operations[1], &foreign), 200);
+    assert_eq!(hooked.post(&operations[1], &foreign), 200);
     let results = hooked.results();
     assert_eq!(results.column("gateway_status"), ["EXPIRED", "EXPIRED"]);
     assert_eq!(results.column("error"), ["", ""]);
@@ -248,7 +248,7 @@ fn failed_run(reporting: &ReportingGateway, people: usize) -> (Hooked, Server) {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     for operation in operations(&reporting.gateway) {
-        assert_eq!(hooked.tell(&operation, &webhook_body(&("", "EXPIRED", 1))), 200);
+        assert_eq!(hooked.post(&operation, &webhook_body(&("", "EXPIRED", 1))), 200);
     }
     assert_eq!(hooked.results().states(), vec!["failed"; people]);
     (hooked, server)
@@ -306,7 +306,7 @@ fn retry_of_a_chain_sends_nothing_without_a_gateway_answer() {
     let hooked = Hooked::write(campaign().to(1).channels(VIBER_SMS).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &webhook_body(&("sms", "UNDELIVERABLE", 1))), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], &webhook_body(&("sms", "UNDELIVERABLE", 1))), 200);
     assert_eq!(hooked.results().states(), ["failed"]);
     retry_failed(&hooked.sale, &[]).exits(5).says("try again later");
     assert_eq!(gateway.phones().len(), 1);
@@ -317,8 +317,8 @@ fn retry_of_a_chain_sends_nothing_without_a_gateway_answer() {
 fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     let known = Arc::new(Mutex::new(None::<String>));
     let confirmed = Arc::clone(&known);
-    let gateway = Gateway::accepting().with_statuses(move |question| {
-        let id = question["id"].to_string();
+    let gateway = Gateway::accepting().with_statuses(move |inquiry| {
+        let id = inquiry["id"].to_string();
         match *confirmed.lock().expect("an id") == Some(id.clone()) {
             true => json!({"success": true, "data": {"id": id, "type": "sms", "status": "UNDELIVERABLE"}}),
             false => json!({"success": false, "error": "no such message"}),
@@ -328,7 +328,7 @@ fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let sent = operations(&gateway);
-    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &webhook_body(&("sms", "EXPIRED", 1))), 200));
+    sent.iter().for_each(|operation| assert_eq!(hooked.post(operation, &webhook_body(&("sms", "EXPIRED", 1))), 200));
     *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
     retry_failed(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("that 2 messages");
     assert_eq!(operations(&gateway).len(), 3);
@@ -349,9 +349,9 @@ fn retry_of_a_single_channel_does_not_query_the_gateway() {
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &webhook_body(&("sms", "EXPIRED", 1))), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], &webhook_body(&("sms", "EXPIRED", 1))), 200);
     retry_failed(&hooked.sale, &[]).exits(0);
-    assert!(!gateway.requests().iter().any(|request| request.asks()));
+    assert!(!gateway.requests().iter().any(|request| request.is_status_inquiry()));
     drop(server);
 }
 
@@ -369,8 +369,8 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
         report["msg_id"] = msg_id.into();
         report.to_string()
     };
-    assert_eq!(hooked.tell(&sent[1], &webhook_of(&second, &("sms", "UNDELIVERABLE", 4))), 200);
-    assert_eq!(hooked.tell(&sent[0], &webhook_of(&first, &("viber", "READ", 2))), 200);
+    assert_eq!(hooked.post(&sent[1], &webhook_of(&second, &("sms", "UNDELIVERABLE", 4))), 200);
+    assert_eq!(hooked.post(&sent[0], &webhook_of(&first, &("viber", "READ", 2))), 200);
     let results = hooked.results();
     assert_eq!((results.states(), results.column("delivered_by")), (vec!["read"], vec!["viber"]));
     // All columns of the row describe the message that was read.
@@ -388,8 +388,8 @@ fn row_reported_delivered_during_a_retry_is_skipped() {
     let webhook = Arc::new(Mutex::new(None::<(String, String)>));
     let late = Arc::clone(&webhook);
     let gateway = Gateway::always(Answer::items(move |operation| {
-        if let Some((door, path)) = late.lock().expect("a webhook").take() {
-            assert_eq!(post(&door, &path, &webhook_body(&("sms", "DELIVERED", 9))), 200);
+        if let Some((address, path)) = late.lock().expect("a webhook").take() {
+            assert_eq!(post(&address, &path, &webhook_body(&("sms", "DELIVERED", 9))), 200);
         }
         accepted(operation)
     }));
@@ -397,9 +397,9 @@ fn row_reported_delivered_during_a_retry_is_skipped() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let sent = operations(&gateway);
-    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &webhook_body(&("sms", "EXPIRED", 1))), 200));
+    sent.iter().for_each(|operation| assert_eq!(hooked.post(operation, &webhook_body(&("sms", "EXPIRED", 1))), 200));
     // The webhook arrives while the message of the previous row is on its way.
-    *webhook.lock().expect("a webhook") = Some((hooked.door.clone(), webhook_path(&sent[1]).to_owned()));
+    *webhook.lock().expect("a webhook") = Some((hooked.address.clone(), webhook_path(&sent[1]).to_owned()));
     retry_failed(&hooked.sale, &[]).exits(0);
     assert_eq!(
         operations(&gateway)[2..].iter().map(|operation| &operation["phone"]).collect::<Vec<_>>(),
@@ -416,7 +416,7 @@ fn retry_verifies_a_rejection_contradicted_by_a_later_receipt() {
     let server = hooked.serve();
     hooked.sale.run(&["--offline"]);
     for report in [("viber", "REJECTED", 1), ("sms", "ACCEPTED", 2)] {
-        assert_eq!(hooked.tell(&operations(&gateway)[0], &webhook_body(&report)), 200);
+        assert_eq!(hooked.post(&operations(&gateway)[0], &webhook_body(&report)), 200);
     }
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(3).says("--state failed");
     // This gateway gives the same answer for every message, which proves nothing.
@@ -430,7 +430,7 @@ fn row_skipped_by_a_retry_keeps_its_state() {
     let reporting = ReportingGateway::new();
     let (hooked, server) = failed_run(&reporting, 2);
     let stop = json!({"type": "viber", "status": "EXPIRED", "replies": [{"message": "STOP"}]}).to_string();
-    assert_eq!(hooked.tell(&operations(&reporting.gateway)[0], &stop), 200);
+    assert_eq!(hooked.post(&operations(&reporting.gateway)[0], &stop), 200);
     reporting.set_report(("sms", "UNDELIVERABLE", 3));
     retry_failed(&hooked.sale, &[]).says("skipped: 1 opted out");
     let results = hooked.results();
@@ -453,15 +453,15 @@ fn stop_reply_is_recorded_after_any_number_of_receipts() {
         json!({"type": "sms", "status": "REPLIED", "replies": [{"datetime": at, "message": words}]}).to_string()
     };
     for minute in 0..70 {
-        assert_eq!(hooked.tell(operation, &reply(minute, "hello")), 200);
+        assert_eq!(hooked.post(operation, &reply(minute, "hello")), 200);
     }
-    assert_eq!(hooked.tell(operation, &reply(71, "STOP")), 200);
+    assert_eq!(hooked.post(operation, &reply(71, "STOP")), 200);
     let opt_out_count =
         || hooked.sale.campaign(&["suppress", "list", "--json"]).stdout.matches("answered STOP").count();
     assert_eq!(opt_out_count(), 1);
     hooked.sale.campaign(&["suppress", "remove", "--yes", &format!("+{}", operation["phone"])]).exits(0);
     assert_eq!(opt_out_count(), 0);
-    assert_eq!(hooked.tell(operation, &reply(71, "STOP")), 200);
+    assert_eq!(hooked.post(operation, &reply(71, "STOP")), 200);
     assert_eq!(opt_out_count(), 1, "a repeated STOP counts again");
     drop(server);
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Hooked, operations, post, post_with_header, secret, webhook_path};
-use crate::support::{Gateway, Server, campaign, in_files, say, with_ledger};
+use super::{Hooked, operations, post, post_with_header, webhook_path, write_secret};
+use crate::support::{Gateway, Server, campaign, in_files, run_sql, with_ledger};
 
 #[test]
 fn invalid_webhooks_change_nothing() {
@@ -32,7 +32,7 @@ fn invalid_webhooks_change_nothing() {
         ("/metrics", 404),
         ("/", 404),
     ] {
-        assert_eq!(post(&hooked.door, address, &delivered), status, "{address}");
+        assert_eq!(post(&hooked.address, address, &delivered), status, "{address}");
     }
     for (body, status) in [
         ("no json", 400),
@@ -40,12 +40,12 @@ fn invalid_webhooks_change_nothing() {
         (r#"{"status":"DELIVERED","id":"1"}"#, 200),
         (r#"{"status":"DELIVERED","id":true}"#, 200),
     ] {
-        assert_eq!(post(&hooked.door, first, body), status, "{body}");
+        assert_eq!(post(&hooked.address, first, body), status, "{body}");
     }
     let large = format!(r#"{{"status":"DELIVERED","error":"{}"}}"#, "x".repeat(300_000));
-    assert_eq!(post(&hooked.door, first, &large), 413);
+    assert_eq!(post(&hooked.address, first, &large), 413);
     assert_eq!(hooked.results().states(), ["accepted", "accepted"]);
-    assert_eq!(post(&hooked.door, first, &delivered), 200);
+    assert_eq!(post(&hooked.address, first, &delivered), 200);
     assert_eq!(hooked.results().states(), ["delivered", "accepted"]);
     drop(server);
 }
@@ -57,10 +57,10 @@ fn forged_webhooks_are_throttled_but_genuine_ones_are_not() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let forged = "/h/sale@1/7/00000000000000000000000000000000";
-    let statuses: Vec<u16> = (0..200).map(|_| post(&hooked.door, forged, "{}")).collect();
+    let statuses: Vec<u16> = (0..200).map(|_| post(&hooked.address, forged, "{}")).collect();
     assert!(statuses.contains(&429), "{statuses:?}");
     let delivered = json!({"success": true, "status": "DELIVERED"}).to_string();
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], &delivered), 200);
     assert_eq!(hooked.results().states(), ["delivered"]);
     drop(server);
 }
@@ -69,16 +69,16 @@ fn forged_webhooks_are_throttled_but_genuine_ones_are_not() {
 fn only_the_forging_client_behind_a_trusted_proxy_is_throttled() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
-    let server = Server::start(&hooked.sale, &["--hooks", &hooked.door, "--trusted-proxy", "127.0.0.1/32"]);
+    let server = Server::start(&hooked.sale, &["--hooks", &hooked.address, "--trusted-proxy", "127.0.0.1/32"]);
     hooked.sale.run(&[]).exits(0);
     let forged = "/h/sale@1/7/00000000000000000000000000000000";
-    let from = |sender: &str, path: &str| {
-        post_with_header(&hooked.door, path, &format!("X-Forwarded-For: {sender}"), r#"{"status":"DELIVERED"}"#)
+    let post_from = |sender: &str, path: &str| {
+        post_with_header(&hooked.address, path, &format!("X-Forwarded-For: {sender}"), r#"{"status":"DELIVERED"}"#)
     };
-    let statuses: Vec<u16> = (0..200).map(|_| from("203.0.113.7", forged)).collect();
+    let statuses: Vec<u16> = (0..200).map(|_| post_from("203.0.113.7", forged)).collect();
     assert!(statuses.contains(&429), "{statuses:?}");
-    assert_eq!(from("203.0.113.8", forged), 404, "another sender behind the same proxy");
-    assert_eq!(from("203.0.113.7", webhook_path(&operations(&gateway)[0])), 200, "a valid webhook URL");
+    assert_eq!(post_from("203.0.113.8", forged), 404, "another sender behind the same proxy");
+    assert_eq!(post_from("203.0.113.7", webhook_path(&operations(&gateway)[0])), 200, "a valid webhook URL");
     assert_eq!(hooked.results().states(), ["delivered"]);
     drop(server);
 }
@@ -91,10 +91,10 @@ fn silent_client_is_disconnected() {
     hooked.sale.run(&[]).exits(0);
     let (address, body) = (webhook_path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
     let request = format!("POST {address} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    let began = Instant::now();
+    let started_at = Instant::now();
     // No request; half a head; no second request after an answered one.
     let silent = ["", &request[..20], &request].map(|sent| {
-        let mut stream = TcpStream::connect(&hooked.door).expect("a connection");
+        let mut stream = TcpStream::connect(&hooked.address).expect("a connection");
         stream.write_all(sent.as_bytes()).expect("sent");
         stream.set_read_timeout(Some(Duration::from_secs(25))).expect("a timeout");
         stream
@@ -105,7 +105,7 @@ fn silent_client_is_disconnected() {
         response.len()
     });
     assert!(response[0] == 0 && response[2] > 0, "{response:?}");
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(started_at.elapsed() < Duration::from_secs(20), "{:?}", started_at.elapsed());
     drop(server);
 }
 
@@ -114,10 +114,10 @@ fn run_is_refused_if_the_server_lacks_its_hook_secret() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
-    secret(&hooked.sale, "hook.secret", 't');
+    write_secret(&hooked.sale, "hook.secret", 't');
     hooked.sale.run(&[]).exits(2).says("the `hook` secret of the profile `local` differs");
     assert!(gateway.sends().is_empty());
-    secret(&hooked.sale, "old.secret", 's');
+    write_secret(&hooked.sale, "old.secret", 's');
     hooked.sale.replace(
         "gateways.yaml",
         "secret: { file: hook.secret }",
@@ -127,7 +127,7 @@ fn run_is_refused_if_the_server_lacks_its_hook_secret() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
-    assert_eq!(hooked.tell(operation, r#"{"status":"READ"}"#), 200);
+    assert_eq!(hooked.post(operation, r#"{"status":"READ"}"#), 200);
     drop(server);
 }
 
@@ -148,7 +148,7 @@ fn acknowledged_receipt_survives_a_kill_of_the_server() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     for operation in &operations(&gateway) {
-        assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
+        assert_eq!(hooked.post(operation, r#"{"status":"DELIVERED"}"#), 200);
     }
     server.end("KILL");
     assert!(hooked.results().states().iter().all(|state| *state == "delivered"));
@@ -163,9 +163,9 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
     let body = r#"{"status":"DELIVERED"}"#;
-    let mut waiting = TcpStream::connect(&hooked.door).expect("a connection");
+    let mut waiting = TcpStream::connect(&hooked.address).expect("a connection");
     with_ledger(&hooked.sale, async |ledger| {
-        say(ledger, "BEGIN IMMEDIATE").await;
+        run_sql(ledger, "BEGIN IMMEDIATE").await;
         let head = format!(
             "POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
             webhook_path(operation),
@@ -175,7 +175,7 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
         waiting.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
         let early = waiting.read(&mut [0; 64]);
         assert!(early.is_err(), "answered before the commit");
-        say(ledger, "ROLLBACK").await;
+        run_sql(ledger, "ROLLBACK").await;
     });
     waiting.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
     let mut answer = [0; 12];
@@ -192,10 +192,10 @@ fn incomplete_request_body_times_out() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
-    let mut slow = TcpStream::connect(&hooked.door).expect("a connection");
+    let mut slow = TcpStream::connect(&hooked.address).expect("a connection");
     let head = format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{{", webhook_path(operation));
     slow.write_all(head.as_bytes()).expect("sent");
-    assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
+    assert_eq!(hooked.post(operation, r#"{"status":"DELIVERED"}"#), 200);
     slow.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
     let mut answer = [0; 12];
     slow.read_exact(&mut answer).expect("an answer");
@@ -211,10 +211,10 @@ fn account_webhook_url_is_printed_but_calls_to_it_are_untrusted() {
     hooked.sale.run(&[]).exits(0);
     let hook = hooked.sale.campaign(&["gateway", "hook", "local", "--json"]).exits(0).json();
     let address = hook["address"].as_str().expect("an address");
-    let path = address.trim_start_matches(&format!("http://{}", hooked.door));
+    let path = address.trim_start_matches(&format!("http://{}", hooked.address));
     let receipt = json!({"id": operations(&gateway)[0]["id"].to_string(), "status": "DELIVERED", "success": true});
-    assert_eq!(post(&hooked.door, path, &receipt.to_string()), 200);
-    assert_eq!(post(&hooked.door, path, "no json"), 400);
+    assert_eq!(post(&hooked.address, path, &receipt.to_string()), 200);
+    assert_eq!(post(&hooked.address, path, "no json"), 400);
     assert_eq!(hooked.results().states(), ["accepted"]);
     drop(server);
 }

@@ -52,7 +52,7 @@ fn status_shows_deliveries_and_delivery_times_by_channel() {
             _ => vec![],
         };
         for (channel, status, after) in receipts {
-            assert_eq!(hooked.tell(operation, &receipt(channel, status, *sent, after)), 200);
+            assert_eq!(hooked.post(operation, &receipt(channel, status, *sent, after)), 200);
         }
     }
     let figures = channel_figures(&hooked);
@@ -86,9 +86,9 @@ fn read_time_is_used_only_without_a_delivery_receipt() {
     let server = hooked.serve();
     run_hours_ago(&hooked, 2);
     let (operations, sent) = (operations(&gateway), submission_times(&hooked.results()));
-    assert_eq!(hooked.tell(&operations[0], &receipt("sms", "READ", sent[0], 3_000)), 200);
-    assert_eq!(hooked.tell(&operations[0], &receipt("sms", "DELIVERED", sent[0], 30)), 200);
-    assert_eq!(hooked.tell(&operations[1], &receipt("sms", "READ", sent[1], 4_000)), 200);
+    assert_eq!(hooked.post(&operations[0], &receipt("sms", "READ", sent[0], 3_000)), 200);
+    assert_eq!(hooked.post(&operations[0], &receipt("sms", "DELIVERED", sent[0], 30)), 200);
+    assert_eq!(hooked.post(&operations[1], &receipt("sms", "READ", sent[1], 4_000)), 200);
     let results = hooked.results();
     assert_eq!(results.states(), ["read", "read"]);
     let delivered: jiff::Timestamp = results.column("delivered_at")[0].parse().expect("a time");
@@ -114,7 +114,7 @@ fn implausible_delivery_time_is_shown_as_uncertain() {
     run_hours_ago(&hooked, 2);
     let (operations, sent) = (operations(&gateway), submission_times(&hooked.results()));
     for (index, after) in [30, 365 * 24 * 3_600, -7_200, 3 * 3_600].into_iter().enumerate() {
-        assert_eq!(hooked.tell(&operations[index], &receipt("sms", "DELIVERED", sent[index], after)), 200);
+        assert_eq!(hooked.post(&operations[index], &receipt("sms", "DELIVERED", sent[index], after)), 200);
     }
     let figures = channel_figures(&hooked);
     assert_eq!((&figures["sms"]["delivery"]["messages"], &figures["sms"]["uncertain_times"]), (&json!(1), &json!(3)));
@@ -132,9 +132,9 @@ fn read_receipt_counts_for_the_channel_that_reported_it() {
     hooked.sale.run(&[]).exits(0);
     let (operations, sent) = (operations(&gateway), submission_times(&hooked.results()));
     for (channel, status) in [("sms", "DELIVERED"), ("viber", "READ")] {
-        assert_eq!(hooked.tell(&operations[0], &receipt(channel, status, sent[0], 1)), 200);
+        assert_eq!(hooked.post(&operations[0], &receipt(channel, status, sent[0], 1)), 200);
     }
-    assert_eq!(hooked.tell(&operations[1], &receipt("sms", "PARTIALLY DELIVERED", sent[1], 1)), 200);
+    assert_eq!(hooked.post(&operations[1], &receipt("sms", "PARTIALLY DELIVERED", sent[1], 1)), 200);
     let figures = channel_figures(&hooked);
     assert_eq!(
         (&figures["sms"]["counts"], &figures["sms"]["read"]),
@@ -161,15 +161,15 @@ fn figures_are_stored_and_refreshed_after_new_receipts() {
     for (index, operation) in operations.iter().enumerate().take(5) {
         let channel = if index % 2 == 0 { "viber" } else { "sms" };
         let after = 10 + index as i64;
-        assert_eq!(hooked.tell(operation, &receipt(channel, "DELIVERED", sent[index], after)), 200);
+        assert_eq!(hooked.post(operation, &receipt(channel, "DELIVERED", sent[index], after)), 200);
     }
     drop(server);
     let status = || hooked.sale.campaign(&["status", "sale", "--json"]).json();
-    let read = status();
+    let computed = status();
     hooked.sale.campaign(&["resolve", "sale", "--rows", "9", "--as", "sent"]);
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
     let stored = status();
-    assert_eq!((&stored["counts"], &stored["channels"]), (&read["counts"], &read["channels"]));
+    assert_eq!((&stored["counts"], &stored["channels"]), (&computed["counts"], &computed["channels"]));
     // The stored figures are used: the messages are not read.
     change_ledger(&hooked.sale, "CREATE TABLE aside AS SELECT * FROM envelopes; DELETE FROM envelopes");
     assert_eq!(status(), stored);
@@ -178,7 +178,7 @@ fn figures_are_stored_and_refreshed_after_new_receipts() {
     change_ledger(&hooked.sale, "UPDATE figures SET figures = substr(figures, 1, 3)");
     assert_eq!(status(), stored);
     let server = hooked.serve();
-    assert_eq!(hooked.tell(&operations[6], &receipt("sms", "DELIVERED", sent[6], 90)), 200);
+    assert_eq!(hooked.post(&operations[6], &receipt("sms", "DELIVERED", sent[6], 90)), 200);
     assert_eq!(channel_figures(&hooked)["sms"]["counts"], json!({"delivered": 3}));
     drop(server);
 }

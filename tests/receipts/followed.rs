@@ -17,7 +17,7 @@ fn message_history_lists_every_receipt_in_order() {
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
     for status in ["ROUTING", "DELIVERED", "EXPIRED"] {
-        assert_eq!(hooked.tell(operation, &json!({"status": status, "type": "sms"}).to_string()), 200);
+        assert_eq!(hooked.post(operation, &json!({"status": status, "type": "sms"}).to_string()), 200);
     }
     let row = hooked.sale.campaign(&["show", "sale", "--row", "2", "--json"]).json();
     let receipts: Vec<_> =
@@ -41,9 +41,9 @@ fn replies_are_exported_without_spreadsheet_formulas() {
     let reply = json!({"status": "REPLIED", "type": "viber", "replies": [
         {"datetime": "2026-11-22T12:00:00+02:00", "message": "=1+1"},
         {"datetime": "2026-11-22T12:01:00+02:00", "message": "Дякую", "media": media}]});
-    assert_eq!(hooked.tell(&operations[0], &reply.to_string()), 200);
+    assert_eq!(hooked.post(&operations[0], &reply.to_string()), 200);
     let digit = json!({"status": "DELIVERED", "type": "voice", "reply": "5", "duration": 12});
-    assert_eq!(hooked.tell(&operations[2], &digit.to_string()), 200);
+    assert_eq!(hooked.post(&operations[2], &digit.to_string()), 200);
     let replies = Results::parse(&hooked.sale.campaign(&["replies", "sale"]).exits(0).stdout);
     assert_eq!(replies.header, ["run", "row", "to", "channel", "at", "text", "digit", "media"]);
     assert_eq!(replies.column("row"), ["2", "2", "4"]);
@@ -67,8 +67,8 @@ fn status_gateway(status: &'static str, affirms_all: &Arc<AtomicBool>) -> Gatewa
         sent.lock().expect("a set").insert(operation["id"].to_string());
         crate::support::accepted(operation)
     }));
-    gateway.with_statuses(move |question| {
-        let id = question["id"].to_string();
+    gateway.with_statuses(move |inquiry| {
+        let id = inquiry["id"].to_string();
         match affirms_all.load(Ordering::Relaxed) || known.lock().expect("a set").contains(&id) {
             true => json!({"success": true, "data": {"id": id, "msg_id": "9", "type": "sms", "status": status,
                 "updated": "2026-11-22T12:00:00+02:00"}}),
@@ -91,7 +91,7 @@ fn message_without_a_webhook_is_polled() {
     assert_eq!(results.counts().get("delivered"), Some(&120));
     assert_eq!(results.column("delivered_by")[0], "sms");
     assert_eq!(results.column("delivered_at")[0], "2026-11-22T10:00:00.000Z");
-    assert_eq!(gateway.sends().len(), requests_without_duplicates(&gateway), "nothing was sent again");
+    assert_eq!(gateway.sends().len(), count_requests_without_duplicates(&gateway), "nothing was sent again");
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every accepted message has a final status");
 }
 
@@ -104,8 +104,11 @@ fn polling_uses_a_tenth_of_the_rate_limit_while_sending() {
     sale.replace("other.yaml", "name: sale", "name: other");
     sale.replace("other.yaml", "rate: 200/s", "rate: 10/s");
     let before = gateway.sends().len();
-    let inquiries =
-        || gateway.requests().iter().filter(|request| request.asks()).map(|request| request.at).collect::<Vec<_>>();
+    let inquiries = || {
+        let requests = gateway.requests();
+        let inquiries = requests.iter().filter(|request| request.is_status_inquiry());
+        inquiries.map(|request| request.at).collect::<Vec<_>>()
+    };
     // The first inquiries are on their way when another campaign starts to send.
     let _reconcile = Process::start(sale.command(&["reconcile", "sale", "--all"]));
     until("an inquiry arrives", || !inquiries().is_empty());
@@ -115,10 +118,11 @@ fn polling_uses_a_tenth_of_the_rate_limit_while_sending() {
     until("more inquiries arrive", || inquiries().len() >= 4);
     let inquiries = inquiries();
     let interval = inquiries[3] - inquiries[1];
-    assert!(interval > Duration::from_millis(4_500), "twice 50 questions are a tenth of 200/s for 5 s: {interval:?}");
+    let minimum = Duration::from_millis(4_500);
+    assert!(interval > minimum, "two requests with 50 inquiries each use a tenth of 200/s for 5 s: {interval:?}");
 }
 
-fn requests_without_duplicates(gateway: &Gateway) -> usize {
+fn count_requests_without_duplicates(gateway: &Gateway) -> usize {
     let phones: std::collections::BTreeSet<u64> = gateway.phones().into_iter().collect();
     assert_eq!(phones.len(), gateway.phones().len());
     gateway.sends().len()
@@ -131,7 +135,7 @@ fn server_rewrites_results_after_receipts() {
     hooked.sale.run(&[]).exits(0);
     let before = hooked.serve();
     for operation in &operations(&gateway) {
-        assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
+        assert_eq!(hooked.post(operation, r#"{"status":"DELIVERED"}"#), 200);
     }
     before.end("TERM").exits(0);
     // A server checks for outdated results as soon as it starts.
@@ -150,14 +154,14 @@ fn opt_out_reply_through_loopback_applies_only_to_loopback() {
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
     let reply = |text: &str| json!({"status": "REPLIED", "replies": [{"message": text}]}).to_string();
-    assert_eq!(hooked.tell(&operations[0], &reply("Cтоп.")), 200, "with a Latin C");
-    assert_eq!(hooked.tell(&operations[1], &reply("Cancel my order 12")), 200);
+    assert_eq!(hooked.post(&operations[0], &reply("Cтоп.")), 200, "with a Latin C");
+    assert_eq!(hooked.post(&operations[1], &reply("Cancel my order 12")), 200);
     let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
     let list = list.as_array().expect("a list");
     assert_eq!(list.len(), 1, "{list:?}");
     assert_eq!(list[0]["phone"].to_string().trim_matches('"'), crate::support::phone(2).to_string());
     let again = campaign().to(3).through(&gateway).top("edition: second");
-    let hook = format!("hook: {{ public_url: http://{}, secret: {{ file: hook.secret }} }}", hooked.door);
+    let hook = format!("hook: {{ public_url: http://{}, secret: {{ file: hook.secret }} }}", hooked.address);
     again.profile(&hook).rewrite(&hooked.sale);
     hooked.sale.run(&[]).exits(0);
     let results = hooked.sale.results();
@@ -165,7 +169,7 @@ fn opt_out_reply_through_loopback_applies_only_to_loopback() {
     assert_eq!(results.column("reason")[0], "opted out");
     // A repeated STOP looks like a redelivered webhook, but its opt-out must still be recorded.
     hooked.sale.campaign(&["suppress", "remove", "--yes", &crate::support::phone(2).to_string()]).exits(0);
-    assert_eq!(hooked.tell(&operations[0], &reply("Cтоп.")), 200);
+    assert_eq!(hooked.post(&operations[0], &reply("Cтоп.")), 200);
     let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
     drop(server);
@@ -181,7 +185,7 @@ fn opt_out_from_a_reply_survives_the_undo_of_an_import() {
     hooked.sale.write("clients.csv", &format!("phone,gateways\n{lines}"));
     hooked.sale.campaign(&["suppress", "import", "clients.csv", "--yes"]).exits(0).says("3 new");
     let stop = json!({"status": "REPLIED", "replies": [{"message": "STOP"}]}).to_string();
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &stop), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], &stop), 200);
     hooked
         .sale
         .campaign(&["suppress", "remove", "--source", "clients.csv", "--yes"])

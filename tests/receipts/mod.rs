@@ -16,44 +16,44 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::support::{Draft, Folder, Gateway, Results, Server, nobody};
+use crate::support::{Draft, Folder, Gateway, Results, Server, unreachable_url};
 
 /// A campaign whose gateway profile has a webhook endpoint.
 pub(crate) struct Hooked {
     pub(crate) sale: Folder,
     /// Host and port of the webhook endpoint.
-    pub(crate) door: String,
+    pub(crate) address: String,
 }
 
 impl Hooked {
     /// Writes a campaign with a webhook endpoint on a free port.
     pub(crate) fn write(draft: Draft) -> Self {
-        let door = nobody().trim_start_matches("http://").to_owned();
-        let hook = format!("hook: {{ public_url: http://{door}, secret: {{ file: hook.secret }} }}");
+        let address = unreachable_url().trim_start_matches("http://").to_owned();
+        let hook = format!("hook: {{ public_url: http://{address}, secret: {{ file: hook.secret }} }}");
         let sale = draft.profile(&hook).write();
-        secret(&sale, "hook.secret", 's');
-        Self { sale, door }
+        write_secret(&sale, "hook.secret", 's');
+        Self { sale, address }
     }
 
     /// Starts the server with the webhook endpoint.
     pub(crate) fn serve(&self) -> Server {
-        Server::start(&self.sale, &["--hooks", &self.door])
+        Server::start(&self.sale, &["--hooks", &self.address])
     }
 
-    /// Exports and reads the current results.
+    /// Exports the results and reads them.
     pub(crate) fn results(&self) -> Results {
         self.sale.campaign(&["results", "sale"]);
         self.sale.results()
     }
 
     /// Sends a webhook for an operation; returns the HTTP status.
-    pub(crate) fn tell(&self, operation: &Value, body: &str) -> u16 {
-        post(&self.door, webhook_path(operation), body)
+    pub(crate) fn post(&self, operation: &Value, body: &str) -> u16 {
+        post(&self.address, webhook_path(operation), body)
     }
 }
 
 /// Writes a secret that only its owner can read.
-pub(crate) fn secret(sale: &Folder, name: &str, letter: char) {
+pub(crate) fn write_secret(sale: &Folder, name: &str, letter: char) {
     sale.write_secret(name, &letter.to_string().repeat(40));
 }
 

@@ -1,4 +1,4 @@
-//! Agreement of the results with the sandbox journal after webhook faults and server kills.
+//! Comparison of the results with the sandbox journal after webhook faults and server kills.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::support::{Chance, JournalTail, Process, Results, SandboxProcess, camp
 const CHANNELS: &str = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
 /// The beginning of every scenario.
 const BEGINNING: &str = "speed: 60\nchannels: { viber: { delivered: 70%, read: 80% }, sms: { delivered: 90% } }\n";
-/// Far longer than any single step takes.
+/// The timeout of a step, far longer than any step takes.
 const STEP_TIMEOUT: Duration = Duration::from_secs(1_200);
 
 /// A fault in the delivery of webhooks.
@@ -131,7 +131,7 @@ fn state_rank(state: &str) -> usize {
 fn wait_for_exit(mut process: Process) {
     until_within(STEP_TIMEOUT, "the command ends", || !process.is_running());
     let ended = process.finish();
-    assert!(matches!(ended.code(), Some(0 | 3)), "{}", ended.told());
+    assert!(matches!(ended.code(), Some(0 | 3)), "{}", ended.details());
 }
 
 /// Sends messages with a fault, kills the server several times, and compares the results with the journal.

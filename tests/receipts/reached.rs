@@ -1,6 +1,6 @@
 //! `gateway hook --test`: a request to the public webhook URL that changes nothing.
 
-use super::{Hooked, secret};
+use super::{Hooked, write_secret};
 use crate::support::{Answer, Finished, Gateway, Reachable as _, campaign};
 
 /// A campaign with a webhook endpoint.
@@ -13,12 +13,12 @@ fn test_public_url(hooked: &Hooked) -> Finished {
     let hook = hooked.sale.campaign(&["gateway", "hook", "local", "--json"]).exits(0).json();
     let code = hook["address"].as_str().and_then(|address| address.rsplit('/').next()).expect("an address");
     let finished = hooked.sale.campaign(&["gateway", "hook", "local", "--test"]);
-    assert!(!finished.told().contains(code), "the secret address is shown: {}", finished.told());
+    assert!(!finished.details().contains(code), "the secret address is shown: {}", finished.details());
     finished
 }
 
 #[test]
-fn server_with_the_secret_is_recognized_and_stores_nothing() {
+fn webhook_test_recognizes_the_server_and_stores_nothing() {
     let hooked = campaign_with_hook();
     let server = hooked.serve();
     test_public_url(&hooked).exits(0).says("reaches `campaign serve`");
@@ -29,7 +29,7 @@ fn server_with_the_secret_is_recognized_and_stores_nothing() {
         !metrics.lines().any(|line| line.starts_with("campaign_receipts_total") && !line.ends_with(" 0")),
         "{metrics}"
     );
-    secret(&hooked.sale, "hook.secret", 't');
+    write_secret(&hooked.sale, "hook.secret", 't');
     test_public_url(&hooked).exits(2).says("a different secret than this profile");
     server.end("TERM").exits(0);
     hooked.serve().end("TERM").exits(0);
@@ -48,9 +48,9 @@ fn wrong_server_at_the_webhook_url_is_reported_with_advice() {
         (Answer::CloseRead, "the connection was lost"),
     ] {
         let (hooked, other) = (campaign_with_hook(), Gateway::always(answer));
-        hooked.sale.replace("gateways.yaml", &format!("http://{}", hooked.door), &other.base_url());
+        hooked.sale.replace("gateways.yaml", &format!("http://{}", hooked.address), &other.base_url());
         let finished = test_public_url(&hooked).says(message);
-        assert!(matches!(finished.code(), Some(2 | 5)), "{}", finished.told());
+        assert!(matches!(finished.code(), Some(2 | 5)), "{}", finished.details());
     }
     let hooked = campaign_with_hook();
     let _server = hooked.serve();

@@ -21,11 +21,11 @@ fn each_operation_has_a_unique_webhook_url() {
     let operations = operations(&gateway);
     let addresses: std::collections::BTreeSet<&str> = operations.iter().map(super::webhook_path).collect();
     assert_eq!(addresses.len(), 4);
-    assert_eq!(hooked.tell(&operations[0], &webhook_body(&operations[0], "DELIVERED", 1)), 200);
-    assert_eq!(hooked.tell(&operations[1], &webhook_body(&operations[1], "READ", 2)), 200);
+    assert_eq!(hooked.post(&operations[0], &webhook_body(&operations[0], "DELIVERED", 1)), 200);
+    assert_eq!(hooked.post(&operations[1], &webhook_body(&operations[1], "READ", 2)), 200);
     let failed = json!({"success": false, "status": "EXPIRED", "error": "Lifetime ended", "type": "sms"}).to_string();
-    assert_eq!(hooked.tell(&operations[2], &failed), 200);
-    assert_eq!(hooked.tell(&operations[3], &webhook_body(&operations[3], "PAUSED", 3)), 200);
+    assert_eq!(hooked.post(&operations[2], &failed), 200);
+    assert_eq!(hooked.post(&operations[3], &webhook_body(&operations[3], "PAUSED", 3)), 200);
     let results = hooked.results();
     assert_eq!(results.states(), ["delivered", "read", "failed", "accepted"]);
     assert_eq!(results.column("gateway_status"), ["DELIVERED", "READ", "EXPIRED", "PAUSED"]);
@@ -47,7 +47,7 @@ fn repeated_and_reordered_receipts_never_downgrade_the_state() {
     for (reported, state) in
         [("READ", "read"), ("DELIVERED", "read"), ("READ", "read"), ("EXPIRED", "read"), ("ROUTING", "read")]
     {
-        assert_eq!(hooked.tell(operation, &webhook_body(operation, reported, 5)), 200);
+        assert_eq!(hooked.post(operation, &webhook_body(operation, reported, 5)), 200);
         assert_eq!(hooked.results().states(), [state], "{reported}");
     }
     drop(server);
@@ -62,7 +62,7 @@ fn row_in_doubt_is_settled_by_receipts_and_not_resent() {
     hooked.sale.run(&[]);
     assert_eq!(hooked.results().states(), ["in_doubt"]);
     let operation = &operations(&gateway)[0];
-    assert_eq!(hooked.tell(operation, &webhook_body(operation, "DELIVERED", 5)), 200);
+    assert_eq!(hooked.post(operation, &webhook_body(operation, "DELIVERED", 5)), 200);
     assert_eq!(hooked.results().states(), ["delivered"]);
     assert_eq!(hooked.results().column("msg_id"), ["71"]);
     hooked.sale.run(&[]).exits(0);
@@ -84,13 +84,13 @@ fn receipt_clears_the_reason_of_an_earlier_doubt_or_decision() {
         let before = hooked.results().column("reason")[0].to_owned();
         assert!(!before.is_empty(), "{decision:?}");
         let operation = &operations(&gateway)[0];
-        assert_eq!(hooked.tell(operation, &webhook_body(operation, "DELIVERED", 5)), 200);
+        assert_eq!(hooked.post(operation, &webhook_body(operation, "DELIVERED", 5)), 200);
         let results = hooked.results();
         assert_eq!((results.states(), results.column("reason")), (vec!["delivered"], vec![""]), "{decision:?}");
         let number = format!("+{}", crate::support::phone(2));
         let found = hooked.sale.campaign(&["find", &number]).exits(0).stdout;
         assert!(found.contains("delivered") && !found.contains(&before), "{decision:?}: {found}");
-        let page = Browser::first(&server).page("/runs/sale@1/rows").one("main").words();
+        let page = Browser::signed_in(&server).page("/runs/sale@1/rows").one("main").words();
         assert!(page.contains("Delivered") && !page.contains("connection"), "{decision:?}: {page}");
         drop(server);
     }
@@ -104,9 +104,9 @@ fn queued_row_gets_its_msg_id_and_rejected_row_its_reason() {
     hooked.sale.run(&["--offline"]);
     assert_eq!(hooked.results().states(), ["queued", "queued"]);
     let operations = operations(&gateway);
-    assert_eq!(hooked.tell(&operations[0], &webhook_body(&operations[0], "ROUTING", 5)), 200);
+    assert_eq!(hooked.post(&operations[0], &webhook_body(&operations[0], "ROUTING", 5)), 200);
     let rejection = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
-    assert_eq!(hooked.tell(&operations[1], &rejection), 200);
+    assert_eq!(hooked.post(&operations[1], &rejection), 200);
     let results = hooked.results();
     assert_eq!(results.states(), ["queued", "failed"]);
     assert_eq!(results.column("msg_id")[0], "71");
@@ -121,7 +121,7 @@ fn failed_message_is_resent_as_a_new_one_on_request() {
     let server = hooked.serve();
     hooked.sale.run(&["--offline"]);
     let rejection = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
-    assert_eq!(hooked.tell(&operations(&gateway)[1], &rejection), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[1], &rejection), 200);
     assert_eq!(hooked.results().states(), ["queued", "failed"]);
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]);
     let operations = operations(&gateway);
@@ -138,12 +138,12 @@ fn read_message_stays_read_after_the_delivery_of_its_retry() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let failed = json!({"success": false, "status": "UNDELIVERABLE", "type": "sms"}).to_string();
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &failed), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], &failed), 200);
     hooked.sale.campaign(&["retry", "sale", "--state", "failed", "--no-wait"]).exits(0);
     let sent = operations(&gateway);
-    assert_eq!(hooked.tell(&sent[1], &failed), 200);
+    assert_eq!(hooked.post(&sent[1], &failed), 200);
     for (operation, status) in [(&sent[0], "READ"), (&sent[1], "DELIVERED")] {
-        assert_eq!(hooked.tell(operation, &webhook_body(operation, status, 5)), 200);
+        assert_eq!(hooked.post(operation, &webhook_body(operation, status, 5)), 200);
         let results = hooked.results();
         assert_eq!((results.states(), results.column("read_by")), (vec!["read"], vec!["sms"]), "{status}");
     }
@@ -164,9 +164,9 @@ fn delivery_of_a_message_and_its_retry_is_a_suspected_duplicate() {
     let delivered = |operation: &Value| {
         json!({ "success": true, "id": operation["id"].to_string(), "type": "sms", "status": "DELIVERED" }).to_string()
     };
-    assert_eq!(hooked.tell(&sent[1], &delivered(&sent[1])), 200);
+    assert_eq!(hooked.post(&sent[1], &delivered(&sent[1])), 200);
     assert!(!hooked.results().column("reason")[0].starts_with("duplicate suspected"));
-    assert_eq!(hooked.tell(&sent[0], &delivered(&sent[0])), 200);
+    assert_eq!(hooked.post(&sent[0], &delivered(&sent[0])), 200);
     let results = hooked.results();
     assert_eq!(results.states(), ["delivered"]);
     assert!(results.column("reason")[0].starts_with("duplicate suspected"), "{:?}", results.column("reason"));
@@ -182,7 +182,7 @@ fn undelivered_messages_are_resent_only_on_request() {
     let first = operations(&gateway);
     for (operation, status, error) in [(0, "SIM FULL", "No room"), (1, "REJECTED", "No route"), (2, "READ", "")] {
         let receipt = json!({"success": status == "READ", "status": status, "error": error, "type": "sms"}).to_string();
-        assert_eq!(hooked.tell(&first[operation], &receipt), 200);
+        assert_eq!(hooked.post(&first[operation], &receipt), 200);
     }
     hooked.sale.campaign(&["status", "sale"]).exits(3).says("campaign retry sale@1 --state failed");
     let again = || operations(&gateway)[3..].iter().map(|operation| operation["phone"].clone()).collect::<Vec<_>>();
@@ -212,7 +212,7 @@ fn check_but_not_run_says_which_messages_get_webhooks() {
     check(&[]).says("does not guarantee webhooks for `sms` messages").says("`serve` and `reconcile --all` request");
     hooked.sale.replace("sale.yaml", "channels:", "receipts: poll\nchannels:");
     for finished in [check(&[]), hooked.sale.run(&[]).exits(0)] {
-        assert!(!finished.stderr.contains("webhook") && !finished.stdout.contains("webhook"), "{}", finished.told());
+        assert!(!finished.stderr.contains("webhook") && !finished.stdout.contains("webhook"), "{}", finished.details());
     }
 }
 
@@ -225,13 +225,13 @@ fn later_report_of_a_rejection_does_not_change_its_reason() {
     hooked.sale.run(&["--keep-going"]).exits(3);
     let report =
         json!({"success": false, "status": "REJECTED", "error": "Operator blocked", "type": "sms"}).to_string();
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &report), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], &report), 200);
     let results = hooked.results();
     let cells = ["state", "gateway_status", "error"].map(|column| results.column(column)[0]);
     assert_eq!(cells, ["rejected", "REJECTED", "No route"]);
     let report = hooked.sale.campaign(&["report", "sale", "--json"]).json();
     assert_eq!(report["figures"]["failures"]["by"][0]["why"], "No route", "{report}");
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for (reason, found) in [("No+route", true), ("Operator+blocked", false)] {
         let page = browser.page(&format!("/runs/sale@1/rows?reason={reason}"));
         let listed = page.all("a").iter().any(|link| link.attribute("href").ends_with("/rows/2"));

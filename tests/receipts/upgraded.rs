@@ -1,4 +1,4 @@
-//! Upgrade of a 0.1 ledger with fallback chains: states are computed again by the current rule.
+//! Upgrade of a 0.1 ledger with fallback chains: states are recomputed with the current rule.
 
 use std::fs;
 use std::io::Read as _;

@@ -42,7 +42,7 @@ fn watch_follows_a_run_until_its_last_message_is_final() {
     let operations = operations(&gateway);
     for (index, operation) in operations.iter().enumerate() {
         let status = if index == 0 { "EXPIRED" } else { "DELIVERED" };
-        assert_eq!(hooked.tell(operation, &json!({ "status": status, "type": "sms" }).to_string()), 200);
+        assert_eq!(hooked.post(operation, &json!({ "status": status, "type": "sms" }).to_string()), 200);
     }
     let reported = parse_objects(&watcher.finish().exits(3).stdout);
     let (last, before) = reported.split_last().expect("objects");
@@ -109,7 +109,7 @@ fn watch_output_is_redrawn_in_place_on_a_terminal() {
     hooked.sale.run(&[]).exits(0);
     let watcher = Terminal::start(hooked.sale.command(&["status", "sale", "--watch"]));
     watcher.shows("1 row: 1 accepted by the gateway").shows("press Ctrl-C to stop watching");
-    assert_eq!(hooked.tell(&operations(&gateway)[0], r#"{"status":"DELIVERED","type":"sms"}"#), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], r#"{"status":"DELIVERED","type":"sms"}"#), 200);
     watcher.shows("1 row: 1 delivered").shows("next: ");
     let screen = watcher.shown();
     let last = &screen[screen.rfind("1 row: 1 delivered").expect("the end")..];

@@ -1,5 +1,5 @@
-//! `campaign ledger backup` and `campaign ledger restore`: messages that a backup might not know of are never resent
-//! automatically.
+//! `campaign ledger backup` and `campaign ledger restore`: messages that might be missing from a backup are never
+//! resent automatically.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,13 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::support::{
-    Answer, Finished, Folder, Gateway, Process, SandboxProcess, campaign, in_files, phone, telling, until,
+    Answer, Finished, Folder, Gateway, Process, SandboxProcess, campaign, in_files, note_on_failure, phone, until,
 };
 
 const BACKUP: [&str; 3] = ["ledger", "backup", "saved"];
 const RESTORE: [&str; 3] = ["ledger", "restore", "saved"];
 
-/// Runs the binary with its ledger in another state folder, also when the suite runs on PostgreSQL.
+/// The binary with its ledger in another state folder, even if the suite runs on PostgreSQL.
 fn other_state_command(sale: &Folder, arguments: &[&str]) -> Command {
     let mut command = sale.command(arguments);
     command.env_remove("CAMPAIGN_LEDGER").env("CAMPAIGN_STATE_DIR", sale.path("other"));
@@ -33,13 +33,13 @@ fn check(sale: &Folder, folder: &str) -> Finished {
 }
 
 #[test]
-fn backup_during_a_run_is_complete_and_disturbs_nothing() {
+fn backup_during_a_run_is_complete_and_does_not_affect_it() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(20).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
     until("the gateway has the second envelope", || gateway.requests().len() == 2);
-    let made = sale.campaign(&[&BACKUP[..], &["--json"]].concat()).exits(0).json();
-    assert_eq!((&made["runs"], &made["rows"], &made["without_copies"]), (&json!(1), &json!(20), &json!(0)));
+    let report = sale.campaign(&[&BACKUP[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!((&report["runs"], &report["rows"], &report["without_copies"]), (&json!(1), &json!(20), &json!(0)));
     check(&sale, "saved").exits(0).says("is sound: 1 run with 20 rows");
     sale.campaign(&BACKUP).exits(74).says("the folder is not empty");
     gateway.release();
@@ -62,7 +62,7 @@ fn rows_of_a_backup_include_lookups() {
 }
 
 #[test]
-fn backup_itself_sends_nothing() {
+fn unrestored_backup_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
@@ -128,8 +128,8 @@ fn recipient_forgotten_after_a_backup_is_forgotten_again() {
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     sale.run(&["--now", "--limit", "4"]).exits(0);
     sale.campaign(&BACKUP).exits(0);
-    let them = [format!("+{}", phone(3)), format!("+{}", phone(7))];
-    for number in &them {
+    let forgotten_numbers = [format!("+{}", phone(3)), format!("+{}", phone(7))];
+    for number in &forgotten_numbers {
         sale.campaign(&["forget", number, "--yes"]).exits(0);
     }
     let restored = sale.campaign(&[&RESTORE[..], &["--json"]].concat()).exits(4).json();
@@ -139,7 +139,7 @@ fn recipient_forgotten_after_a_backup_is_forgotten_again() {
         json!([{ "run": "sale@1", "rows": 1 }]),
         "a forgotten recipient who was planned is skipped"
     );
-    for number in &them {
+    for number in &forgotten_numbers {
         assert_eq!(sale.campaign(&["find", number, "--json"]).exits(0).json()["runs"], json!([]));
     }
     assert!(sale.path("state/ledger.sqlite.old-1").exists(), "the replaced ledger is kept");
@@ -166,19 +166,19 @@ fn folder_without_a_complete_backup_is_not_restored() {
 }
 
 #[test]
-fn interrupted_restore_sends_nothing_until_repeated() {
+fn interrupted_restore_blocks_sending_until_it_is_repeated() {
     let gateway = Gateway::accepting();
-    for place in ["backup.copied", "restore.aside", "restore.placed", "restore.doubted"] {
-        let _case = telling(format!("case: {place}"));
+    for failpoint in ["backup.copied", "restore.aside", "restore.placed", "restore.doubted"] {
+        let _case = note_on_failure(format!("case: {failpoint}"));
         let sale = campaign().to(8).batches_of(2).one_at_a_time().through(&gateway).write();
         sale.run(&["--limit", "2"]).exits(0);
-        let dies = |mut command: Command| {
-            command.env("CAMPAIGN_FAILPOINT", format!("{place}:1"));
+        let assert_dies = |mut command: Command| {
+            command.env("CAMPAIGN_FAILPOINT", format!("{failpoint}:1"));
             let died = run_to_end(command);
-            assert_eq!(died.code(), None, "{}", died.told());
+            assert_eq!(died.code(), None, "{}", died.details());
         };
-        if place == "backup.copied" {
-            dies(sale.command(&BACKUP));
+        if failpoint == "backup.copied" {
+            assert_dies(sale.command(&BACKUP));
             assert!(!Path::new(&sale.path("saved")).exists());
         }
         sale.campaign(&BACKUP).exits(0);
@@ -186,10 +186,10 @@ fn interrupted_restore_sends_nothing_until_repeated() {
         let sent = gateway.phones().len();
         // The restored ledger replaces another one, as after a first restore of an older backup.
         run_to_end(other_state_command(&sale, &RESTORE)).exits(4);
-        if place != "backup.copied" {
-            dies(other_state_command(&sale, &RESTORE));
+        if failpoint != "backup.copied" {
+            assert_dies(other_state_command(&sale, &RESTORE));
             let between = run_to_end(other_state_command(&sale, &["run", "sale.yaml", "--no-wait"]));
-            assert_eq!(between.code(), Some(74), "{}", between.told());
+            assert_eq!(between.code(), Some(74), "{}", between.details());
             run_to_end(other_state_command(&sale, &RESTORE)).exits(4);
         }
         run_to_end(other_state_command(&sale, &["run", "sale.yaml", "--no-wait"])).exits(4);

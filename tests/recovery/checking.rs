@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Gateway, campaign, change_ledger, in_files, phone, telling};
+use crate::support::{Folder, Gateway, campaign, change_ledger, in_files, note_on_failure, phone};
 
 /// A campaign with a rehearsal, a live run and a lookup.
 fn used_campaign(gateway: &Gateway) -> Folder {
@@ -15,7 +15,7 @@ fn used_campaign(gateway: &Gateway) -> Folder {
     sale
 }
 
-fn problems(sale: &Folder, code: i32) -> Vec<Value> {
+fn find_problems(sale: &Folder, code: i32) -> Vec<Value> {
     let report = sale.campaign(&["ledger", "check", "--json"]).exits(code).json();
     report["problems"].as_array().expect("a list").clone()
 }
@@ -29,12 +29,12 @@ fn undamaged_ledger_is_sound_after_any_operation() {
     sale.campaign(&["ledger", "check"]).exits(0).says("is sound: 3 runs with 11 rows");
     sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
     sale.campaign(&["forget", &format!("+{}", phone(3)), "--yes"]).exits(0);
-    assert_eq!(problems(&sale, 0), Vec::<Value>::new());
+    assert_eq!(find_problems(&sale, 0), Vec::<Value>::new());
     let nobody = campaign().to(1).through(&gateway).write();
     nobody.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
 }
 
-/// How a record is damaged, words of the report, and the affected run.
+/// Damage to a record: how to cause it, words in the report, and the affected run.
 type Damage = (fn(&Folder), &'static str, Option<&'static str>);
 
 #[test]
@@ -101,10 +101,10 @@ fn damaged_record_is_named_with_its_run() {
         ),
     ];
     for (case, (damage, words, run)) in damages {
-        let _case = telling(format!("case: {case}"));
+        let _case = note_on_failure(format!("case: {case}"));
         let sale = used_campaign(&gateway);
         damage(&sale);
-        let found = problems(&sale, 74);
+        let found = find_problems(&sale, 74);
         let is_named = |problem: &Value| {
             problem["run"].as_str() == run && problem["what"].as_str().expect("words").contains(words)
         };
@@ -146,7 +146,7 @@ fn ledger_check_names_damaged_records_and_remedies() {
     for (damage, _) in RECORDS {
         change_ledger(&sale, damage);
     }
-    let found = problems(&sale, 74);
+    let found = find_problems(&sale, 74);
     for (_, named) in RECORDS {
         let problem = found.iter().find(|problem| problem["what"].as_str().is_some_and(|what| what.contains(named)));
         let problem = problem.unwrap_or_else(|| panic!("{named}: {found:?}"));
@@ -169,12 +169,12 @@ fn ledger_check_finds_damage_in_records_with_stored_counts() {
             "the receipts for rows starting at 0",
         ),
     ] {
-        let _case = telling(damage);
+        let _case = note_on_failure(damage);
         let gateway = Gateway::accepting();
         let sale = campaign().to(5).through(&gateway).write();
         sale.run(&[]).exits(0);
         change_ledger(&sale, damage);
-        let found = problems(&sale, 74);
+        let found = find_problems(&sale, 74);
         assert!(found.iter().any(|problem| problem["what"].to_string().contains(named)), "{found:?}");
     }
 }

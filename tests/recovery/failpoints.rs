@@ -1,13 +1,13 @@
 //! Crashes at every failpoint of sending; the same command resumes the run.
 
 use super::witness::{Tally, Witness};
-use crate::support::{Draft, Finished, Folder, Process, campaign, phone, telling};
+use crate::support::{Draft, Finished, Folder, Process, campaign, note_on_failure, phone};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4 and 4.
+/// The number of recipients of each campaign, in envelopes of 1, 4 and 4.
 const PEOPLE: usize = 9;
-/// The size of the largest envelope here.
+/// The size of the largest envelope.
 const LARGEST: usize = 4;
-/// The most starts that a run might need after a crash.
+/// The maximum number of starts until a run ends after a crash.
 const STARTS: usize = 3;
 
 /// Runs the binary with a failpoint active, and returns whether it died there.
@@ -16,7 +16,7 @@ fn run_dies(sale: &Folder, arguments: &[&str], (point, pass): (&str, u32)) -> bo
     command.env("CAMPAIGN_FAILPOINT", format!("{point}:{pass}"));
     let finished = Process::start(command).finish();
     let fired = finished.stderr.contains(&format!("failpoint {point} went off"));
-    assert_eq!(fired, finished.code().is_none(), "{}", finished.told());
+    assert_eq!(fired, finished.code().is_none(), "{}", finished.details());
     fired
 }
 
@@ -46,17 +46,17 @@ struct Passes {
 }
 
 const EVERY_PASS: Passes = Passes { first: 1, step: 1 };
-/// The two endpoints share the commits of a run between them.
+/// The stories of the synchronous endpoint cover odd passes, and those of the asynchronous endpoint even ones.
 const ODD_PASSES: Passes = Passes { first: 1, step: 2 };
 const EVEN_PASSES: Passes = Passes { first: 2, step: 2 };
 
-/// Kills a run at these passes of a failpoint until it is no longer reached, and returns the first pass beyond.
+/// Kills a run at these passes of a failpoint, and returns the first pass that no run reaches.
 fn die_at_passes(point: &str, asynchronous: bool, passes: Passes) -> u32 {
     for pass in (passes.first..).step_by(passes.step) {
-        let _case = telling(format!("case: {point}:{pass}, asynchronous: {asynchronous}"));
+        let _case = note_on_failure(format!("case: {point}:{pass}, asynchronous: {asynchronous}"));
         let witness = Witness::start();
         let draft = nine_recipients(asynchronous);
-        // Other runs have no evidence to store.
+        // Only runs with a consent rule have evidence to store.
         let has_consents = point.starts_with("consents.");
         let draft = if has_consents { draft.recipients("consent: { column: name, source: name }") } else { draft };
         let sale = draft.through(&witness).write();
@@ -68,29 +68,30 @@ fn die_at_passes(point: &str, asynchronous: bool, passes: Passes) -> u32 {
         assert_eq!(witness.tally(&sale, people), Tally::default());
         let doubts = witness.doubts(&sale);
         assert!(doubts.len() <= LARGEST, "only one envelope was open: {doubts:?}");
-        assert!(doubts.is_empty() || never_left(point), "no envelope was open: {doubts:?}");
-        assert!(!doubts.is_empty() || !leaves_doubt(point), "the open envelope must be in doubt");
+        assert!(doubts.is_empty() || can_leave_doubt(point), "no envelope was open: {doubts:?}");
+        assert!(!doubts.is_empty() || !always_leaves_doubt(point), "the open envelope must be in doubt");
         sale.run(&[]).exits(if doubts.is_empty() { 0 } else { 4 });
-        assert_eq!(witness.arrived() + doubts.len(), PEOPLE);
+        assert_eq!(witness.arrivals() + doubts.len(), PEOPLE);
     }
     0
 }
 
-/// Whether the point can leave an envelope open that was not sent, because only its intent is on the disk.
-fn never_left(point: &str) -> bool {
-    leaves_doubt(point) || point == "commit.after" || point.starts_with("mark.")
+/// Whether a crash at this point can leave an envelope in doubt, because its intent is on the disk.
+fn can_leave_doubt(point: &str) -> bool {
+    always_leaves_doubt(point) || point == "commit.after" || point.starts_with("mark.")
 }
 
-fn leaves_doubt(point: &str) -> bool {
+/// Whether a crash at this point always leaves an envelope in doubt.
+fn always_leaves_doubt(point: &str) -> bool {
     matches!(point, "intent.kept" | "envelope.leaves")
 }
 
-/// Checks each failpoint on one endpoint, and that it fires as often as given.
+/// Checks each failpoint on one endpoint, and that it fires the expected number of times.
 fn check_points(points: &[(&str, std::ops::RangeInclusive<u32>)], asynchronous: bool, passes: Passes) {
     for (point, expected) in points {
-        let beyond = die_at_passes(point, asynchronous, passes);
-        let fired = (beyond - passes.step as u32)..beyond;
-        assert!(fired.into_iter().any(|times| expected.contains(&times)), "{point} was no longer reached at {beyond}");
+        let unreached = die_at_passes(point, asynchronous, passes);
+        let fired = (unreached - passes.step as u32)..unreached;
+        assert!(fired.into_iter().any(|times| expected.contains(&times)), "{point} was not reached at {unreached}");
     }
 }
 
@@ -157,7 +158,7 @@ fn asynchronous_run_killed_at_start_or_end_resumes_safely() {
 fn killed_reconciliation_is_repeated_and_sends_nothing() {
     for point in ["inquiries.kept", "events.kept", "commit.before", "commit.after"] {
         for pass in 1..=3 {
-            let _case = telling(format!("case: {point}:{pass}"));
+            let _case = note_on_failure(format!("case: {point}:{pass}"));
             let witness = Witness::start();
             let sale = nine_recipients(false).through(&witness).write();
             assert!(run_dies(&sale, &RUN, ("answer.came", 2)), "the second envelope's answer is lost");
@@ -173,15 +174,15 @@ fn killed_reconciliation_is_repeated_and_sends_nothing() {
 }
 
 #[test]
-fn resend_requested_before_a_crash_is_performed_once() {
+fn retry_requested_before_a_crash_is_performed_once() {
     let orders = [("retry.ordered", 1), ("commit.before", 1), ("commit.before", 2), ("commit.after", 1)];
     let later = [("commit.after", 2), ("intent.kept", 1), ("answer.came", 1), ("outcome.kept", 1), ("run.marked", 1)];
     for (point, pass) in orders.into_iter().chain(later) {
-        let _case = telling(format!("case: {point}:{pass}"));
-        let witness = Witness::refusing((4..7).map(phone));
+        let _case = note_on_failure(format!("case: {point}:{pass}"));
+        let witness = Witness::rejecting((4..7).map(phone));
         let sale = nine_recipients(false).through(&witness).write();
         sale.run(&["--keep-going"]).exits(3);
-        assert_eq!((witness.refused(), witness.arrived()), (3, PEOPLE - 3));
+        assert_eq!((witness.rejections(), witness.arrivals()), (3, PEOPLE - 3));
         assert!(run_dies(&sale, &["retry", "sale@1"], (point, pass)), "the retry runs");
         // If the killed command did not record the retry, the second one does. Otherwise the recorded retry is resumed.
         if sale.campaign(&["retry", "sale@1"]).code() == Some(2) {
@@ -189,6 +190,6 @@ fn resend_requested_before_a_crash_is_performed_once() {
         }
         assert_eq!(witness.tally(&sale, (2..PEOPLE + 2).map(phone)), Tally::default());
         let doubts = witness.doubts(&sale).len();
-        assert_eq!(witness.arrived() + doubts, PEOPLE, "each rejected message is sent once more or is in doubt");
+        assert_eq!(witness.arrivals() + doubts, PEOPLE, "each rejected message is sent once more or is in doubt");
     }
 }

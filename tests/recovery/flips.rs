@@ -6,19 +6,19 @@ use std::path::Path;
 
 use super::state::{copy_folder, restore_folder};
 use super::witness::Witness;
-use crate::support::{Chance, Folder, campaign, in_files, phone, telling};
+use crate::support::{Chance, Folder, campaign, in_files, note_on_failure, phone};
 
-/// Recipients of the campaigns here, in envelopes of 1, then 5.
+/// The number of recipients of each campaign, in envelopes of 1, then 5.
 const PEOPLE: usize = 60;
-/// Bits flipped in each story; the four stories flip 300.
+/// The number of bits flipped in each story; the four stories flip 300.
 const FLIPS: usize = 75;
 
 /// How the run ended before a bit of its ledger flips.
 #[derive(Clone, Copy, Debug)]
 struct RunEnd {
-    /// The options of its last start.
+    /// The options of the last start.
     options: &'static [&'static str],
-    /// The failpoint where it died, if it did; its writes are then in the log.
+    /// The failpoint at which the run died, if it did; its writes are then in the log.
     died: Option<&'static str>,
 }
 
@@ -48,7 +48,7 @@ impl RunEnd {
                 crate::support::Process::start(command).finish().says("went off");
             }
         }
-        assert!(witness.arrived() > 10, "{self:?}: too few messages were sent");
+        assert!(witness.arrivals() > 10, "{self:?}: too few messages were sent");
         copy_folder(&sale.path("state"), &sale.path("kept/state"));
         if sale.path("results").exists() {
             copy_folder(&sale.path("results"), &sale.path("kept/results"));
@@ -56,27 +56,27 @@ impl RunEnd {
         (witness, sale)
     }
 
-    /// Flips this many bits, one at a time, each in the undamaged files.
+    /// Flips this number of bits, one at a time, each in the undamaged files.
     fn flip_bits(self, flips: usize, chance: &mut Chance) {
         let (witness, sale) = self.set_up();
-        let (everybody, with_message): (BTreeSet<u64>, BTreeSet<u64>) =
+        let (all_recipients, with_message): (BTreeSet<u64>, BTreeSet<u64>) =
             ((2..PEOPLE + 2).map(phone).collect(), witness.phones().into_iter().collect());
         for _ in 0..flips {
             let flipped = flip_bit(&sale.path("state"), self.files(), chance);
-            let _case = telling(format!("{self:?}, {flipped}"));
-            let before = witness.arrived();
+            let _case = note_on_failure(format!("{self:?}, {flipped}"));
+            let before = witness.arrivals();
             let run = sale.run(&[]);
             let new = witness.phones().split_off(before);
             let again: BTreeSet<&u64> = new.iter().filter(|phone| with_message.contains(phone)).collect();
-            assert!(again.is_empty(), "{} recipients got a second message\n{}", again.len(), run.told());
+            assert!(again.is_empty(), "{} recipients got a second message\n{}", again.len(), run.details());
             let new: BTreeSet<u64> = new.into_iter().collect();
             match run.code() {
                 // The damage lost no record: the run sends the missing messages.
-                Some(0 | 6) => assert_eq!(&with_message | &new, everybody, "{}", run.told()),
+                Some(0 | 6) => assert_eq!(&with_message | &new, all_recipients, "{}", run.details()),
                 // The run reports rows in doubt.
-                Some(4 | 5) => assert!(run.told().contains("in doubt"), "{}", run.told()),
-                Some(2 | 74) => assert!(!run.stderr.is_empty() && new.is_empty(), "{}", run.told()),
-                _ => panic!("{}", run.told()),
+                Some(4 | 5) => assert!(run.details().contains("in doubt"), "{}", run.details()),
+                Some(2 | 74) => assert!(!run.stderr.is_empty() && new.is_empty(), "{}", run.details()),
+                _ => panic!("{}", run.details()),
             }
             restore_folder(&sale.path("kept/state"), &sale.path("state"));
             if sale.path("kept/results").exists() {
@@ -89,7 +89,7 @@ impl RunEnd {
     }
 }
 
-/// Flips a bit of one of these files, and names the bit and the file.
+/// Flips a random bit in one of these files, and returns a description of the bit.
 fn flip_bit(state: &Path, files: &[&str], chance: &mut Chance) -> String {
     let file = files[chance.below(files.len() as u64) as usize];
     let mut bytes = fs::read(state.join(file)).expect("a file of the ledger");
@@ -126,7 +126,7 @@ fn flipped_bit_in_log_of_killed_run_causes_no_duplicates() {
 #[test]
 #[ignore = "takes a quarter of an hour"]
 fn three_thousand_bit_flips_send_nothing_twice() {
-    for ended in [FINISHED, STOPPED, KILLED_AT_THE_END, KILLED] {
-        ended.flip_bits(750, &mut Chance::seeded());
+    for run_end in [FINISHED, STOPPED, KILLED_AT_THE_END, KILLED] {
+        run_end.flip_bits(750, &mut Chance::seeded());
     }
 }

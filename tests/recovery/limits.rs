@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::witness::{Tally, Witness};
-use crate::support::{Finished, Folder, Gateway, KEY, Process, Reachable, campaign, in_files, phone, telling, until};
+use crate::support::{
+    Finished, Folder, Gateway, KEY, Process, Reachable, campaign, in_files, note_on_failure, phone, until,
+};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4, 4 …
+/// The number of recipients of each campaign, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 41;
 
 /// A campaign that soon gives up if it cannot connect.
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     let draft = campaign().to(PEOPLE).batches_of(4).one_at_a_time();
     draft.delivery("stop_after: { unreachable: 1s }").through(witness).write()
 }
@@ -43,22 +45,23 @@ enum Reached {
 
 /// Runs with this file size limit; nothing is sent before its intent is recorded.
 fn run_on_full_disk(kilobytes: u32) -> Reached {
-    let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
+    let _case = note_on_failure(format!("case: no file may be larger than {kilobytes} KB"));
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     // The unit is 512 bytes; a write beyond the limit fails instead of ending the process.
     let run = run_after(&sale, &format!("ulimit -f {}", kilobytes * 2));
-    let reached = match (run.code(), witness.arrived()) {
+    let reached = match (run.code(), witness.arrivals()) {
         (Some(74), 0) => Reached::Nobody,
         (Some(74), _) => Reached::Some,
         (Some(0), PEOPLE) => Reached::All,
-        _ => panic!("{}", run.told()),
+        _ => panic!("{}", run.details()),
     };
     finish_run(&witness, &sale);
     reached
 }
 
-/// Runs with sizes that end before the first message and after the last, and with each `step` KB between them.
+/// Finds a limit that stops the run before its first message and one that stops no run, then runs with every `step` KB
+/// between them.
 fn fill_the_disk_midway(step: usize) {
     let _files = in_files();
     let sizes: Vec<(u32, Reached)> = (0..640).step_by(32).map(|size| (size, run_on_full_disk(size))).collect();
@@ -89,14 +92,14 @@ fn lookup_on_a_full_disk_is_unsent_or_reported_as_charged() {
     let _files = in_files();
     const LOOKUP: [&str; 3] = ["gateway", "lookup", "380501234567"];
     let gateway = Gateway::accepting();
-    let desk = campaign().through(&gateway).write();
-    let (mut unsent, mut unrecorded, mut through) = (0, 0, 0);
+    let folder = campaign().through(&gateway).write();
+    let (mut unsent, mut unrecorded, mut complete) = (0, 0, 0);
     for kilobytes in (0..160).step_by(4) {
-        let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
+        let _case = note_on_failure(format!("case: no file may be larger than {kilobytes} KB"));
         // The ledger is complete again, and its log is empty.
-        desk.campaign(&LOOKUP).exits(0);
+        folder.campaign(&LOOKUP).exits(0);
         let before = gateway.requests().len();
-        let lookup = start_after(&desk, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
+        let lookup = start_after(&folder, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
         let output = format!("{}{}", lookup.stdout, lookup.stderr);
         let requests = gateway.requests().len() - before;
         match (lookup.code(), requests) {
@@ -107,12 +110,12 @@ fn lookup_on_a_full_disk_is_unsent_or_reported_as_charged() {
                 assert!(output.contains("next: campaign show gateway.lookup@1 --row"), "{output}");
                 assert!(!output.contains("the same command again") && !output.contains("lookup PHONE"), "{output}");
             }
-            (Some(0), 1) => through += 1,
-            _ => panic!("{} after {requests} requests", lookup.told()),
+            (Some(0), 1) => complete += 1,
+            _ => panic!("{} after {requests} requests", lookup.details()),
         }
         assert!(requests == 1 || !output.contains("might have been processed"), "{output}");
     }
-    let all = [unsent, unrecorded, through];
+    let all = [unsent, unrecorded, complete];
     assert!(all.iter().all(|cases| *cases > 0), "unsent, sent but not recorded, complete: {all:?}");
 }
 
@@ -123,7 +126,7 @@ fn full_disk_during_copying_is_not_reported_as_a_bad_list() {
     let sale = campaign().to(60_000).through(&witness).write();
     let run = run_after(&sale, "ulimit -f 2048").exits(74);
     run.says("the recipients cannot be copied to the state folder: File too large");
-    assert_eq!(witness.arrived(), 0);
+    assert_eq!(witness.arrivals(), 0);
 }
 
 #[cfg(target_os = "linux")]
@@ -132,12 +135,12 @@ fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
     let witness = Witness::start();
     let sale = campaign().to(PEOPLE).delivery("rate: 1/s").through(&witness).write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml", "--no-wait"]));
-    until("a message is sent", || witness.arrived() > 0);
-    let limits = run.told_by_the_system("limits");
+    until("a message is sent", || witness.arrivals() > 0);
+    let limits = run.read_proc_file("limits");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
     // If this test runs as root, root owns that memory anyway; a unit test covers other users.
-    assert_eq!(run.owner_of_its_memory(), 0);
+    assert_eq!(run.memory_owner(), 0);
     run.signal("INT");
     run.finish().exits(130);
 }
@@ -146,15 +149,15 @@ fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
 fn low_open_file_limit_ends_a_run_with_a_reason_and_no_loss() {
     let mut refused = 0;
     for files in [4, 6, 7, 9].into_iter().chain((10..44).step_by(3)) {
-        let _case = telling(format!("case: {files} open files"));
+        let _case = note_on_failure(format!("case: {files} open files"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let run = run_after(&sale, &format!("ulimit -n {files}"));
         // With the lowest limits, the system cannot even load the program.
         let started = !run.stderr.contains("shared librar");
         // The error must not blame an input.
-        assert!(!started || matches!(run.code(), Some(0 | 4 | 5 | 74)), "{}", run.told());
-        assert!(!run.stderr.contains("panicked"), "{}", run.told());
+        assert!(!started || matches!(run.code(), Some(0 | 4 | 5 | 74)), "{}", run.details());
+        assert!(!run.stderr.contains("panicked"), "{}", run.details());
         refused += usize::from(started && run.code() != Some(0));
         finish_run(&witness, &sale);
     }
@@ -165,28 +168,28 @@ fn low_open_file_limit_ends_a_run_with_a_reason_and_no_loss() {
 fn file_handle_shortage_is_not_reported_as_invalid_input() {
     let mut unopened = 0;
     for files in 8..16 {
-        let _case = telling(format!("case: {files} open files"));
+        let _case = note_on_failure(format!("case: {files} open files"));
         let sale = campaign().to(3).write();
         let check = start_after(&sale, &format!("ulimit -n {files}"), &["check", "sale.yaml", "--json"]).finish();
-        assert!(matches!(check.code(), Some(0 | 74)), "{}", check.told());
+        assert!(matches!(check.code(), Some(0 | 74)), "{}", check.details());
         assert_eq!(check.json()["exit"], check.code().expect("a code"));
         unopened += usize::from(check.stdout.contains("see `ulimit -n`"));
     }
     assert!(unopened > 0, "the campaign file was opened at every limit");
 }
 
-/// Runs with this many MiB of addresses, and returns the exit code. `None` is a process that could not report anything.
+/// Runs with this number of MiB of address space. Returns the exit code, or `None` if the process could report nothing.
 #[cfg(target_os = "linux")]
 fn run_in_memory(mebibytes: u32) -> Option<i32> {
-    let _case = telling(format!("case: {mebibytes} MiB of addresses"));
+    let _case = note_on_failure(format!("case: {mebibytes} MiB of addresses"));
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let run = run_after(&sale, &format!("ulimit -v {}", mebibytes * 1024));
     let reported = run.code().filter(|code| matches!(code, 0 | 4 | 5 | 74));
     // With the lowest limit, the system cannot load the program.
     let words = ["shared librar", "memory allocation of", "an alternative stack"];
     let is_explained = run.stderr.is_empty() || words.iter().any(|word| run.stderr.contains(word));
-    assert!(reported.is_some() || is_explained, "{}", run.told());
+    assert!(reported.is_some() || is_explained, "{}", run.details());
     finish_run(&witness, &sale);
     reported
 }
@@ -248,11 +251,12 @@ fn sandbox_without_journal_space_says_so_and_stops_answering() {
     let mut small_disk = SmallDisk::start();
     let sale = campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(&small_disk).write();
     let run = sale.run(&[]);
-    assert!(matches!(run.code(), Some(4 | 5)), "{}", run.told());
+    assert!(matches!(run.code(), Some(4 | 5)), "{}", run.details());
     let results = sale.results();
-    let taken: BTreeSet<String> =
+    let accepted: BTreeSet<String> =
         results.rows.iter().filter(|row| row["state"] == "accepted").map(|row| row["phone"].clone()).collect();
-    assert!(!taken.is_empty() && taken.len() < PEOPLE && taken.is_subset(&small_disk.phones()), "{}", run.told());
+    assert!(!accepted.is_empty() && accepted.len() < PEOPLE, "{}", run.details());
+    assert!(accepted.is_subset(&small_disk.phones()), "{}", run.details());
     assert!(small_disk.sandbox.is_running() && small_disk.sandbox.stderr().contains("cannot write the journal"));
     small_disk.sandbox.signal("INT");
     small_disk.sandbox.finish().exits(130);
@@ -260,7 +264,7 @@ fn sandbox_without_journal_space_says_so_and_stops_answering() {
 
 #[test]
 fn panic_anywhere_is_reported_as_a_bug_and_loses_nothing() {
-    let places = [
+    let failpoints = [
         ("run.claimed", 1, 1),
         ("intent.kept", 2, 1),
         ("envelope.leaves", 2, 1),
@@ -271,13 +275,13 @@ fn panic_anywhere_is_reported_as_a_bug_and_loses_nothing() {
         ("commit.before", 6, 74),
         ("commit.after", 6, 74),
     ];
-    for (place, pass, code) in places {
-        let _case = telling(format!("case: {place}:{pass}"));
+    for (failpoint, pass, code) in failpoints {
+        let _case = note_on_failure(format!("case: {failpoint}:{pass}"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait", "--json"]);
-        command.env("CAMPAIGN_FAILPOINT", format!("{place}:{pass}:panic"));
-        let run = Process::start(command).finish().exits(code).says(&format!("failpoint {place} went off"));
+        command.env("CAMPAIGN_FAILPOINT", format!("{failpoint}:{pass}:panic"));
+        let run = Process::start(command).finish().exits(code).says(&format!("failpoint {failpoint} went off"));
         assert_eq!(run.json()["exit"], code);
         assert!(run.json()["error"].is_string());
         finish_run(&witness, &sale);

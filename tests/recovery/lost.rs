@@ -4,31 +4,31 @@ use std::fs;
 
 use super::state::{commits, copy_folder, log_is_empty, restore_folder};
 use super::witness::Witness;
-use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, telling, until};
+use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, note_on_failure, until};
 
-/// Recipients of the campaigns here, one per envelope.
+/// The number of recipients of each campaign, one per envelope.
 const PEOPLE: usize = 11;
 
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(1).one_at_a_time().through(witness).write()
 }
 
 /// A campaign sent to all recipients, with a copy of its state folder from before each message.
 fn sent_with_copies() -> (Witness, Folder) {
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let (state, moments, mut number) = (sale.path("state"), sale.path("moments"), 0);
-    witness.show(move |_| {
+    witness.observe(move |_| {
         let moment = moments.join(number.to_string());
         copy_folder(&state, &moment);
-        // A copy made during a write is torn, which is a different kind of damage, so it is made again.
+        // A copy made during a write can be torn, which is a different kind of damage. A torn copy is made again.
         while matches!(commits(&moment), (held, known) if held < known) {
             restore_folder(&state, &moment);
         }
         number += 1;
     });
     sale.run(&[]).exits(0);
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
     (witness, sale)
 }
 
@@ -38,25 +38,25 @@ fn state_folder_restored_from_any_moment_sends_nothing() {
     let (witness, sale) = sent_with_copies();
     // The last copy lists all recipients, so a run from it would send nothing.
     for moment in 0..PEOPLE - 1 {
-        let _case = telling(format!("case: restored from before message {moment}"));
+        let _case = note_on_failure(format!("case: restored from before message {moment}"));
         restore_folder(&sale.path(&format!("moments/{moment}")), &sale.path("state"));
         for _ in 0..2 {
             sale.run(&[]).exits(74).says("results/sale.csv").says("--new-ledger");
         }
-        for look in [
+        for command in [
             &["status"][..],
             &["status", "sale"],
             &["check", "sale.yaml"],
             &["preview", "sale.yaml"],
             &["show", "sale", "--row", "2"],
         ] {
-            sale.campaign(look).exits(74).says("does not contain all messages");
+            sale.campaign(command).exits(74).says("does not contain all messages");
         }
         let before = fs::read(sale.results_file()).expect("results");
         sale.campaign(&["results", "sale", "--out", "results/sale.csv"]).exits(74).says("nothing was written");
         assert_eq!(fs::read(sale.results_file()).expect("results"), before, "newer results were replaced");
     }
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn read_only_commands_warn_about_a_restored_ledger() {
     fs::copy(sale.path("moments/4/ledger.sqlite"), sale.path("state/ledger.sqlite")).expect("a copy");
     fs::copy(sale.path("moments/4/ledger.sqlite-wal"), sale.path("state/ledger.sqlite-wal")).expect("a copy");
     fs::remove_dir_all(sale.path("results")).expect("the results");
-    for look in [
+    for command in [
         &["status"][..],
         &["status", "sale"],
         &["results", "sale", "--out", "-"],
@@ -76,11 +76,11 @@ fn read_only_commands_warn_about_a_restored_ledger() {
         &["preview", "sale.yaml"],
         &["run", "sale.yaml", "--dry-run"],
     ] {
-        let _case = telling(format!("case: {look:?}"));
-        sale.campaign(look).exits(74).says("older copy");
-        let object = sale.campaign(&[look, &["--json"]].concat()).exits(74);
+        let _case = note_on_failure(format!("case: {command:?}"));
+        sale.campaign(command).exits(74).says("older copy");
+        let object = sale.campaign(&[command, &["--json"]].concat()).exits(74);
         let line = object.stdout.lines().last().expect("an object");
-        if look[0] != "preview" {
+        if command[0] != "preview" {
             let object: serde_json::Value = serde_json::from_str(line).expect("JSON");
             assert!(
                 object["exit"] == 74 && object["error"].as_str().is_some_and(|why| why.contains("older")),
@@ -101,18 +101,18 @@ fn stale_state_copy_from_any_moment_sends_nothing() {
         command.env("CAMPAIGN_STATE_DIR", &state);
         Process::start(command).finish().exits(74).says("another ledger");
     }
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
 }
 
 #[test]
 fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     for moment in 1..=PEOPLE {
-        let _case = telling(format!("case: deleted after message {moment}"));
+        let _case = note_on_failure(format!("case: deleted after message {moment}"));
         sale.run(&["--limit", "1"]);
-        assert_eq!(witness.arrived(), moment);
+        assert_eq!(witness.arrivals(), moment);
         copy_folder(&sale.path("state"), &sale.path("kept"));
         for file in ["ledger.sqlite", "ledger.mark"] {
             fs::remove_file(sale.path("state").join(file)).expect("a file");
@@ -123,7 +123,7 @@ fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
         fs::remove_dir_all(sale.path("state")).expect("a folder");
         sale.run(&[]).exits(74).says("results/sale.csv");
         sale.campaign(&["check", "sale.yaml"]).exits(74).says("results/sale.csv");
-        assert_eq!(witness.arrived(), moment);
+        assert_eq!(witness.arrivals(), moment);
         copy_folder(&sale.path("kept"), &sale.path("state"));
     }
 }
@@ -132,7 +132,7 @@ fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
 fn another_ledger_resends_nothing_unless_a_person_confirms() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&[]).exits(0);
     let elsewhere = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
@@ -141,11 +141,11 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
     };
     elsewhere(&["run", "sale.yaml"]).exits(74).says("11 unknown messages").says("another user");
     assert!(!sale.path("of-root").exists(), "a new ledger blocks the right one");
-    assert_eq!(witness.arrived(), PEOPLE);
+    assert_eq!(witness.arrivals(), PEOPLE);
     // A rehearsal asks for no confirmation and replaces no live results.
     elsewhere(&["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
     elsewhere(&["run", "sale.yaml", "--new-ledger"]).exits(0).says("sale.old-1.csv");
-    assert_eq!(witness.arrived(), 2 * PEOPLE);
+    assert_eq!(witness.arrivals(), 2 * PEOPLE);
     // Now the first ledger is the one that does not know the recipients.
     sale.run(&[]).exits(74).says("results/sale.csv");
 }
@@ -154,7 +154,7 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
 fn plans_and_checks_refuse_another_ledger() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let elsewhere = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
@@ -195,7 +195,7 @@ fn schedules_are_not_activated_with_another_ledger() {
 #[test]
 fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&["--limit", "1"]);
     let results = fs::read_to_string(sale.results_file()).expect("results");
     let id = results.lines().nth(1).and_then(|row| row.split(',').nth(1)).expect("an identifier").to_owned();
@@ -204,7 +204,7 @@ fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     sale.run(&[]).exits(0);
 }
 
-/// Checks that the mark equals the ledger's commit count, and that the ledger is closed.
+/// Asserts that the mark equals the number of commits in the ledger, and that the ledger is closed.
 fn assert_closed(sale: &Folder) {
     let (ledger, mark) = commits(&sale.path("state"));
     assert_eq!(mark, ledger, "the mark differs from the ledger");
@@ -215,7 +215,7 @@ fn assert_closed(sale: &Folder) {
 fn high_water_mark_is_up_to_date_however_a_command_ends() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&["--limit", "2"]);
     assert_closed(&sale);
     let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
@@ -261,12 +261,12 @@ fn killed_run_leaves_a_high_water_mark_matching_its_ledger() {
     let _files = in_files();
     // Only points where the process itself writes the ledger: at others, the next commit might be under way.
     for point in ["commit.heard:1", "commit.heard:6", "commit.heard:7", "commit.heard:12", "commit.heard:15"] {
-        let _case = telling(format!("case: {point}"));
+        let _case = note_on_failure(format!("case: {point}"));
         let witness = Witness::start();
-        let sale = sale(&witness);
-        let mut dies = sale.command(&["run", "sale.yaml", "--no-wait"]);
-        dies.env("CAMPAIGN_FAILPOINT", point);
-        Process::start(dies).finish().says("went off");
+        let sale = write_sale(&witness);
+        let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
+        command.env("CAMPAIGN_FAILPOINT", point);
+        Process::start(command).finish().says("went off");
         let (ledger, mark) = commits(&sale.path("state"));
         assert_eq!(mark, ledger, "a reported commit is not marked");
     }
@@ -278,21 +278,21 @@ fn killed_run_leaves_a_high_water_mark_matching_its_ledger() {
 fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
     command.env("CAMPAIGN_FAILPOINT", "commit.before:7:stay");
     let mut run = Process::start(command);
     until("the run is inside a commit", || run.stderr().contains("went off"));
     run.signal("STOP");
-    let soon = std::time::Duration::from_secs(20);
-    let look = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(soon);
-    look(&["status", "sale"]).exits(6).says("to stop the run: ");
-    look(&["results", "sale", "--out", "-"]).exits(0).says("accepted");
-    look(&["show", "sale", "--row", "2"]).exits(0);
-    look(&["check", "sale.yaml"]).exits(0);
-    let refused = look(&["stop", "sale"]).exits(74);
+    let limit = std::time::Duration::from_secs(20);
+    let run_soon = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(limit);
+    run_soon(&["status", "sale"]).exits(6).says("to stop the run: ");
+    run_soon(&["results", "sale", "--out", "-"]).exits(0).says("accepted");
+    run_soon(&["show", "sale", "--row", "2"]).exits(0);
+    run_soon(&["check", "sale.yaml"]).exits(0);
+    let refused = run_soon(&["stop", "sale"]).exits(74);
     if cfg!(target_os = "linux") {
-        let process = run.told_by_the_system("stat");
+        let process = run.read_proc_file("stat");
         let process = process.split(' ').next().expect("a process number");
         refused.says(&format!("process {process} is using the ledger and is suspended"));
     }

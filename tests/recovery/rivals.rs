@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Answer, Gateway, Process, campaign, phone, until};
 
 #[test]
-fn run_has_one_owner_and_other_processes_leave_it_alone() {
+fn run_has_one_owner_and_other_processes_cannot_send_it() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(60).through(&gateway).delivery("timeout: 60s").batches_of(5).write();
     let first = sale.start(&["--json"]);

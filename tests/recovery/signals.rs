@@ -73,18 +73,18 @@ fn second_signal_leaves_no_doubt_about_waiting_envelopes() {
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
     sale.write("other.yaml", &text.replace("name: sale", "name: other"));
     let mut other = Process::start(sale.command(&["run", "other.yaml"]));
-    until("the gateway holds up the account", || other.stderr().contains("waiting"));
+    until("the gateway delays the account", || other.stderr().contains("waiting"));
     other.signal("INT");
     other.finish().exits(130);
     let mut run = sale.start(&[]);
-    until("an intent waits at the gate", || sale.campaign(&["status", "sale"]).stdout.contains("1 sending"));
+    until("an intent waits for the account", || sale.campaign(&["status", "sale"]).stdout.contains("1 sending"));
     run.signal("INT");
     run.signal("TERM");
     let ended = run.finish_within(Duration::from_secs(1));
-    assert!(matches!(ended.code(), Some(130 | 143)), "{}", ended.told());
+    assert!(matches!(ended.code(), Some(130 | 143)), "{}", ended.details());
     assert_eq!(gateway.requests().len(), 1, "only the other campaign sent");
     let status = sale.campaign(&["status", "sale"]);
-    assert!(status.stdout.contains("3 planned") && !status.stdout.contains("in doubt"), "{}", status.told());
+    assert!(status.stdout.contains("3 planned") && !status.stdout.contains("in doubt"), "{}", status.details());
 }
 
 #[test]

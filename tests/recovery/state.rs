@@ -1,4 +1,4 @@
-//! State folders as files: copied, restored, damaged, and compared with their mark.
+//! State folders as files: copied, restored, and compared with their high-water mark.
 
 use std::fs;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub(super) fn restore_folder(copy: &Path, folder: &Path) {
     copy_folder(copy, folder);
 }
 
-/// The commits in the ledger of a state folder, and the commits that its mark records. Reads a copy of the ledger,
-/// because reading can change the original.
+/// The number of commits in the ledger of a state folder, and the number that its high-water mark records. Reads a copy
+/// of the ledger, because reading can change the original.
 pub(super) fn commits(state: &Path) -> (i64, i64) {
     let copy = tempfile::tempdir().expect("a folder");
     copy_folder(state, copy.path());
@@ -43,7 +43,7 @@ pub(super) fn commits(state: &Path) -> (i64, i64) {
     (ledger, known.map(|known| known.parse().expect("a number")).max().expect("a mark"))
 }
 
-/// Whether the ledger has no data in its write-ahead log alone.
+/// Whether the write-ahead log of the ledger is empty or does not exist.
 pub(super) fn log_is_empty(state: &Path) -> bool {
     fs::metadata(state.join("ledger.sqlite-wal")).map_or(true, |log| log.len() == 0)
 }

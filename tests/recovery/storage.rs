@@ -6,14 +6,14 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use super::witness::{Tally, Witness};
-use crate::support::{Folder, Gateway, Process, Results, campaign, in_files, phone, telling};
+use crate::support::{Folder, Gateway, Process, Results, campaign, in_files, note_on_failure, phone};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4 and 4.
+/// The number of recipients of each campaign, in envelopes of 1, 4 and 4.
 const PEOPLE: usize = 9;
 /// The files of a ledger.
 const LEDGER: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.mark"];
 
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
 }
 
@@ -34,7 +34,7 @@ fn remove_ledger(state: &Path) {
     }
 }
 
-/// A damage to the ledger: its name, its effect on the state folder, and words of the error.
+/// Damage to the ledger: its name, how to cause it in the state folder, and words of the error.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 const DAMAGES: [Damage; 6] = [
@@ -75,8 +75,9 @@ fn deleted_ledger_is_detected_and_not_treated_as_empty() {
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&[]).exits(0);
     remove_ledger(&sale.path("state"));
-    for look in [&["status"][..], &["check", "sale.yaml"], &["run", "sale.yaml", "--dry-run"], &["results", "sale"]] {
-        sale.campaign(look).exits(74).says("the ledger was deleted").says("ledger.mark");
+    for command in [&["status"][..], &["check", "sale.yaml"], &["run", "sale.yaml", "--dry-run"], &["results", "sale"]]
+    {
+        sale.campaign(command).exits(74).says("the ledger was deleted").says("ledger.mark");
     }
 }
 
@@ -84,21 +85,21 @@ fn deleted_ledger_is_detected_and_not_treated_as_empty() {
 fn lost_or_old_ledger_blocks_sending_until_it_is_replaced() {
     let _files = in_files();
     for (name, damage, words) in DAMAGES {
-        let _case = telling(format!("case: the ledger is {name}"));
+        let _case = note_on_failure(format!("case: the ledger is {name}"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let state = sale.path("state");
         sale.run(&["--limit", "1"]).exits(0);
         copy_ledger(&state, &sale.path("older"));
         sale.run(&["--limit", "4"]).exits(0);
         copy_ledger(&state, &sale.path("newest"));
-        let before = witness.arrived();
+        let before = witness.arrivals();
         damage(&state);
         // Repeated attempts must not make the ledger look newer.
         for _ in 0..5 {
             sale.run(&[]).exits(74).says(words);
         }
-        assert_eq!(witness.arrived(), before, "messages were sent");
+        assert_eq!(witness.arrivals(), before, "messages were sent");
         // Removes a folder that replaced the ledger.
         let _ = fs::remove_dir(state.join("ledger.sqlite"));
         remove_ledger(&state);
@@ -112,13 +113,13 @@ fn lost_or_old_ledger_blocks_sending_until_it_is_replaced() {
 fn lost_ledger_is_replaced_on_request_and_its_records_are_kept() {
     let _files = in_files();
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     sale.run(&["--limit", "1"]).exits(0);
     remove_ledger(&sale.path("state"));
     sale.run(&[]).exits(74).says("--new-ledger");
     sale.run(&["--limit", "2", "--new-ledger"]).exits(0).says("the ledger was deleted");
     sale.run(&[]).exits(0);
-    assert_eq!(witness.arrived(), 1 + PEOPLE, "all recipients get the message again");
+    assert_eq!(witness.arrivals(), 1 + PEOPLE, "all recipients get the message again");
     // The records of the old ledger are kept.
     assert!(sale.path("results/sale.old-1.csv").exists() && sale.path("state/runs/sale@1.old-1").exists());
 }
@@ -129,18 +130,18 @@ fn nothing_is_sent_without_access_to_the_state_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     for mode in [0o500, 0o000] {
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         sale.run(&["--limit", "1"]).exits(0);
         let state = sale.path("state");
         let set = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).expect("a mode");
         set(mode);
-        // A superuser can write anywhere, so the story proves nothing in that case.
-        let free = fs::write(state.join("free"), "").is_ok();
+        // Root can write anywhere, so the story proves nothing in that case.
+        let is_writable = fs::write(state.join("free"), "").is_ok();
         let run = sale.run(&[]);
         set(0o700);
-        if !free {
+        if !is_writable {
             run.exits(74).says("state");
-            assert_eq!(witness.arrived(), 1);
+            assert_eq!(witness.arrivals(), 1);
             sale.run(&[]).exits(0);
         }
     }
@@ -168,7 +169,7 @@ fn unreadable_state_folder_is_not_treated_as_empty() {
             &["run", "sale.yaml", "--dry-run"],
             &["run", "sale.yaml"],
         ] {
-            let _case = telling(format!("case: the state folder is {name}, {arguments:?}"));
+            let _case = note_on_failure(format!("case: the state folder is {name}, {arguments:?}"));
             command(arguments, &state).exits(74).says(&format!(" the state folder `{}`: ", state.display()));
         }
     }
@@ -183,7 +184,7 @@ type LedgerCopy = (PathBuf, Vec<u64>);
 fn copy_state_on_requests(witness: &Witness, sale: &Folder) -> Arc<Mutex<Vec<LedgerCopy>>> {
     let moments: Arc<Mutex<Vec<LedgerCopy>>> = Arc::default();
     let (shared, state, copies) = (Arc::clone(&moments), sale.path("state"), sale.path("moments"));
-    witness.show(move |phones| {
+    witness.observe(move |phones| {
         let mut moments = shared.lock().expect("the moments");
         let copy = copies.join(moments.len().to_string());
         copy_ledger(&state, &copy);

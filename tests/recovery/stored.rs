@@ -1,7 +1,7 @@
 //! State folders of earlier versions: `stored/` holds one, with the output of that version.
 //!
-//! It contains a rehearsal, a partly sent run, a run stopped by a signal, a run killed during a request, a run with a
-//! rejected key, a run with an invalid row, and a lookup.
+//! It contains a rehearsal, a lookup and five other runs. One is partly sent, one was stopped by a signal, one was
+//! killed during a request, one has a rejected key, and one has an invalid row.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn json(text: &str) -> Value {
 }
 
 /// A run as shown, without the fields whose values have changed since that version.
-fn without_words(mut run: Value) -> Value {
+fn without_changed_fields(mut run: Value) -> Value {
     let object = run.as_object_mut().expect("an object");
     // That version had no figures by channel, no sum of delivered and read, and no format version.
     ["state", "stopped", "why", "exit", "channels", "delivered_or_read", "version"]
@@ -51,7 +51,7 @@ fn records_of_earlier_versions_are_shown_as_before() {
     for _ in 0..2 {
         let now = folder.campaign(&["status", "--json"]).exits(0).json();
         let runs = |report: &Value| -> Vec<Value> {
-            report["runs"].as_array().expect("runs").iter().cloned().map(without_words).collect()
+            report["runs"].as_array().expect("runs").iter().cloned().map(without_changed_fields).collect()
         };
         assert_eq!(runs(&now), runs(&json(&before("status.json"))));
     }
@@ -64,7 +64,7 @@ fn records_of_earlier_versions_are_shown_as_before() {
         };
         let words = (now["state"].as_str(), now["stopped"].as_str(), now["exit"].as_u64());
         assert_eq!(words, (Some(state), stopped, Some(code)), "{now}");
-        assert_eq!(without_words(now), without_words(report.clone()));
+        assert_eq!(without_changed_fields(now), without_changed_fields(report.clone()));
     }
 }
 
@@ -89,12 +89,12 @@ fn unfinished_runs_of_earlier_versions_resume_without_repeats() {
     for (campaign, exit, expected) in [("sale.yaml", 0, 5..=9), ("signal.yaml", 0, 4..=9), ("killed.yaml", 4, 3..=9)] {
         let before = gateway.messages();
         folder.campaign(&["run", campaign, "--no-wait"]).exits(exit);
-        let mut got = gateway.messages();
+        let mut received = gateway.messages();
         for (phone, times) in before {
-            *got.get_mut(&phone).expect("a number") -= times;
+            *received.get_mut(&phone).expect("a number") -= times;
         }
-        got.retain(|_, times| *times > 0);
-        assert_eq!(got, sent(expected), "{campaign}");
+        received.retain(|_, times| *times > 0);
+        assert_eq!(received, sent(expected), "{campaign}");
     }
     folder.campaign(&["run", "sale.yaml", "--no-wait"]).exits(0);
     folder.campaign(&["run", "done.yaml", "--no-wait"]).exits(3);

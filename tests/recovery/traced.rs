@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::witness::{Tally, Witness};
-use crate::support::{Finished, Folder, Process, campaign, phone, telling};
+use crate::support::{Finished, Folder, Process, campaign, note_on_failure, phone};
 
-/// Recipients of the campaigns here, in envelopes of 1, 4, 4 …
+/// The number of recipients of the campaign, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 21;
 
 /// Whether `strace` is installed and can trace; prints a message if not.
 fn can_trace() -> bool {
     let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    let can = tried.is_ok_and(|status| status.success());
-    if !can {
+    let is_available = tried.is_ok_and(|status| status.success());
+    if !is_available {
         let _ = writeln!(std::io::stderr(), "skipped: this needs `strace`, and the right to trace");
     }
-    can
+    is_available
 }
 
-fn sale(witness: &Witness) -> Folder {
+fn write_sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
 }
 
@@ -58,14 +58,14 @@ fn parse_calls(trace: &str) -> Vec<Call> {
     for line in trace.lines() {
         let (process, call) = line.split_once(' ').expect("a process and its call");
         let call = call.trim_start();
-        let begun = if let Some(begun) = call.strip_suffix(" <unfinished ...>") {
-            unfinished.insert(process, begun);
-            begun
+        let call_start = if let Some(call_start) = call.strip_suffix(" <unfinished ...>") {
+            unfinished.insert(process, call_start);
+            call_start
         } else {
             call
         };
         let resumed = call.starts_with("<...").then(|| unfinished.remove(process).unwrap_or_default());
-        let ended = resumed.or((begun == call).then_some(call));
+        let ended = resumed.or((call_start == call).then_some(call));
         let log = |call: &str| call.contains("ledger.sqlite-wal>");
         match ended {
             Some(ended) if ended.starts_with("fdatasync") || ended.starts_with("fsync") => {
@@ -76,8 +76,8 @@ fn parse_calls(trace: &str) -> Vec<Call> {
             }
             _ => {}
         }
-        let sends = ["sendto(", "write(", "writev(", "sendmsg("].iter().any(|name| begun.starts_with(name));
-        calls.extend((resumed.is_none() && sends && begun.contains(r#"\"sms_message\""#)).then_some(Call::Sent));
+        let sends = ["sendto(", "write(", "writev(", "sendmsg("].iter().any(|name| call_start.starts_with(name));
+        calls.extend((resumed.is_none() && sends && call_start.contains(r#"\"sms_message\""#)).then_some(Call::Sent));
     }
     calls
 }
@@ -89,7 +89,7 @@ fn no_request_goes_out_before_the_fsync_of_its_intent() {
         return;
     }
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let trace = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
     run_traced(&sale, &["-e", trace]).exits(0);
     let calls = parse_calls(&std::fs::read_to_string(sale.path("trace")).expect("a trace"));
@@ -117,9 +117,9 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
     }
     let (mut stopped, mut codes) = (0, BTreeSet::new());
     for when in 1..60 {
-        let _case = telling(format!("case: fsync {when} fails"));
+        let _case = note_on_failure(format!("case: fsync {when} fails"));
         let witness = Witness::start();
-        let sale = sale(&witness);
+        let sale = write_sale(&witness);
         let inject = format!("inject=fsync,fdatasync:error=EIO:when={when}");
         let run = run_traced(&sale, &["-e", "trace=fsync,fdatasync", "-e", &inject]);
         let fired = std::fs::read_to_string(sale.path("trace")).expect("a trace").contains("(INJECTED)");
@@ -127,7 +127,7 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
         if run.code() == Some(74) {
             stopped += 1;
         } else {
-            assert_eq!(run.code(), Some(0), "{}", run.told());
+            assert_eq!(run.code(), Some(0), "{}", run.details());
         }
         let ended = (0..3).any(|_| matches!(sale.run(&[]).code(), Some(0 | 3 | 4)));
         assert!(ended, "the run did not end in three starts");
@@ -144,7 +144,7 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
 #[derive(Debug, Default)]
 struct TracedPaths {
     /// Created folders and renamed files, with their lines in the trace.
-    made: Vec<(usize, PathBuf)>,
+    created: Vec<(usize, PathBuf)>,
     /// Files opened by SQLite.
     opened: Vec<(usize, PathBuf)>,
     /// Synced folders and files.
@@ -162,7 +162,7 @@ impl TracedPaths {
             // Calls from other threads can split the trace line of a call.
             let succeeded = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
             if (call.starts_with("mkdir") || call.starts_with("rename")) && succeeded {
-                names.made.extend(quoted.last().map(path));
+                names.created.extend(quoted.last().map(path));
             } else if call.starts_with("open") && call.contains("O_CREAT") && call.contains("ledger.sqlite") {
                 names.opened.extend(quoted.last().map(path));
             } else if call.starts_with("fsync") || call.starts_with("fdatasync") {
@@ -189,24 +189,24 @@ fn files_of_a_run_are_synced_before_its_first_request() {
         return;
     }
     let witness = Witness::start();
-    let sale = sale(&witness);
+    let sale = write_sale(&witness);
     let state = sale.path("deep/er/state");
     let trace = "trace=mkdir,mkdirat,rename,renameat,renameat2,open,openat,fsync,fdatasync,write,writev,sendto,sendmsg";
     run_traced_with(&sale, &["--state-dir", state.to_str().expect("UTF-8")], &["-e", trace]).exits(0);
     let names = TracedPaths::of(&std::fs::read_to_string(sale.path("trace")).expect("a trace"), &sale);
-    let is_made = |name: &str| names.made.iter().any(|(_, path)| path.ends_with(name));
+    let is_created = |name: &str| names.created.iter().any(|(_, path)| path.ends_with(name));
     for name in ["deep", "deep/er", "deep/er/state", "state/runs", "runs/sale@1", "state/locks", "state/ledger.mark"] {
-        assert!(is_made(name), "{name}: {names:?}");
+        assert!(is_created(name), "{name}: {names:?}");
     }
     for (line, path) in
-        names.made.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
+        names.created.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
     {
         // Temporary files are renamed later.
         if !path.to_string_lossy().contains("/.new-") && !path.to_string_lossy().contains("ledger.mark") {
             assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
         }
     }
-    let (named, _) = names.made.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("the run's folder");
+    let (named, _) = names.created.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("the run's folder");
     for copy in ["recipients.csv", "frozen.json"] {
         let is_synced = names.synced.iter().any(|(line, path)| line < named && path.ends_with(copy));
         assert!(is_synced, "{copy} is not synced before its folder is renamed: {names:?}");
@@ -215,6 +215,6 @@ fn files_of_a_run_are_synced_before_its_first_request() {
     for (line, path) in &names.opened[..1] {
         assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
     }
-    let (line, results) = names.made.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
+    let (line, results) = names.created.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
     assert!(names.is_synced_between(results, *line..usize::MAX), "{names:?}");
 }

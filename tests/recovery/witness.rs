@@ -1,5 +1,4 @@
-//! A gateway with a perfect memory: it records every message, answers status requests truthfully, and audits the
-//! results of a run.
+//! Test gateway that records every message, answers status requests truthfully, and audits the results of a run.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
@@ -20,17 +19,17 @@ struct Memory {
     accepted: Vec<Accepted>,
     ids: HashSet<u64>,
     /// Numbers whose first message is rejected.
-    refusing: BTreeSet<u64>,
+    rejecting: BTreeSet<u64>,
     refused: Vec<u64>,
     /// The requests and their operations, in the format of the sandbox's journal.
     journal: Vec<Value>,
     requests: u64,
     /// Called with the numbers of each request before it is answered.
-    onlooker: Option<Onlooker>,
+    observer: Option<Observer>,
 }
 
 /// A callback that gets the numbers of a request.
-type Onlooker = Box<dyn FnMut(Vec<u64>) + Send>;
+type Observer = Box<dyn FnMut(Vec<u64>) + Send>;
 
 /// An accepted message.
 #[derive(Clone)]
@@ -41,7 +40,7 @@ struct Accepted {
     request: String,
 }
 
-/// How many results are wrong, by kind. All counts must be zero.
+/// The numbers of wrong results by kind. All must be zero.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Recipients without a row, or whose row is unfinished.
@@ -61,22 +60,23 @@ pub(crate) struct Tally {
 impl Witness {
     /// Accepts every message.
     pub(crate) fn start() -> Self {
-        Self::refusing([])
+        Self::rejecting([])
     }
 
     /// Rejects the first message to each of these numbers, and accepts all others.
-    pub(crate) fn refusing(phones: impl IntoIterator<Item = u64>) -> Self {
-        let memory = Memory { refusing: phones.into_iter().collect(), ..Memory::default() };
+    pub(crate) fn rejecting(phones: impl IntoIterator<Item = u64>) -> Self {
+        let memory = Memory { rejecting: phones.into_iter().collect(), ..Memory::default() };
         let memory = Arc::new(Mutex::new(memory));
         let (sending, asking) = (Arc::clone(&memory), Arc::clone(&memory));
-        let gateway = Gateway::always(Answer::with(move |request| sending.lock().expect("the memory").accept(request)))
-            .with_statuses(move |query| asking.lock().expect("the memory").status(query));
+        let gateway =
+            Gateway::always(Answer::from_request(move |request| sending.lock().expect("the memory").accept(request)))
+                .with_statuses(move |query| asking.lock().expect("the memory").status(query));
         Self { gateway, memory }
     }
 
-    /// Calls `onlooker` with the numbers of each request before it is answered.
-    pub(crate) fn show(&self, onlooker: impl FnMut(Vec<u64>) + Send + 'static) {
-        self.memory.lock().expect("the memory").onlooker = Some(Box::new(onlooker));
+    /// Calls `observer` with the numbers of each request before it is answered.
+    pub(crate) fn observe(&self, observer: impl FnMut(Vec<u64>) + Send + 'static) {
+        self.memory.lock().expect("the memory").observer = Some(Box::new(observer));
     }
 
     /// The numbers of the accepted messages, in order of arrival.
@@ -85,12 +85,12 @@ impl Witness {
     }
 
     /// The number of accepted messages.
-    pub(crate) fn arrived(&self) -> usize {
+    pub(crate) fn arrivals(&self) -> usize {
         self.memory.lock().expect("the memory").accepted.len()
     }
 
     /// The number of rejected messages.
-    pub(crate) fn refused(&self) -> usize {
+    pub(crate) fn rejections(&self) -> usize {
         self.memory.lock().expect("the memory").refused.len()
     }
 
@@ -136,13 +136,13 @@ impl Witness {
                 continue;
             };
             let answer = &row["request_id"];
-            let ours = row["id"] == id.to_string() && (answer.is_empty() || *answer == request);
-            tally.misattributed += usize::from(!ours);
+            let is_match = row["id"] == id.to_string() && (answer.is_empty() || *answer == request);
+            tally.misattributed += usize::from(!is_match);
         }
         tally
     }
 
-    /// Has the judge of `tests/judge` compare the results with what arrived.
+    /// Compares the results with the messages that arrived, using the judge in `tests/judge`.
     #[track_caller]
     fn judge(&self, sale: &Folder) {
         let journal = sale.path("witness.jsonl");
@@ -179,8 +179,8 @@ impl Reachable for Witness {
 impl Memory {
     /// Accepts the messages of a request; the answer repeats their identifiers (contract 4.1 and 4.2).
     fn accept(&mut self, request: &Request) -> Value {
-        if let Some(onlooker) = &mut self.onlooker {
-            onlooker(request.phones());
+        if let Some(observer) = &mut self.observer {
+            observer(request.phones());
         }
         let operations = request.operations();
         let name = format!("r-{}", operations.first().map_or(&Value::Null, |operation| &operation["id"]));
@@ -190,19 +190,19 @@ impl Memory {
             received["request_id"] = name.clone().into();
         }
         self.journal.push(received);
-        let items: Vec<Value> = operations.iter().map(|operation| self.accept_one(operation, &name)).collect();
+        let items: Vec<Value> = operations.iter().map(|operation| self.accept_operation(operation, &name)).collect();
         match request.path() {
             "/v1/json" => json!({ "success": true, "request_id": name }),
             _ => json!({ "success": true, "data": items }),
         }
     }
 
-    fn accept_one(&mut self, operation: &Value, request: &str) -> Value {
+    fn accept_operation(&mut self, operation: &Value, request: &str) -> Value {
         let number = |name: &str| operation[name].as_u64().expect("a number");
         let (id, phone) = (number("id"), number("phone"));
         let mut received = json!({ "event": "operation", "at": "", "envelope": self.requests, "id": id,
             "phone": phone.to_string(), "success": true, "msg_id": msg_id(&id.to_string()), "parts": 1 });
-        if self.refusing.remove(&phone) {
+        if self.rejecting.remove(&phone) {
             self.refused.push(phone);
             received["success"] = false.into();
             received["error"] = "No route".into();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::TestSandbox;
-use super::examples::{TYPES, example, with};
+use super::examples::{TYPES, example, with_changes};
 use super::stand::{ASYNC, JSON, SYNC, envelope};
 use crate::support::KEY;
 
@@ -15,7 +15,7 @@ fn every_type_is_known_and_extra_properties_are_allowed() {
         let operation = example(kind, id);
         let plain = sandbox.item(&operation);
         let extra = json!({"campaign": "autumn", "nested": {"a": [1, null]}, "short_link": true});
-        let extra = sandbox.item(&with(&with(&operation, extra), json!({"id": operation.get("id")})));
+        let extra = sandbox.item(&with_changes(&with_changes(&operation, extra), json!({"id": operation.get("id")})));
         assert_eq!(plain["success"], extra["success"], "{kind}: {plain} {extra}");
         // Only a status request fails, because its message does not exist.
         assert!(plain["success"] == true || kind == "status", "{kind}: {plain}");
@@ -56,7 +56,7 @@ fn incomplete_envelope_is_rejected_as_a_whole() {
 fn envelope_of_all_operations_is_answered_item_by_item() {
     let sandbox = TestSandbox::start();
     let good: Vec<_> = (1..).zip(TYPES).map(|(id, kind)| example(kind, id)).collect();
-    let bad = good.iter().map(|operation| with(operation, json!({"id": {}, "phone": "nobody", "template": 5})));
+    let bad = good.iter().map(|operation| with_changes(operation, json!({"id": {}, "phone": "nobody", "template": 5})));
     let all: Vec<_> = good.iter().cloned().chain(bad).collect();
     for (operation, item) in all.iter().zip(sandbox.items(&all)) {
         assert!(item["success"].is_boolean(), "{operation}\n{item}");
@@ -151,13 +151,13 @@ fn rcs_lifetime_is_at_least_a_minute() {
             (json!(-1), false),
             (json!("60"), false),
         ] {
-            let operation = with(&example(kind, 1), json!({"rcs_lifetime": lifetime}));
+            let operation = with_changes(&example(kind, 1), json!({"rcs_lifetime": lifetime}));
             assert_eq!(sandbox.item(&operation)["success"], good, "{operation}");
         }
     }
 }
 
-/// Contract 8: the channels of a pipeline may not repeat.
+/// Contract 8: the channels of a pipeline must not repeat.
 #[test]
 fn pipeline_with_a_repeated_channel_is_refused() {
     let sandbox = TestSandbox::start();
@@ -170,7 +170,7 @@ fn pipeline_with_a_repeated_channel_is_refused() {
         (json!(["fax"]), false),
         (json!("sms"), false),
     ] {
-        let operation = with(&example("pipeline", 1), json!({"pipeline": channels}));
+        let operation = with_changes(&example("pipeline", 1), json!({"pipeline": channels}));
         assert_eq!(sandbox.item(&operation)["success"], good, "{operation}");
     }
 }

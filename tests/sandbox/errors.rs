@@ -5,7 +5,7 @@ use campaign_sandbox::{AccountSettings, FaultEffect, Scenario, ScenarioCondition
 use serde_json::{Value, json};
 
 use super::TestSandbox;
-use super::examples::{example, with};
+use super::examples::{example, with_changes};
 use super::stand::{ASYNC, JSON, SYNC, envelope};
 use crate::support::{Answer, Gateway, Reachable as _, until};
 
@@ -19,14 +19,14 @@ fn with_account(account: AccountSettings) -> Scenario {
 fn missing_or_wrong_key_is_refused_with_access_denied() {
     let sandbox = TestSandbox::start();
     for auth in [Value::Null, json!(""), json!("wrong"), json!({"key": 1})] {
-        let body = with(&envelope(&[example("sms", 1)]), json!({"auth": auth}));
+        let body = with_changes(&envelope(&[example("sms", 1)]), json!({"auth": auth}));
         for path in [SYNC, ASYNC] {
             assert_eq!(sandbox.envelope(path, &body), json!({"success": false, "error": "Access denied"}), "{body}");
         }
     }
 }
 
-/// Contract 7, row 2 (and 2.1): `whatsapp` is a channel of a pipeline and no type.
+/// Contract 7, row 2 (and 2.1): `whatsapp` is a pipeline channel, not a type.
 #[test]
 fn envelope_with_an_operation_of_type_whatsapp_is_refused() {
     let sandbox = TestSandbox::start();
@@ -43,7 +43,7 @@ fn item_without_a_whatsapp_route_fails_and_the_others_succeed() {
     let sandbox =
         TestSandbox::start_with(with_account(AccountSettings { whatsapp: false, ..AccountSettings::default() }));
     for channels in [json!(["whatsapp"]), json!(["sms", "whatsapp"]), json!(["whatsapp", "viber", "sms"])] {
-        let pipeline = with(&example("pipeline", 2), json!({"pipeline": channels}));
+        let pipeline = with_changes(&example("pipeline", 2), json!({"pipeline": channels}));
         let items = sandbox.items(&[example("sms", 1), pipeline, example("pipeline", 3)]);
         assert_eq!((&items[1]["success"], &items[1]["error"]), (&json!(false), &json!("No route")), "{items:?}");
         assert_eq!((&items[0]["success"], &items[2]["success"]), (&json!(true), &json!(true)), "{items:?}");
@@ -59,7 +59,7 @@ fn unverified_sender_name_error_contains_the_message_id() {
     for (name, good) in [("OlenaCo", true), ("Fresh", false), ("Another", false), ("", false)] {
         for kind in ["sms", "viber", "rcs", "viber+sms", "rcs+sms", "rcs+viber+sms"] {
             let signature = format!("{}_signature", kind.split('+').next_back().expect("a channel"));
-            let item = sandbox.item(&with(&example(kind, 9), json!({signature: name})));
+            let item = sandbox.item(&with_changes(&example(kind, 9), json!({signature: name})));
             assert_eq!(item["success"], good, "{kind} {name}: {item}");
             let error = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 9}});
             assert!(good || item == error, "{kind} {name}: {item}");
@@ -89,7 +89,7 @@ fn rejection_after_queueing_arrives_by_webhook() {
         let receiver = Gateway::always(Answer::status(200));
         let sandbox = TestSandbox::start_with(with_account(account.clone()));
         let hook = format!("{}/hook?token=1", receiver.base_url());
-        let rejected = with(&with(&example(kind, 5), changes), json!({"hook": hook}));
+        let rejected = with_changes(&with_changes(&example(kind, 5), changes), json!({"hook": hook}));
         let request_id = sandbox.queue(&[rejected]);
         until("the rejection arrives", || !receiver.requests().is_empty());
         let webhook = receiver.requests().remove(0).json();

@@ -27,7 +27,7 @@ pub(super) const TYPES: [&str; 20] = [
 ];
 
 /// The types that send a message.
-pub(super) const SENDS: [&str; 9] =
+pub(super) const MESSAGE_TYPES: [&str; 9] =
     ["pipeline", "rcs", "rcs+sms", "rcs+viber+sms", "sms", "telegram", "viber", "viber+sms", "voice"];
 
 /// The recipient of every example.
@@ -73,8 +73,8 @@ pub(super) fn example(kind: &str, id: u64) -> Value {
     Value::Object(operation)
 }
 
-/// The operation with these fields changed. `null` removes a field.
-pub(super) fn with(operation: &Value, changes: Value) -> Value {
+/// The operation with these changes to its fields. `null` removes a field.
+pub(super) fn with_changes(operation: &Value, changes: Value) -> Value {
     let mut changed = operation.as_object().expect("an operation").clone();
     for (name, value) in changes.as_object().expect("fields") {
         if value.is_null() {

@@ -62,23 +62,23 @@ fn read_seeds() -> Vec<Vec<u8>> {
 
 /// Mutates a random body in one to four places.
 fn mutate_body(chance: &mut Chance, seeds: &[Vec<u8>]) -> Vec<u8> {
-    let mut any = |end: usize| chance.below(end.max(1) as u64) as usize;
-    let mut body = seeds[any(seeds.len())].clone();
-    for _ in 0..=any(4) {
-        let (from, length) = (any(body.len()), any(40));
+    let mut random = |end: usize| chance.below(end.max(1) as u64) as usize;
+    let mut body = seeds[random(seeds.len())].clone();
+    for _ in 0..=random(4) {
+        let (from, length) = (random(body.len()), random(40));
         let to = (from + length).min(body.len());
-        match any(7) {
+        match random(7) {
             0 => body.truncate(from),
             1 => drop(body.drain(from..to)),
             2 => body.extend_from_within(from..to),
-            3 => body.get_mut(from).into_iter().for_each(|byte| *byte = any(256) as u8),
-            4 => body.insert(from, b"{}[]\",:\\0-e.\x00\xff"[any(14)]),
+            3 => body.get_mut(from).into_iter().for_each(|byte| *byte = random(256) as u8),
+            4 => body.insert(from, b"{}[]\",:\\0-e.\x00\xff"[random(14)]),
             5 => {
-                let other = &seeds[any(seeds.len())];
-                let cut = any(other.len());
+                let other = &seeds[random(seeds.len())];
+                let cut = random(other.len());
                 body.splice(from..to, other[cut..(cut + length).min(other.len())].iter().copied());
             }
-            _ => replace_value(&mut body, from, ODD_VALUES[any(ODD_VALUES.len())]),
+            _ => replace_value(&mut body, from, ODD_VALUES[random(ODD_VALUES.len())]),
         }
     }
     body
@@ -147,7 +147,7 @@ fn server_answers_after_a_million_mutated_bodies() {
     post_mutated_bodies(1_000_000);
 }
 
-/// Posts this many mutated bodies. Each gets an answer, and then the sandbox still accepts a valid message.
+/// Posts this number of mutated bodies. Each must get an answer. Afterwards, the sandbox must accept a valid message.
 fn post_mutated_bodies(requests: usize) {
     let mut chance = Chance::seeded();
     let (seeds, sandbox) = (read_seeds(), SandboxProcess::start());
@@ -170,5 +170,5 @@ fn post_mutated_bodies(requests: usize) {
     assert_eq!((&answer["success"], &answer["data"][0]["data"]["id"]), (&json!(true), &json!(999_999_999)), "{answer}");
     assert!(sandbox.messages().contains_key(&PHONE));
     #[cfg(target_os = "linux")]
-    assert!(sandbox.most_memory() < MEMORY, "{} KiB", sandbox.most_memory());
+    assert!(sandbox.peak_memory() < MEMORY, "{} KiB", sandbox.peak_memory());
 }

@@ -6,7 +6,7 @@ use campaign_sandbox::{Behaviour, Behaviours, Scenario};
 use serde_json::{Value, json};
 
 use super::TestSandbox;
-use super::examples::{SENDS, example, with};
+use super::examples::{MESSAGE_TYPES, example, with_changes};
 use super::stand::millionths;
 
 /// The required fields of each operation, by the contract or by our interpretation of its gaps.
@@ -37,7 +37,7 @@ fn operation_without_a_required_field_fails_alone() {
     for (kind, fields) in REQUIRED {
         for field in fields {
             for value in [Value::Null, json!(""), json!({"no": "such"})] {
-                let incomplete = with(&example(kind, 2), json!({*field: value}));
+                let incomplete = with_changes(&example(kind, 2), json!({*field: value}));
                 let items = sandbox.items(&[good.clone(), incomplete.clone(), good.clone()]);
                 let successes: Vec<_> = items.iter().map(|item| item["success"] == true).collect();
                 assert_eq!(successes, [true, false, true], "{incomplete}\n{items:?}");
@@ -62,7 +62,7 @@ fn phone_is_digits_without_a_plus_sign() {
         (json!(-380_501_234_567_i64), None),
         (json!([380_501_234_567_u64]), None),
     ] {
-        let item = sandbox.item(&with(&example("sms", 1), json!({"phone": phone})));
+        let item = sandbox.item(&with_changes(&example("sms", 1), json!({"phone": phone})));
         assert_eq!(item["data"].get("parts").and_then(Value::as_u64), parts, "{phone}\n{item}");
         assert!(parts.is_some() || item["error"] == "Please enter valid receiver phone number", "{item}");
     }
@@ -84,15 +84,15 @@ fn viber_message_requires_the_fields_of_its_type() {
         ("text+image+link", vec![&text, &image, &link, &button]),
         ("carousel", vec![&text, &cards]),
     ] {
-        let bare = with(&example("viber", 1), json!({"viber_type": kind, "viber_message": null}));
-        let complete = fields.iter().fold(bare, |message, (name, value)| with(&message, json!({*name: value})));
+        let bare = with_changes(&example("viber", 1), json!({"viber_type": kind, "viber_message": null}));
+        let complete = fields.iter().fold(bare, |message, (name, value)| with_changes(&message, json!({*name: value})));
         assert_eq!(sandbox.item(&complete)["success"], true, "{complete}");
         for (name, _) in fields.iter().filter(|(name, _)| kind != "carousel" || *name == "viber_carousel") {
-            let incomplete = with(&complete, json!({*name: null}));
+            let incomplete = with_changes(&complete, json!({*name: null}));
             assert_eq!(sandbox.item(&incomplete)["success"], false, "{incomplete}");
         }
     }
-    let unknown = with(&example("viber", 1), json!({"viber_type": "video"}));
+    let unknown = with_changes(&example("viber", 1), json!({"viber_type": "video"}));
     assert_eq!(sandbox.item(&unknown)["success"], false);
 }
 
@@ -110,7 +110,7 @@ fn pipeline_channel_reads_parameters_from_its_own_object() {
     });
     let pipeline = |changes: Value| {
         let bare = json!({"type": "pipeline", "id": 1, "phone": 380_501_234_567_u64});
-        with(&with(&bare, stages.clone()), changes)
+        with_changes(&with_changes(&bare, stages.clone()), changes)
     };
     let all = json!(["voice", "telegram", "viber", "rcs", "sms", "whatsapp"]);
     assert_eq!(sandbox.item(&pipeline(json!({"pipeline": all})))["success"], true);
@@ -125,15 +125,15 @@ fn pipeline_channel_reads_parameters_from_its_own_object() {
         let alone = json!({"pipeline": [channel]});
         assert_eq!(sandbox.item(&pipeline(alone.clone()))["success"], true, "{channel}");
         for field in required {
-            let stage = with(&stages[channel], json!({*field: null}));
-            let incomplete = with(&pipeline(alone.clone()), json!({channel: stage}));
+            let stage = with_changes(&stages[channel], json!({*field: null}));
+            let incomplete = with_changes(&pipeline(alone.clone()), json!({channel: stage}));
             assert_eq!(sandbox.item(&incomplete)["success"], false, "{incomplete}");
         }
         let other = if channel == "sms" { "viber" } else { "sms" };
-        let unused = with(&pipeline(json!({"pipeline": [other]})), json!({channel: null}));
-        assert_eq!(sandbox.item(&unused)["success"], true, "an object that no stage uses may be missing: {unused}");
+        let unused = with_changes(&pipeline(json!({"pipeline": [other]})), json!({channel: null}));
+        assert_eq!(sandbox.item(&unused)["success"], true, "an object that no stage uses can be missing: {unused}");
     }
-    let neither = with(&pipeline(json!({"pipeline": ["voice"]})), json!({"voice": {"gender": "robot"}}));
+    let neither = with_changes(&pipeline(json!({"pipeline": ["voice"]})), json!({"voice": {"gender": "robot"}}));
     assert_eq!(sandbox.item(&neither)["success"], false);
 }
 
@@ -145,7 +145,7 @@ fn empty_whatsapp_message_is_accepted_and_charged() {
     for whatsapp in [Value::Null, json!({}), json!({"message": ""}), json!({"message": 5, "signature": []})] {
         let before = sandbox.balance();
         let bare = json!({"type": "pipeline", "id": 1, "phone": 380_501_234_567_u64, "pipeline": ["whatsapp"]});
-        let operation = with(&bare, json!({"whatsapp": whatsapp}));
+        let operation = with_changes(&bare, json!({"whatsapp": whatsapp}));
         assert_eq!(sandbox.item(&operation)["success"], true, "{operation}");
         sandbox.drain();
         assert_eq!(before - sandbox.balance(), price, "{operation}");
@@ -184,8 +184,9 @@ fn most_expensive_stage_is_reserved_and_the_rest_refunded() {
         let sandbox = TestSandbox::start_at_own_speed(scenario_without_delivery(failing_stages));
         let before = sandbox.balance();
         sandbox.payload(&example(kind, 1));
-        let dearest = stages.iter().map(|stage| prices.for_channel(*stage)).max().expect("stages");
-        assert_eq!(before - sandbox.balance(), to_millionths(dearest), "{kind} without {failing_stages:?}: reserved");
+        let highest_price = stages.iter().map(|stage| prices.for_channel(*stage)).max().expect("stages");
+        let reserved = to_millionths(highest_price);
+        assert_eq!(before - sandbox.balance(), reserved, "{kind} without {failing_stages:?}: reserved");
         sandbox.drain();
         let delivered = stages.iter().find(|stage| !failing_stages.contains(stage)).expect("one delivers");
         assert_eq!(
@@ -217,12 +218,12 @@ fn fallback_is_sent_only_after_the_previous_stage_fails() {
 #[test]
 fn every_message_ends_in_a_final_status() {
     let sandbox = TestSandbox::start();
-    let operations: Vec<_> = (1..).zip(SENDS).map(|(id, kind)| example(kind, id)).collect();
+    let operations: Vec<_> = (1..).zip(MESSAGE_TYPES).map(|(id, kind)| example(kind, id)).collect();
     sandbox.items(&operations);
     let counts = sandbox.drain();
-    for id in 1..=SENDS.len() {
+    for id in 1..=MESSAGE_TYPES.len() {
         let status = sandbox.payload(&json!({"type": "status", "id": id}))["status"].clone();
         assert!(status == "DELIVERED" || status == "READ", "message {id}: {status}");
     }
-    assert_eq!(counts.statuses.values().sum::<u64>(), SENDS.len() as u64);
+    assert_eq!(counts.statuses.values().sum::<u64>(), MESSAGE_TYPES.len() as u64);
 }

@@ -4,7 +4,7 @@ use campaign_sandbox::{AccountSettings, Scenario, SenderStatus};
 use serde_json::{Value, json};
 
 use super::TestSandbox;
-use super::examples::{PHONE, SENDS, example, with};
+use super::examples::{MESSAGE_TYPES, PHONE, example, with_changes};
 use super::stand::millionths;
 
 /// Whether a value is an ISO 8601 time with an offset.
@@ -24,7 +24,7 @@ fn member_names(object: &Value) -> Vec<&str> {
 fn send_result_has_identifiers_and_parts() {
     let sandbox = TestSandbox::start();
     let mut msg_ids = Vec::new();
-    for (id, kind) in (1..).zip(SENDS) {
+    for (id, kind) in (1..).zip(MESSAGE_TYPES) {
         let result = sandbox.payload(&example(kind, id));
         assert_eq!(member_names(&result), ["data", "id", "msg_id", "parts"], "{kind}");
         assert_eq!((&result["id"], &result["parts"]), (&json!(id), &json!(1)), "{kind}");
@@ -39,7 +39,7 @@ fn send_result_has_identifiers_and_parts() {
 fn long_sms_has_several_parts() {
     let sandbox = TestSandbox::start();
     for (text, parts) in [("a".repeat(160), 1), ("a".repeat(161), 2), ("я".repeat(70), 1), ("я".repeat(135), 3)] {
-        let result = sandbox.payload(&with(&example("sms", 1), json!({"sms_message": text})));
+        let result = sandbox.payload(&with_changes(&example("sms", 1), json!({"sms_message": text})));
         assert_eq!(result["parts"], parts);
     }
 }
@@ -49,7 +49,7 @@ fn long_sms_has_several_parts() {
 fn identifier_is_returned_as_sent() {
     let sandbox = TestSandbox::start();
     for id in [json!(1), json!("0017"), json!("order-5"), json!(9_007_199_254_740_993_u64)] {
-        assert_eq!(sandbox.payload(&with(&example("sms", 1), json!({"id": id})))["id"], id);
+        assert_eq!(sandbox.payload(&with_changes(&example("sms", 1), json!({"id": id})))["id"], id);
         let record = sandbox.payload(&json!({"type": "status", "id": id}));
         assert_eq!(record["id"], id.as_str().map_or_else(|| id.to_string(), str::to_owned));
     }

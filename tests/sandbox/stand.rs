@@ -104,7 +104,7 @@ impl TestSandbox {
         answer["request_id"].as_str().expect("a string").to_owned()
     }
 
-    /// The balance of the account in millionths.
+    /// The balance of the account in millionths of its currency.
     pub(super) fn balance(&self) -> i64 {
         millionths(&self.payload(&json!({"type": "balance"}))["amount"])
     }
@@ -124,7 +124,7 @@ impl TestSandbox {
         self.runtime.block_on(self.sandbox.drain())
     }
 
-    /// Counts of accepted and rejected messages so far.
+    /// The numbers of accepted and rejected messages so far.
     pub(super) fn counts(&self) -> Counts {
         self.sandbox.counts()
     }

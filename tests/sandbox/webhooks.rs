@@ -8,7 +8,7 @@ use campaign_sandbox::{AccountSettings, Behaviour, Behaviours, ReplyBehaviour, S
 use serde_json::{Value, json};
 
 use super::TestSandbox;
-use super::examples::{PHONE, example, with};
+use super::examples::{PHONE, example, with_changes};
 use super::stand::{JSON, SYNC, envelope, post};
 use crate::support::{Answer, Gateway, Reachable as _, Request, SandboxProcess, until};
 
@@ -19,7 +19,7 @@ fn start_receiver() -> Gateway {
 
 /// The operation with the webhook URL of a receiver.
 fn with_hook(operation: &Value, receiver: &Gateway) -> Value {
-    with(operation, json!({"hook": format!("{}/hook?token=a%2Fb&empty=", receiver.base_url())}))
+    with_changes(operation, json!({"hook": format!("{}/hook?token=a%2Fb&empty=", receiver.base_url())}))
 }
 
 /// Waits for `count` webhooks and returns all that arrived.
@@ -84,7 +84,7 @@ fn webhook_has_the_fields_of_its_channel() {
     let sandbox = TestSandbox::start_with(Scenario { behaviours, ..Scenario::default() });
     let last_webhook = |kind: &str| {
         let receiver = start_receiver();
-        let operation = with(&example(kind, 1), json!({"dtmf": true}));
+        let operation = with_changes(&example(kind, 1), json!({"dtmf": true}));
         sandbox.payload(&with_hook(&operation, &receiver));
         sandbox.drain();
         receiver.requests().last().expect("a webhook").json()
@@ -135,7 +135,7 @@ fn hook_of_a_pipeline_is_not_stored() {
     sandbox.queue(std::slice::from_ref(&operation));
     sandbox.drain();
     assert_eq!((hook.requests().len(), notified.requests().len()), (0, 4));
-    sandbox.queue(&[with(&operation, json!({"phone": "nobody"}))]);
+    sandbox.queue(&[with_changes(&operation, json!({"phone": "nobody"}))]);
     sandbox.drain();
     assert_eq!((statuses(&hook.requests()), notified.requests().len()), (vec![json!("REJECTED")], 4));
 }
@@ -173,7 +173,7 @@ fn webhook_contains_the_request_id_of_its_message() {
 fn webhook_is_sent_only_to_a_requested_local_hook() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
     sandbox.payload(&example("sms", 1));
-    sandbox.payload(&with(&example("sms", 2), json!({"hook": "https://192.0.2.1/?token=1"})));
+    sandbox.payload(&with_changes(&example("sms", 2), json!({"hook": "https://192.0.2.1/?token=1"})));
     sandbox.payload(&with_hook(&example("sms", 3), &receiver));
     sandbox.drain();
     assert_eq!(receiver.requests().len(), 1);
@@ -188,7 +188,7 @@ fn webhook_is_sent_only_to_a_requested_local_hook() {
 fn each_recipient_of_an_operation_gets_separate_webhooks() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
     let phones = json!({"phone": format!("{PHONE},{}", PHONE + 1)});
-    sandbox.payload(&with_hook(&with(&example("sms", 1), phones), &receiver));
+    sandbox.payload(&with_hook(&with_changes(&example("sms", 1), phones), &receiver));
     sandbox.drain();
     let mut messages: Vec<_> = receiver.requests().iter().map(|webhook| webhook.json()["msg_id"].clone()).collect();
     messages.dedup();

@@ -18,9 +18,9 @@ fn schedule_is_listed_with_its_next_occurrences_until_removed() {
     let sale = weekly_campaign(&gateway).write();
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
     let output = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    assert!(output.stdout.starts_with("✓ sale is active\n  next runs  Mon "), "{}", output.told());
-    assert_eq!(output.stdout.matches("10:00 (Europe/Kyiv)").count(), 3, "{}", output.told());
-    assert!(output.stdout.contains("warning: each run sends the same message"), "{}", output.told());
+    assert!(output.stdout.starts_with("✓ sale is active\n  next runs  Mon "), "{}", output.details());
+    assert_eq!(output.stdout.matches("10:00 (Europe/Kyiv)").count(), 3, "{}", output.details());
+    assert!(output.stdout.contains("warning: each run sends the same message"), "{}", output.details());
     let listed = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
     let next = sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list()[0]["at"].clone();
     let file = sale.path("sale.yaml").canonicalize().unwrap();
@@ -46,7 +46,7 @@ fn included_text_with_a_date_makes_each_day_a_new_message() {
     for (included, repeats) in [("Till then", true), ("News of {{ today }}", false)] {
         sale.write("end.txt", included);
         let output = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-        assert_eq!(output.stdout.contains("warning: each run sends the same message"), repeats, "{}", output.told());
+        assert_eq!(output.stdout.contains("warning: each run sends the same message"), repeats, "{}", output.details());
     }
 }
 
@@ -58,8 +58,8 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
     sale.write("hello.txt", "Hello, {% include \"name.txt\" %}");
     sale.write("name.txt", "{{ name }}");
     let state = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"].clone();
-    let arm = || sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    arm();
+    let activate = || sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    activate();
     assert_eq!(state(), "armed");
     for (file, old, new) in [
         ("hello.txt", "Hello", "Goodbye"),
@@ -70,7 +70,7 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
         sale.replace(file, old, new);
         assert_eq!(state(), "changed", "{file}");
         sale.campaign(&["schedule", "list"]).exits(0).says("activate the schedule again");
-        arm().says("is active again");
+        activate().says("is active again");
         assert_eq!(state(), "armed", "{file}");
     }
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
@@ -86,8 +86,8 @@ fn live_schedule_needs_confirmation_and_a_named_gateway() {
     sale.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("`--yes`");
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
-    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
-    assert_eq!((&armed["state"], armed["next"].as_array().unwrap().len()), (&json!("armed"), 3));
+    let added = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
+    assert_eq!((&added["state"], added["next"].as_array().unwrap().len()), (&json!("armed"), 3));
     let unnamed = campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write();
     unnamed.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("gateway");
 }
@@ -130,15 +130,15 @@ fn missed_occurrence_is_reported_and_skipped() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let schedule = "schedule: { every: day 21:30, grace: 10m }";
     let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
-    let shows = |moment: &str| {
+    let set_clock = |moment: &str| {
         let moment: Timestamp = moment.parse().expect("a moment");
-        clock.move_on(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a future time"));
+        clock.advance(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a future time"));
     };
-    shows("2030-01-10T21:29:00Z");
-    let run = sale.command_after(&clock.movable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
+    set_clock("2030-01-10T21:29:00Z");
+    let run = sale.command_after(&clock.adjustable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
     let run = Process::start(run);
     until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
-    shows("2030-01-11T03:30:00Z");
+    set_clock("2030-01-11T03:30:00Z");
     until("the run waits for the next occurrence", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
     assert!(
         run.stderr()
@@ -147,7 +147,7 @@ fn missed_occurrence_is_reported_and_skipped() {
         run.stderr()
     );
     assert!(gateway.requests().is_empty());
-    shows("2030-01-11T21:39:00Z");
+    set_clock("2030-01-11T21:39:00Z");
     run.finish().exits(0);
     assert_eq!(gateway.phones().len(), 3);
 }
@@ -161,7 +161,7 @@ fn run_when_due_waits_for_the_list_until_timeout() {
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
     std::fs::remove_file(sale.path("sale.csv")).expect("a list");
     show("2030-01-10T21:29:00Z");
-    let run = sale.command_after(&clock.movable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
+    let run = sale.command_after(&clock.adjustable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
     let run = Process::start(run);
     until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
     show("2030-01-10T21:30:00Z");
@@ -208,5 +208,5 @@ fn campaign_without_a_gateway_is_not_activated() {
     let refused = sale.campaign(&["schedule", "add", "sale.yaml", "--yes"]).exits(2);
     let refused =
         refused.says("the campaign does not specify a gateway").says("set `gateway: NAME` in the campaign file");
-    assert!(!refused.stderr.contains("--gateway "), "the command has no such option: {}", refused.told());
+    assert!(!refused.stderr.contains("--gateway "), "the command has no such option: {}", refused.details());
 }

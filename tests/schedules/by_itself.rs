@@ -44,19 +44,19 @@ impl DailyCampaign {
         let (sale, receiver) = (&hooked.sale, Gateway::accepting());
         sale.replace("sale.yaml", "sale.csv", "\"daily-{{ today }}.csv\"");
         sale.write_secret("hook.url", &receiver.base_url());
-        let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+        let added = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
         let next = |at: &Value| {
             let at = at.as_str().expect("a moment");
             (at.parse().expect("a moment"), at[..10].to_owned())
         };
-        let due = armed["next"].as_array().expect("dates").iter().map(next).collect();
+        let due = added["next"].as_array().expect("dates").iter().map(next).collect();
         Self { hooked, receiver, clock: Clock::new(), due }
     }
 
     /// Starts the server shortly before an occurrence is due.
     fn serve_before(&self, (due, _): &(Timestamp, String)) -> Server {
         let set = self.clock.set_to(*due - SignedDuration::from_secs(2));
-        Server::start_after(&self.hooked.sale, &set, &["--hooks", &self.hooked.door])
+        Server::start_after(&self.hooked.sale, &set, &["--hooks", &self.hooked.address])
     }
 
     /// Writes the list of a day.
@@ -134,8 +134,8 @@ fn occurrence_skips_recipients_that_a_stopped_run_cancelled() {
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("7 rows cancelled");
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
     sale.write("sale.csv", &format!("{list}{},New\n", phone(12)));
-    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
-    let due: Timestamp = armed["next"][0].as_str().and_then(|at| at.parse().ok()).expect("a moment");
+    let added = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+    let due: Timestamp = added["next"][0].as_str().and_then(|at| at.parse().ok()).expect("a moment");
     let clock = Clock::new();
     let server = Server::start_after(&sale, &clock.set_to(due - SignedDuration::from_secs(2)), &[]);
     until("the occurrence is sent", || gateway.phones().len() >= 4);

@@ -4,7 +4,7 @@
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-use crate::support::{Draft, Folder, Gateway, Process, campaign, telling};
+use crate::support::{Draft, Folder, Gateway, Process, campaign, note_on_failure};
 
 const RULES: [&str; 5] = ["never-sends", "skipped-occurrences", "late-start", "until-near", "schedule-over"];
 
@@ -28,7 +28,7 @@ fn named_rules(text: &str) -> Vec<&'static str> {
 fn assert_refused(sale: &Folder, words: &str) {
     for command in [&["check", "sale.yaml"][..], &["schedule", "add", "sale.yaml"]] {
         let output = sale.campaign(command).exits(2).says(words).says("sale.yaml:");
-        assert_eq!(named_rules(&output.stderr), ["never-sends"], "{}", output.told());
+        assert_eq!(named_rules(&output.stderr), ["never-sends"], "{}", output.details());
     }
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), serde_json::json!([]));
 }
@@ -47,7 +47,7 @@ fn schedule_that_can_never_send_is_refused() {
         ("every: day 21:00", vec!["window: 09:00-20:00".into(), "until: 3h".into()], "21:00".into()),
         ("at: 2020-01-02 10:00", vec!["until: 2020-01-01 10:00".into()], "2020-01-01".into()),
     ] {
-        let _case = telling(format!("case: {schedule} {delivery:?}"));
+        let _case = note_on_failure(format!("case: {schedule} {delivery:?}"));
         let lines: Vec<&str> = delivery.iter().map(String::as_str).collect();
         let sale = draft(&gateway, schedule, &lines).write();
         if schedule.contains("2020") {
@@ -116,11 +116,11 @@ fn skipped_or_late_occurrences_are_reported_as_warnings() {
         ),
         ("every: day 10:00", vec!["rate: 2/h", "until: 40m"], "until-near", "can be sent before"),
     ] {
-        let _case = telling(format!("case: {schedule} {delivery:?}"));
+        let _case = note_on_failure(format!("case: {schedule} {delivery:?}"));
         let sale = draft(&gateway, schedule, &delivery).write();
         for command in [&["check", "sale.yaml"][..], &["schedule", "add", "sale.yaml"]] {
             let output = sale.campaign(command).exits(0).says(words).says("sale.yaml:");
-            assert_eq!(named_rules(&output.stderr), [rule], "{}", output.told());
+            assert_eq!(named_rules(&output.stderr), [rule], "{}", output.details());
         }
         sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
         sale.campaign(&["explain", rule]).exits(0);
@@ -140,7 +140,7 @@ fn schedule_in_the_past_is_a_warning_and_is_not_added() {
     ] {
         let sale = draft(&gateway, schedule, &["until: 2020-01-01 20:00"]).write();
         let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says(words);
-        assert_eq!(named_rules(&output.stderr), ["schedule-over"], "{}", output.told());
+        assert_eq!(named_rules(&output.stderr), ["schedule-over"], "{}", output.details());
         sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("all times in the `schedule` of");
     }
     let sale = draft(&gateway, "at: 2099-01-02 10:00, ends: 2099-01-01", &[]).write();
@@ -165,7 +165,7 @@ fn fallback_is_checked_against_the_next_occurrence() {
     for (schedule, warns) in [("every: day 9:00", false), ("every: day 18:00", true)] {
         let sale = draft(&gateway, schedule, &["window: 09:00-20:00"]).channels(channels).write();
         let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        assert_eq!(output.stderr.contains("open for 2 h from the next scheduled date"), warns, "{}", output.told());
+        assert_eq!(output.stderr.contains("open for 2 h from the next scheduled date"), warns, "{}", output.details());
     }
 }
 
@@ -179,6 +179,6 @@ fn check_starts_from_the_next_occurrence_at_any_hour() {
     for now in ["2030-01-10T01:00:00Z", "2030-01-12T12:00:00Z", "2030-03-31T00:30:00Z"] {
         let shown = clock.set_to(now.parse().expect("a moment"));
         let checked = Process::start(sale.command_after(&shown, &["check", "sale.yaml"])).finish().exits(0);
-        assert_eq!(named_rules(&checked.stderr), [""; 0], "{now}: {}", checked.told());
+        assert_eq!(named_rules(&checked.stderr), [""; 0], "{now}: {}", checked.details());
     }
 }

@@ -1,11 +1,11 @@
 //! Damaged ledger records while `campaign serve` runs: they stop the schedule that needs them. Other schedules,
-//! receipts and the dashboard go on.
+//! receipts and the dashboard continue to work.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::receipts::{Hooked, operations};
-use crate::support::{Clock, Gateway, Reachable as _, Server, campaign, change_ledger, telling, until};
+use crate::support::{Clock, Gateway, Reachable as _, Server, campaign, change_ledger, note_on_failure, until};
 
 /// Two campaigns in one folder that are due at the same time every day, and a receiver of their notifications.
 struct DueCampaigns {
@@ -31,29 +31,29 @@ impl DueCampaigns {
         let mut at = None;
         for file in ["other.yaml", "sale.yaml"] {
             sale.campaign(&["run", file, "--now", "--no-wait"]).exits(0);
-            let armed = sale.campaign(&["schedule", "add", file, "--json"]).exits(0).json();
-            at = armed["next"][0].as_str().and_then(|at| at.parse().ok());
+            let added = sale.campaign(&["schedule", "add", file, "--json"]).exits(0).json();
+            at = added["next"][0].as_str().and_then(|at| at.parse().ok());
         }
         Self { hooked, gateway, receiver, clock: Clock::new(), at: at.expect("a moment") }
     }
 
-    /// Starts the server this long after both are due, or before if negative.
+    /// Starts the server this long after both campaigns are due, or before that if negative.
     fn serve(&self, after: SignedDuration) -> Server {
-        Server::start_after(&self.hooked.sale, &self.clock.set_to(self.at + after), &["--hooks", &self.hooked.door])
+        Server::start_after(&self.hooked.sale, &self.clock.set_to(self.at + after), &["--hooks", &self.hooked.address])
     }
 
     /// Returns the reasons in the notifications about the campaign `sale`.
     fn reasons(&self) -> Vec<String> {
         let requests = self.receiver.requests().into_iter().map(|request| request.json());
         let notices = requests.flat_map(|notification| notification["notices"].as_array().expect("notices").clone());
-        let of_sale = notices.filter(|notice| notice["campaign"] == "sale");
-        of_sale.map(|notice| notice["why"].as_str().unwrap_or_default().to_owned()).collect()
+        let sale_notices = notices.filter(|notice| notice["campaign"] == "sale");
+        sale_notices.map(|notice| notice["why"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// Sends a receipt for a message of the campaign `other`, which the server must store.
     fn assert_stores_receipt(&self, status: &str) {
         let body = json!({ "success": true, "status": status }).to_string();
-        assert_eq!(self.hooked.tell(&operations(&self.gateway)[0], &body), 200);
+        assert_eq!(self.hooked.post(&operations(&self.gateway)[0], &body), 200);
     }
 }
 
@@ -72,7 +72,7 @@ const DAMAGES: [(&str, &str, &str); 3] = [
 #[test]
 fn damaged_record_stops_one_schedule_and_not_the_server() {
     for (case, damage, name) in DAMAGES {
-        let _case = telling(case);
+        let _case = note_on_failure(case);
         let due = DueCampaigns::write();
         let sale = &due.hooked.sale;
         change_ledger(sale, damage);
@@ -80,7 +80,7 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
         until("the other campaign is sent", || operations(&due.gateway).len() == 6);
         until("the notification reports the damage", || due.reasons().iter().any(|why| why.contains("damaged")));
         due.assert_stores_receipt("DELIVERED");
-        server.is_up();
+        server.assert_running();
         let listed = sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
         let schedule = |name: &str| {
             let all = listed.as_array().expect("a list");
@@ -94,7 +94,7 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
         assert!(schedule("sale")["problem"].as_str().is_some_and(|problem| problem.contains("is corrupt")));
         sale.campaign(&["schedule", "list"]).exits(0).says("nothing is sent: ").says("ledger check");
         let ended = server.end("TERM").exits(0);
-        assert!(ended.stderr.contains("damaged, so it sends nothing"), "{}", ended.told());
+        assert!(ended.stderr.contains("damaged, so it sends nothing"), "{}", ended.details());
         assert_eq!(operations(&due.gateway).len(), 6, "two messages of each by hand, and two of `other` on schedule");
         sale.campaign(&["results", "other@1"]).exits(0);
         let checked = sale.campaign(&["ledger", "check", "--json"]).exits(74).json();
@@ -131,14 +131,14 @@ fn occurrence_with_a_damaged_record_is_never_sent_again() {
     for damage in
         ["at = at - 1", "run = NULL, reason = 'missed'", "zone = 'Europe/Kyiv'", "nominal = '2026-01-01 10:00'"]
     {
-        let _case = telling(damage);
+        let _case = note_on_failure(damage);
         change_ledger(sale, "CREATE TABLE kept AS SELECT * FROM occurrences");
         change_ledger(sale, &format!("UPDATE occurrences SET {damage} WHERE schedule = 'sale'"));
         let server = due.serve(SignedDuration::from_secs(5));
         until("the log has the entry", || server.stderr().contains("damaged, so it sends nothing"));
         due.assert_stores_receipt("DELIVERED");
         let ended = server.end("TERM").exits(0);
-        assert_eq!(operations(&due.gateway).len(), 8, "{}", ended.told());
+        assert_eq!(operations(&due.gateway).len(), 8, "{}", ended.details());
         change_ledger(sale, "DELETE FROM occurrences");
         change_ledger(sale, "INSERT INTO occurrences SELECT * FROM kept");
         change_ledger(sale, "DROP TABLE kept");
@@ -152,7 +152,7 @@ fn unreadable_campaign_file_stops_only_its_schedule() {
     let mut server = due.serve(SignedDuration::from_secs(-1));
     until("the other campaign is sent", || operations(&due.gateway).len() == 6);
     due.assert_stores_receipt("DELIVERED");
-    server.is_up();
+    server.assert_running();
     server.end("TERM").exits(0);
     assert_eq!(operations(&due.gateway).len(), 6);
 }

@@ -1,4 +1,4 @@
-//! Calendar calculation, compared with an independent one: `judge.py`, which uses croniter and zoneinfo.
+//! Calendar calculations compared with an independent implementation: `judge.py`, which uses croniter and zoneinfo.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
     due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.format_nominal())).collect()
 }
 
-/// Prints why the comparison was skipped.
+/// Prints the reason why the comparison was skipped.
 fn print_skip_reason(why: &str) {
     let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
 }
@@ -92,15 +92,15 @@ fn occurrences_around_clock_changes_match_the_reference() {
 #[test]
 fn occurrences_of_a_whole_year_match_the_reference() {
     let judge = folder().join("judge.py");
-    let ask = |arguments: &[&str]| Command::new("python3").arg(&judge).args(arguments).output();
-    match ask(&["--can"]) {
+    let run_judge = |arguments: &[&str]| Command::new("python3").arg(&judge).args(arguments).output();
+    match run_judge(&["--can"]) {
         Ok(can) if can.status.success() => {}
         Ok(can) => return print_skip_reason(&String::from_utf8_lossy(&can.stderr)),
         Err(error) => return print_skip_reason(&format!("cannot run python3: {error}")),
     }
     for (year, zone) in [("2026", "America/New_York"), ("2026", "Australia/Lord_Howe"), ("2011", "Pacific/Apia")] {
         let lines = ["*/20 * * 3,4,10,11,12 *", "5 0 * * *", "59 23 28-31 * *"];
-        let answer = ask(&[&[year, zone], &lines[..]].concat()).unwrap();
+        let answer = run_judge(&[&[year, zone], &lines[..]].concat()).unwrap();
         assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
         let answer = String::from_utf8(answer.stdout).unwrap();
         for line in lines {

@@ -32,7 +32,7 @@ fn next_occurrences_are_shown_in_the_campaign_zone() {
     assert!(
         output.stdout.contains("Sun 29 Mar 2026, 04:00 (Europe/Kyiv), instead of 2026-03-29 03:30"),
         "{}",
-        output.told()
+        output.details()
     );
 }
 
@@ -44,7 +44,7 @@ fn file_without_a_schedule_is_never_due() {
     sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("`timezone` must be set");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\ntimezone: UTC\n");
     let output = sale.campaign(&["schedule", "next", "sale.yaml"]).exits(0);
-    assert!(output.stdout.contains("have passed"), "{}", output.told());
+    assert!(output.stdout.contains("have passed"), "{}", output.details());
     assert_eq!(sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list(), json!([]));
 }
 

@@ -1,5 +1,5 @@
-//! `campaign serve` with an active schedule. Tests that wait a minute for an occurrence run only by name: `--
-//! --ignored serving`.
+//! `campaign serve` with an active schedule. Tests that wait a minute for an occurrence are ignored by default. Run
+//! them with `-- --ignored serving`.
 
 use crate::support::{Gateway, Process, campaign, until};
 
@@ -20,7 +20,7 @@ fn occurrence_is_sent_once_despite_a_crash_after_recording_it() {
     until("the occurrence is sent", || server.stderr().contains("finished"));
     server.signal("TERM");
     let output = server.finish().exits(0);
-    assert_eq!(gateway.requests().len(), 2, "three recipients, the first one alone: {}", output.told());
+    assert_eq!(gateway.requests().len(), 2, "three recipients, the first one alone: {}", output.details());
     let results = std::fs::read_dir(sale.path("results")).unwrap().flatten();
     let names: Vec<String> = results.map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert!(names.iter().any(|name| name.starts_with("sale-20")), "{names:?}");

@@ -73,9 +73,9 @@ fn skipped_occurrence_is_shown_until_a_later_one_is_sent() {
     std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).expect("a list");
     let log = daily.run_until_skipped();
     let file = sale.path("sale.yaml").canonicalize().expect("a file").display().to_string();
-    let place = format!("{file}:");
+    let location = format!("{file}:");
     for shown in [&log, &daily.notifications()] {
-        assert!(shown.contains(&place) && shown.contains("sale.csv` does not exist"), "{shown}");
+        assert!(shown.contains(&location) && shown.contains("sale.csv` does not exist"), "{shown}");
         assert!(shown.contains("[recipients-missing]"), "{shown}");
     }
     for _restart in 0..2 {
@@ -92,7 +92,7 @@ fn skipped_occurrence_is_shown_until_a_later_one_is_sent() {
         assert!(shown.contains("help: "), "{shown}");
         // The dashboard shows it too, even after a restart of the server.
         let server = daily.serve(HOUR);
-        let page = Browser::first(&server).page("/schedules");
+        let page = Browser::signed_in(&server).page("/schedules");
         assert!(format!("{page:?}").contains("[recipients-missing]"), "{page:?}");
         server.end("TERM").exits(0);
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Gateway, Server, ask, campaign, phone};
+use crate::support::{Folder, Gateway, Server, campaign, http_get, phone};
 
 const TOKEN: &str = "t0ken-of-the-stories-77";
 
@@ -16,7 +16,7 @@ fn write_token(sale: &Folder, token: &str, mode: u32) {
 
 /// Requests a path with this `Authorization` header.
 fn get_json(server: &Server, path: &str, authorization: &str) -> (u16, Value) {
-    let response = ask(&server.address(), path, &[("Authorization", authorization)]);
+    let response = http_get(&server.address(), path, &[("Authorization", authorization)]);
     (response.status, serde_json::from_str(&response.body).unwrap_or(Value::Null))
 }
 
@@ -29,31 +29,31 @@ fn api_describes_runs_like_status_without_phone_numbers() {
     let server = Server::start(&sale, &["--token-file", "token"]);
     let bearer = format!("Bearer {TOKEN}");
     let (status, listed) = get_json(&server, "/api/runs", &bearer);
-    let mut by_command = sale.campaign(&["status", "--json"]).json()["runs"][0].clone();
-    by_command.as_object_mut().expect("an object").remove("exit");
-    assert_eq!((status, &listed["runs"][0]), (200, &by_command));
+    let mut command_output = sale.campaign(&["status", "--json"]).json()["runs"][0].clone();
+    command_output.as_object_mut().expect("an object").remove("exit");
+    assert_eq!((status, &listed["runs"][0]), (200, &command_output));
     for name in ["sale@1", "sale"] {
         let (status, one) = get_json(&server, &format!("/api/runs/{name}"), &bearer);
-        let mut by_command = sale.campaign(&["status", "sale", "--json"]).json();
-        let members = by_command.as_object_mut().expect("an object");
+        let mut command_output = sale.campaign(&["status", "sale", "--json"]).json();
+        let members = command_output.as_object_mut().expect("an object");
         // Figures by channel would require reading every row.
         members.retain(|member, _| !["exit", "channels"].contains(&member.as_str()));
-        assert_eq!((status, &one), (200, &by_command), "{name}");
+        assert_eq!((status, &one), (200, &command_output), "{name}");
         assert!((2..12).all(|row| !one.to_string().contains(&phone(row).to_string())), "{one}");
     }
     assert_eq!(get_json(&server, "/api/runs/other", &bearer).0, 404);
 }
 
 #[test]
-fn schedules_are_described_alike_on_all_surfaces() {
+fn api_and_command_describe_schedules_alike() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     write_token(&sale, TOKEN, 0o600);
     let server = Server::start(&sale, &["--token-file", "token"]);
     let (status, listed) = get_json(&server, "/api/schedules", &format!("Bearer {TOKEN}"));
-    let by_command = sale.campaign(&["schedule", "list", "--json"]).json_list();
-    assert_eq!((status, &listed["schedules"]), (200, &by_command));
+    let command_output = sale.campaign(&["schedule", "list", "--json"]).json_list();
+    assert_eq!((status, &listed["schedules"]), (200, &command_output));
     assert_eq!(listed["schedules"][0]["state"], "armed");
     assert_eq!(get_json(&server, "/api/schedules", "Bearer other").0, 401);
 }
@@ -73,7 +73,7 @@ fn api_and_metrics_need_the_current_token_from_the_file() {
     assert_eq!(get_json(&server, "/api/runs", &format!("Bearer {TOKEN}")).0, 401);
     assert_eq!(get_json(&server, "/api/runs", "Bearer another-token-of-the-stories").0, 200);
     let ended = server.end("TERM").exits(0);
-    assert!(!ended.stdout.contains("token-of") && !ended.stderr.contains("token-of"), "{}", ended.told());
+    assert!(!ended.stdout.contains("token-of") && !ended.stderr.contains("token-of"), "{}", ended.details());
 }
 
 #[test]

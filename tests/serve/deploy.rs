@@ -42,7 +42,7 @@ fn every_command_in_the_deployment_samples_is_valid() {
 }
 
 #[test]
-fn image_is_built_from_every_manifest_and_target_of_the_workspace() {
+fn image_copies_every_manifest_and_target_of_the_workspace() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(repository.join("deploy/Containerfile")).expect("a file");
     let lines = text.lines().filter_map(|line| line.strip_prefix("COPY ")).filter(|line| !line.starts_with("--from"));

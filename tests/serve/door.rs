@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::support::{Server, ask, campaign};
+use crate::support::{Server, campaign, http_get};
 
 #[test]
 fn foreign_clients_and_foreign_hosts_are_refused() {
@@ -22,12 +22,12 @@ fn foreign_clients_and_foreign_hosts_are_refused() {
         (vec![("Host", "campaign.example.com"), ("X-Forwarded-For", "203.0.113.7")], 403, 404),
         (vec![("Host", "campaign.example.com")], 403, 404),
     ] {
-        assert_eq!(ask(&address, "/", &headers).status, page, "{headers:?}");
+        assert_eq!(http_get(&address, "/", &headers).status, page, "{headers:?}");
         for path in ["/healthz", "/readyz", "/metrics"] {
-            assert_eq!(ask(&address, path, &headers).status, monitoring, "{path} {headers:?}");
+            assert_eq!(http_get(&address, path, &headers).status, monitoring, "{path} {headers:?}");
         }
     }
-    assert_eq!(ask(&address, "/nothing", &[("Host", "localhost")]).body, "");
+    assert_eq!(http_get(&address, "/nothing", &[("Host", "localhost")]).body, "");
 }
 
 #[test]
@@ -41,12 +41,12 @@ fn slow_request_heads_time_out_and_delay_nothing_else() {
             stream
         })
         .collect();
-    let began = Instant::now();
+    let started_at = Instant::now();
     assert_eq!(server.get("/healthz").status, 200);
-    assert!(began.elapsed() < Duration::from_secs(4), "delayed by slow clients");
+    assert!(started_at.elapsed() < Duration::from_secs(4), "delayed by slow clients");
     for stream in &mut slow {
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         assert_eq!(stream.read(&mut [0; 1]).expect("the end"), 0);
     }
-    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(started_at.elapsed() < Duration::from_secs(20));
 }

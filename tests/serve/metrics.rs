@@ -1,6 +1,6 @@
 //! Prometheus metrics: message counts, rates and commit times, no phone numbers.
 
-use crate::support::{Answer, Gateway, Reachable as _, Server, ask, campaign, phone, rejected};
+use crate::support::{Answer, Gateway, Reachable as _, Server, campaign, http_get, phone, rejected};
 
 /// The value of a metric.
 fn metric_value(text: &str, line: &str) -> f64 {
@@ -40,6 +40,6 @@ fn metrics_option_moves_metrics_to_a_separate_address() {
         std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();
     let server = Server::start(&sale, &["--metrics", &port]);
     assert_eq!(server.get("/metrics").status, 404);
-    assert_eq!(ask(&port, "/metrics", &[("Host", "prometheus.example")]).status, 200);
-    assert_eq!(ask(&port, "/healthz", &[]).status, 404);
+    assert_eq!(http_get(&port, "/metrics", &[("Host", "prometheus.example")]).status, 200);
+    assert_eq!(http_get(&port, "/healthz", &[]).status, 404);
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Answer, Draft, Folder, Gateway, Process, Reachable, Server, campaign, in_files, nobody, phone, until,
+    Answer, Draft, Folder, Gateway, Process, Reachable, Server, campaign, in_files, phone, unreachable_url, until,
 };
 
 /// A secret part of the receiver's URL, which must not be printed or stored.
@@ -50,7 +50,7 @@ fn notification_has_the_outcome_without_numbers_or_addresses() {
 
 #[test]
 fn notifications_cover_selected_events_but_not_rehearsals() {
-    let (gateway, receiver) = (Gateway::answering([Answer::refused("Invalid message type")]), Gateway::accepting());
+    let (gateway, receiver) = (Gateway::answering([Answer::rejection("Invalid message type")]), Gateway::accepting());
     let sale = notifying_campaign(&gateway).write();
     sale.replace("sale.yaml", "local: true", "local: true, when: [stopped]");
     write_receiver_url(&sale, &receiver.base_url());
@@ -65,7 +65,7 @@ fn notifications_cover_selected_events_but_not_rehearsals() {
 fn unavailable_receiver_is_notified_later_by_the_server() {
     let gateway = Gateway::accepting();
     let sale = notifying_campaign(&gateway).write();
-    write_receiver_url(&sale, &nobody());
+    write_receiver_url(&sale, &unreachable_url());
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
     let receiver = Gateway::accepting();
@@ -75,7 +75,7 @@ fn unavailable_receiver_is_notified_later_by_the_server() {
         server.get("/metrics").body.contains("campaign_notifications_total{result=\"taken\"} 1")
     });
     let ended = server.end("TERM").exits(0);
-    assert!(!ended.stderr.contains("s3cr3t"), "{}", ended.told());
+    assert!(!ended.stderr.contains("s3cr3t"), "{}", ended.details());
     assert_eq!(receiver.requests().len(), 1);
 }
 
@@ -84,9 +84,9 @@ fn hanging_receiver_delays_a_run_only_briefly() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::always(Answer::Silence));
     let sale = notifying_campaign(&gateway).write();
     write_receiver_url(&sale, &receiver.base_url());
-    let began = Instant::now();
+    let started_at = Instant::now();
     sale.run(&[]).exits(0);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(started_at.elapsed() < Duration::from_secs(20), "{:?}", started_at.elapsed());
     assert_eq!(receiver.requests().len(), 1);
 }
 
@@ -94,7 +94,7 @@ fn hanging_receiver_delays_a_run_only_briefly() {
 fn similar_notifications_are_merged_and_none_is_dropped() {
     let gateway = Gateway::accepting();
     let sale = notifying_campaign(&gateway).write();
-    write_receiver_url(&sale, &nobody());
+    write_receiver_url(&sale, &unreachable_url());
     for again in [&[][..], &["--again", "10"], &["--again", "10"], &["--again", "10"]] {
         sale.run(again).exits(0);
     }
@@ -119,7 +119,7 @@ fn server_sends_notifications_left_by_a_killed_process() {
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
     command.env("CAMPAIGN_FAILPOINT", "run.marked:1");
     let killed_run = Process::start(command).finish();
-    assert!(killed_run.code() != Some(0) && receiver.requests().is_empty(), "{}", killed_run.told());
+    assert!(killed_run.code() != Some(0) && receiver.requests().is_empty(), "{}", killed_run.details());
     let _server = Server::start(&sale, &[]);
     until("the receiver is notified", || !receiver.requests().is_empty());
     assert!(

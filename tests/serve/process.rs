@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use crate::support::{Process, SandboxProcess, Server, campaign, in_files, say, until, with_ledger};
+use crate::support::{Process, SandboxProcess, Server, campaign, in_files, run_sql, until, with_ledger};
 
 #[test]
 fn first_line_names_the_address_and_both_health_checks_answer() {
@@ -16,7 +16,7 @@ fn first_line_names_the_address_and_both_health_checks_answer() {
     }
     assert_eq!((server.get("/").status, server.get("/nothing").status), (403, 404));
     let ended = server.end("TERM").exits(0);
-    assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.told());
+    assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.details());
 }
 
 #[test]
@@ -34,12 +34,12 @@ fn readyz_reports_not_ready_while_the_ledger_is_locked() {
     let sale = campaign().write();
     let server = Server::start(&sale, &[]);
     with_ledger(&sale, async |ledger| {
-        say(ledger, "BEGIN IMMEDIATE").await;
-        let began = Instant::now();
+        run_sql(ledger, "BEGIN IMMEDIATE").await;
+        let started_at = Instant::now();
         assert_eq!(server.get("/readyz").status, 503);
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        assert!(started_at.elapsed() < Duration::from_secs(10), "{:?}", started_at.elapsed());
         assert_eq!(server.get("/healthz").status, 200, "alive but not ready");
-        say(ledger, "ROLLBACK").await;
+        run_sql(ledger, "ROLLBACK").await;
     });
     until("the server is ready", || server.get("/readyz").status == 200);
     server.end("TERM").exits(0);
@@ -52,8 +52,8 @@ fn server_with_a_failed_ledger_is_not_ready_and_exits_74() {
     sale.run(&[]).exits(0);
     with_ledger(&sale, async |ledger| {
         // The write-ahead log exceeds the file size limit of the server, so its first write fails.
-        say(ledger, "PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)").await;
-        say(ledger, "INSERT INTO filler VALUES (zeroblob(200000))").await;
+        run_sql(ledger, "PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)").await;
+        run_sql(ledger, "INSERT INTO filler VALUES (zeroblob(200000))").await;
         let server = Server::start_after(&sale, "ulimit -f 64", &[]);
         assert_eq!((server.get("/healthz").status, server.get("/readyz").status), (200, 503));
         server.finish().exits(74);
@@ -62,8 +62,8 @@ fn server_with_a_failed_ledger_is_not_ready_and_exits_74() {
 
 #[test]
 fn port_in_use_is_named_with_its_option() {
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("an address").to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
     let sale = campaign().write();
     sale.campaign(&["serve", "--listen", &address]).exits(2).says(&address).says("`--listen`");
 }

@@ -14,7 +14,8 @@ fn run_with_ledger(sale: &Folder, ledger: &str, variables: &[(&str, &str)], argu
 fn shared_ledger_restored_elsewhere_repeats_no_message() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
-    let (sale, ledger, other) = (campaign().to(20).through(&gateway).write(), cluster.database(), cluster.database());
+    let (sale, ledger, other) =
+        (campaign().to(20).through(&gateway).write(), cluster.create_database(), cluster.create_database());
     let first = |arguments: &[&str]| run_with_ledger(&sale, &ledger, &[], arguments);
     let second = |arguments: &[&str]| run_with_ledger(&sale, &other, &[], arguments);
     first(&["suppress", "add", &format!("+{}", phone(19))]).exits(0);
@@ -30,7 +31,7 @@ fn shared_ledger_restored_elsewhere_repeats_no_message() {
     // An interrupted restore leaves a backup, which cannot be used for sending.
     let interrupted =
         run_with_ledger(&sale, &other, &[("CAMPAIGN_FAILPOINT", "restore.doubted:1")], &["ledger", "restore", "saved"]);
-    assert_eq!(interrupted.code(), None, "{}", interrupted.told());
+    assert_eq!(interrupted.code(), None, "{}", interrupted.details());
     second(&["run", "sale.yaml", "--no-wait"]).exits(74).says("that has not been restored");
     let restored = second(&["ledger", "restore", "saved", "--json"]).exits(4).json();
     assert_eq!(restored["in_doubt"], json!([{ "run": "sale@1", "rows": 12 }]));
@@ -46,7 +47,7 @@ fn shared_ledger_restored_elsewhere_repeats_no_message() {
 fn backup_can_move_a_ledger_between_file_and_database() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
-    let (sale, ledger) = (campaign().to(9).through(&gateway).write().over(""), cluster.database());
+    let (sale, ledger) = (campaign().to(9).through(&gateway).write().with_database(""), cluster.create_database());
     sale.run(&["--limit", "4"]).exits(0);
     sale.run(&[]).exits(0);
     sale.campaign(&["ledger", "backup", "of-the-file"]).exits(0);

@@ -2,7 +2,7 @@
 
 use crate::support::{Answer, Cluster, Cut, CuttingProxy, Folder, Gateway, campaign, phone, rejected};
 
-/// The next step of the sampled stories. The ignored story cuts at every step.
+/// The step after `step` in the stories that sample the steps. The ignored story cuts at every step.
 fn next_sampled_step(step: usize) -> usize {
     step + 1 + step / 4
 }
@@ -14,9 +14,9 @@ fn cut_at_each_message(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&
     let proxy = CuttingProxy::in_front_of(cluster);
     let mut step = 1;
     loop {
-        let database = cluster.database();
+        let database = cluster.create_database();
         story(&proxy.address(&database), &|| proxy.cut_at(step, cut));
-        cluster.remove(&database);
+        cluster.drop_database(&database);
         if proxy.cancel_cut() {
             assert!(step > 10, "{cut:?}: the command has more than {step} messages");
             return;
@@ -25,9 +25,9 @@ fn cut_at_each_message(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&
     }
 }
 
-fn run_is_complete(ledger: &str, cut: &dyn Fn()) {
+fn check_run(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
-    let sale = campaign().to(3).batches_of(1).through(&gateway).write().over(ledger);
+    let sale = campaign().to(3).batches_of(1).through(&gateway).write().with_database(ledger);
     cut();
     sale.run(&[]).exits(0);
     assert_eq!(sorted_phones(&gateway), [phone(2), phone(3), phone(4)]);
@@ -42,23 +42,23 @@ fn sorted_phones(gateway: &Gateway) -> Vec<u64> {
 }
 
 /// A campaign with one unsent row.
-fn partly_sent(gateway: &Gateway, ledger: &str) -> Folder {
-    let sale = campaign().to(3).batches_of(1).one_at_a_time().through(gateway).write().over(ledger);
+fn partly_sent_campaign(gateway: &Gateway, ledger: &str) -> Folder {
+    let sale = campaign().to(3).batches_of(1).one_at_a_time().through(gateway).write().with_database(ledger);
     sale.run(&["--limit", "2"]).exits(0);
     sale
 }
 
-fn resumed_run_is_complete(ledger: &str, cut: &dyn Fn()) {
+fn check_resumed_run(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
-    let sale = partly_sent(&gateway, ledger);
+    let sale = partly_sent_campaign(&gateway, ledger);
     cut();
     sale.run(&[]).exits(0);
     assert_eq!(sorted_phones(&gateway), [phone(2), phone(3), phone(4)]);
 }
 
-fn commands_that_send_nothing_succeed(ledger: &str, cut: &dyn Fn()) {
+fn check_other_commands(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
-    let sale = partly_sent(&gateway, ledger);
+    let sale = partly_sent_campaign(&gateway, ledger);
     let text =
         std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign").replace("name: sale", "name: monthly");
     sale.write("monthly.yaml", &format!("{text}\ntimezone: UTC\nschedule: {{ every: 1st 10:00 }}\n"));
@@ -70,9 +70,9 @@ fn commands_that_send_nothing_succeed(ledger: &str, cut: &dyn Fn()) {
     assert_eq!(gateway.phones().len(), 2);
 }
 
-fn retry_sends_once(ledger: &str, cut: &dyn Fn()) {
+fn check_retry(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
-    let sale = campaign().to(1).through(&gateway).write().over(ledger);
+    let sale = campaign().to(1).through(&gateway).write().with_database(ledger);
     sale.run(&[]);
     cut();
     sale.campaign(&["retry", "sale", "--yes"]).exits(0);
@@ -81,30 +81,30 @@ fn retry_sends_once(ledger: &str, cut: &dyn Fn()) {
 
 #[test]
 fn run_reconnects_when_its_connection_breaks_at_any_point() {
-    cut_at_each_message(Cut::Message, next_sampled_step, run_is_complete);
-    cut_at_each_message(Cut::Answer, next_sampled_step, run_is_complete);
+    cut_at_each_message(Cut::Message, next_sampled_step, check_run);
+    cut_at_each_message(Cut::Answer, next_sampled_step, check_run);
 }
 
 #[test]
 fn resumed_run_reconnects_when_its_connection_breaks() {
-    cut_at_each_message(Cut::Answer, next_sampled_step, resumed_run_is_complete);
+    cut_at_each_message(Cut::Answer, next_sampled_step, check_resumed_run);
 }
 
 #[test]
 fn retry_reconnects_when_its_connection_breaks() {
-    cut_at_each_message(Cut::Answer, next_sampled_step, retry_sends_once);
+    cut_at_each_message(Cut::Answer, next_sampled_step, check_retry);
 }
 
 #[test]
 fn other_commands_reconnect_when_their_connection_breaks() {
-    cut_at_each_message(Cut::Message, next_sampled_step, commands_that_send_nothing_succeed);
+    cut_at_each_message(Cut::Message, next_sampled_step, check_other_commands);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
 fn commands_reconnect_after_a_break_at_any_message() {
     for cut in [Cut::Message, Cut::Answer] {
-        for story in [run_is_complete, resumed_run_is_complete, retry_sends_once, commands_that_send_nothing_succeed] {
+        for story in [check_run, check_resumed_run, check_retry, check_other_commands] {
             cut_at_each_message(cut, |step| step + 1, story);
         }
     }

@@ -15,17 +15,17 @@ fn worker_clocks_an_hour_apart_do_not_affect_leases_or_rate() {
     let (clock, mut chance) = (Clock::new(), Chance::seeded());
     let hour = SignedDuration::from_hours(1);
     let clocks = [clock.set_to(Timestamp::now() + hour), clock.set_to(Timestamp::now() - hour), "true".to_owned()];
-    let mut shared = SharedRun::start_after(&cluster.database(), (ROWS, RATE), &clocks);
+    let mut shared = SharedRun::start_after(&cluster.create_database(), (ROWS, RATE), &clocks);
     let arrivals = Arc::new(Mutex::new(Vec::new()));
     let recorded = Arc::clone(&arrivals);
-    shared.witness.show(move |phones| {
+    shared.witness.observe(move |phones| {
         let now = Instant::now();
         recorded.lock().expect("the arrivals").extend(phones.iter().map(|_| now));
     });
     shared.wait_for_messages(60);
     for _ in 0..4 {
-        let target = shared.witness.arrived() + 1 + chance.below(100) as usize;
-        until("the moment to kill", || shared.witness.arrived() >= target || !shared.run.is_running());
+        let target = shared.witness.arrivals() + 1 + chance.below(100) as usize;
+        until("the moment to kill", || shared.witness.arrivals() >= target || !shared.run.is_running());
         shared.replace_worker(chance.below(3) as usize);
     }
     let (code, output) = shared.wait_for_end(|_| {});

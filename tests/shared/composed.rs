@@ -61,7 +61,7 @@ fn mounted_folder(composed: &ComposeFile, sandbox: &SandboxProcess) -> Folder {
 fn services_of_the_compose_file_send_a_run_together() {
     let Some(cluster) = Cluster::shared() else { return };
     let (composed, sandbox) = (ComposeFile::read(), SandboxProcess::start());
-    let folder = mounted_folder(&composed, &sandbox).over(&cluster.database());
+    let folder = mounted_folder(&composed, &sandbox).with_database(&cluster.create_database());
     let start = |arguments: &[String]| {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut command = folder.command(&arguments);

@@ -1,4 +1,4 @@
-//! `ledger copy`: move of a ledger from its file to a database, after which the file sends nothing.
+//! `ledger copy` moves a ledger from its file to a database. Afterwards, commands with the file send nothing.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn start_with_file_ledger(sale: &Folder, arguments: &[&str], variables: &[(&str,
 }
 
 /// A campaign with four sent rows, four rows in doubt, an opt-out and a number lookup.
-fn partly_sent(gateway: &Gateway) -> Folder {
+fn partly_sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(20).batches_of(4).one_at_a_time().delivery("timeout: 10s").through(gateway).write();
     run_with_file_ledger(&sale, &["suppress", "add", &format!("+{}", phone(19))]).exits(0);
     run_with_file_ledger(&sale, &["run", "sale.yaml", "--no-wait", "--limit", "9"]);
@@ -28,7 +28,7 @@ fn partly_sent(gateway: &Gateway) -> Folder {
 fn moved_ledger_works_and_its_old_file_sends_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
-    let (sale, ledger) = (partly_sent(&gateway), cluster.database());
+    let (sale, ledger) = (partly_sent_campaign(&gateway), cluster.create_database());
     let outcome = |finished: &Finished| (finished.code(), finished.stdout.clone());
     let commands: [&[&str]; 6] = [
         &["status", "--json", "--all"],
@@ -66,7 +66,7 @@ fn moved_ledger_works_and_its_old_file_sends_nothing() {
     shared(&["ledger", "check"]).exits(0);
     // A repeated copy succeeds.
     run_with_file_ledger(&sale, &["ledger", "copy", "--to", &ledger]).exits(0);
-    run_with_file_ledger(&sale, &["ledger", "copy", "--to", &cluster.database()])
+    run_with_file_ledger(&sale, &["ledger", "copy", "--to", &cluster.create_database()])
         .exits(74)
         .says("it was copied to a database");
 }
@@ -75,20 +75,20 @@ fn moved_ledger_works_and_its_old_file_sends_nothing() {
 fn ledger_is_moved_completely_and_only_to_an_empty_target() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
-    let (sale, ledger) = (partly_sent(&gateway), cluster.database());
+    let (sale, ledger) = (partly_sent_campaign(&gateway), cluster.create_database());
     let copy = ["ledger", "copy", "--to", &ledger];
     // The process is killed after the copy is complete, before it reports success.
     start_with_file_ledger(&sale, &copy, &[("CAMPAIGN_FAILPOINT", "ledger.copied:1")]).finish();
     run_with_file_ledger(&sale, &copy).exits(0);
     run_with_file_ledger(&sale, &["run", "sale.yaml"]).exits(74);
     let others = Gateway::accepting();
-    let other = partly_sent(&others);
+    let other = partly_sent_campaign(&others);
     run_with_file_ledger(&other, &copy).exits(74).says("another ledger");
     run_with_file_ledger(&other, &["status", "sale"]).exits(5);
     let addresses = [("s3cret", 2), ("postgres://me:s3cret@127.0.0.1:1/c", 74)];
     for (address, code) in addresses {
         let finished = run_with_file_ledger(&other, &["ledger", "copy", "--to", address]).exits(code);
-        assert!(!finished.stderr.contains("s3cret"), "{}", finished.told());
+        assert!(!finished.stderr.contains("s3cret"), "{}", finished.details());
     }
     run_with_file_ledger(&other, &["run", "sale.yaml"]).exits(0);
 }
@@ -97,20 +97,20 @@ fn ledger_is_moved_completely_and_only_to_an_empty_target() {
 fn ledger_is_not_moved_while_a_run_sends() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
-    let (sale, ledger) = (campaign().to(10).through(&gateway).write(), cluster.database());
+    let (sale, ledger) = (campaign().to(10).through(&gateway).write(), cluster.create_database());
     let run = start_with_file_ledger(&sale, &["run", "sale.yaml"], &[]);
     until("the second envelope is on its way", || gateway.requests().len() == 2);
     run_with_file_ledger(&sale, &["ledger", "copy", "--to", &ledger]).exits(74).says("is using the ledger");
     gateway.release();
     run.finish().exits(0);
-    assert_eq!(cluster.say(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");
+    assert_eq!(cluster.run_sql(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");
     run_with_file_ledger(&sale, &["ledger", "copy", "--to", &ledger]).exits(0).says("1 run with 10 rows");
 }
 
 #[test]
 fn ledger_of_a_running_server_is_not_moved() {
     let Some(cluster) = Cluster::shared() else { return };
-    let (sale, ledger) = (campaign().write().over(""), cluster.database());
+    let (sale, ledger) = (campaign().write().with_database(""), cluster.create_database());
     run_with_file_ledger(&sale, &["suppress", "add", "+380501999999"]).exits(0);
     let server = Server::start(&sale, &[]);
     until("the server is ready", || server.get("/readyz").status == 200);

@@ -6,9 +6,9 @@ use crate::support::{Cluster, Folder, Process, campaign, phone, until, until_wit
 
 use std::time::Duration;
 
-/// The default rate of the run, in messages per second.
+/// The default rate of a run, in messages per second.
 pub(super) const RATE: usize = 100;
-/// Operations per envelope.
+/// The number of operations per envelope.
 pub(super) const BATCH: usize = 5;
 /// The timeout for processes that wait for a database.
 pub(super) const DATABASE_TIMEOUT: Duration = Duration::from_secs(240);
@@ -34,7 +34,7 @@ impl SharedRun {
     pub(super) fn start_after(ledger: &str, (rows, rate): (usize, usize), before: &[String]) -> Self {
         let witness = Witness::start();
         let draft = campaign().to(rows).batches_of(BATCH).delivery(&format!("rate: {rate}/s"));
-        let sale = draft.through(&witness).write().over(ledger);
+        let sale = draft.through(&witness).write().with_database(ledger);
         let workers: Vec<Process> =
             (0..before.len()).map(|machine| start_worker(&sale, machine, &before[machine])).collect();
         for worker in &workers {
@@ -49,7 +49,7 @@ impl SharedRun {
         for at in 0..self.workers.len() {
             until("each worker joins the run", || self.workers[at].stdout().contains("joined the run"));
         }
-        until("enough messages have arrived", || self.witness.arrived() >= arrived || !self.run.is_running());
+        until("enough messages have arrived", || self.witness.arrivals() >= arrived || !self.run.is_running());
         assert!(self.run.is_running(), "the run ended too early: {}", self.run.stderr());
     }
 
@@ -77,7 +77,7 @@ impl SharedRun {
         });
         let placeholder = Process::start(std::process::Command::new("true"));
         let ended = std::mem::replace(&mut self.run, placeholder).finish();
-        (ended.code(), ended.told())
+        (ended.code(), ended.details())
     }
 
     /// Stops all workers.
@@ -85,7 +85,7 @@ impl SharedRun {
         for mut worker in self.workers.drain(..) {
             worker.signal("TERM");
             let ended = worker.finish_within(DATABASE_TIMEOUT);
-            assert!(matches!(ended.code(), Some(0 | 74)), "{}", ended.told());
+            assert!(matches!(ended.code(), Some(0 | 74)), "{}", ended.details());
         }
     }
 
@@ -94,7 +94,7 @@ impl SharedRun {
     pub(super) fn check_outcome(&self, cluster: &Cluster) -> usize {
         super::expire_leases(cluster, &self.sale);
         let last = self.sale.run(&[]);
-        assert!(matches!(last.code(), Some(0 | 4)), "{}", last.told());
+        assert!(matches!(last.code(), Some(0 | 4)), "{}", last.details());
         assert_eq!(self.witness.tally(&self.sale, self.recipients()), Tally::default());
         self.witness.doubts(&self.sale).len()
     }
@@ -105,7 +105,7 @@ impl SharedRun {
 
     /// Runs statements in the ledger database and returns their output.
     pub(super) fn query_ledger(&self, cluster: &Cluster, statements: &str) -> String {
-        cluster.say(ledger_address(&self.sale), statements)
+        cluster.run_sql(ledger_address(&self.sale), statements)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::support::{Answer, Chance, Cluster, Draft, Folder, Gateway, Process, c
 /// Settings that keep committed data after any crash of the server.
 const SAFE: &[&str] = &["fsync=on", "full_page_writes=on", "max_connections=40"];
 
-fn draft_of(rows: usize, witness: &Witness) -> Draft {
+fn draft_campaign(rows: usize, witness: &Witness) -> Draft {
     campaign().to(rows).batches_of(5).delivery("rate: 200/s").through(witness).profile("rate: 200/s")
 }
 
@@ -20,11 +20,11 @@ fn check_outcome(witness: &Witness, sale: &Folder, rows: usize) {
 fn run_waits_for_a_restarted_database_and_continues() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
-    let sale = write_in_database(&cluster, draft_of(400, &witness));
+    let sale = write_in_database(&cluster, draft_campaign(400, &witness));
     let run = sale.start(&["-v"]);
     for restart in 1..=2 {
-        until("some messages are sent", || witness.arrived() >= restart * 60);
-        cluster.end();
+        until("some messages are sent", || witness.arrivals() >= restart * 60);
+        cluster.stop_server();
         assert!(cluster.start_server());
     }
     run.finish().exits(0);
@@ -49,17 +49,17 @@ fn kill_the_database(kills: usize) {
     let (mut chance, mut killed) = (Chance::seeded(), 0);
     while killed < kills {
         let witness = Witness::start();
-        let sale = write_in_database(&cluster, draft_of(ROWS, &witness));
+        let sale = write_in_database(&cluster, draft_campaign(ROWS, &witness));
         let mut run = sale.start(&[]);
         while killed < kills && run.is_running() {
-            let target = witness.arrived() + 1 + chance.below(150) as usize;
-            until("the moment to kill", || witness.arrived() >= target || !run.is_running());
+            let target = witness.arrivals() + 1 + chance.below(150) as usize;
+            until("the moment to kill", || witness.arrivals() >= target || !run.is_running());
             cluster.kill();
             assert!(cluster.start_server());
             killed += 1;
         }
         let ended = run.finish();
-        assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.told());
+        assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.details());
         check_outcome(&witness, &sale, ROWS);
     }
 }
@@ -70,11 +70,11 @@ fn restored_older_database_sends_nothing_until_confirmed() {
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
-    cluster.end();
+    cluster.stop_server();
     cluster.copy_data("before");
     assert!(cluster.start_server());
     sale.run(&["--limit", "5"]).exits(0);
-    cluster.end();
+    cluster.stop_server();
     cluster.restore_data("before");
     assert!(cluster.start_server());
     sale.run(&[]).exits(74).says("older copy").says("--new-ledger");
@@ -93,7 +93,7 @@ fn replica_without_the_last_commits_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
-    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("unconfirmed-replica"));
+    assert!(!sale.campaign(&["check", "sale.yaml"]).details().contains("unconfirmed-replica"));
     cluster.start_replica();
     sale.campaign(&["check", "sale.yaml"]).says("unconfirmed-replica").says("synchronous_standby_names");
     cluster.stop_replica();
@@ -128,17 +128,17 @@ fn replica_with_every_commit_continues_the_run() {
     let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
     cluster.start_replica();
-    cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
-    cluster.say("postgres", "SELECT pg_reload_conf()");
+    cluster.run_sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
+    cluster.run_sql("postgres", "SELECT pg_reload_conf()");
     until("each commit is confirmed", || {
-        cluster.say("postgres", "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1"
+        cluster.run_sql("postgres", "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1"
     });
-    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("unconfirmed-replica"));
+    assert!(!sale.campaign(&["check", "sale.yaml"]).details().contains("unconfirmed-replica"));
     sale.run(&["--limit", "5"]).exits(0);
     cluster.fail_over();
     // No replica is left that could confirm a commit.
-    cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = ''");
-    cluster.say("postgres", "SELECT pg_reload_conf()");
+    cluster.run_sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = ''");
+    cluster.run_sql("postgres", "SELECT pg_reload_conf()");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), (2..32).map(phone).collect::<Vec<_>>());
 }
@@ -153,10 +153,10 @@ fn run_stops_if_its_database_is_replaced_by_an_older_one() {
     // Imitates a failover to a replica that lacks the last commits.
     until("the third envelope is on its way", || gateway.requests().len() == 3);
     let open = "SELECT count(*) FROM campaign.envelopes WHERE settled_at IS NULL";
-    until("the other answers are recorded", || cluster.say(ledger_address(&sale), open) == "1");
+    until("the other answers are recorded", || cluster.run_sql(ledger_address(&sale), open) == "1");
     let rollback =
         "UPDATE campaign.meta SET generation = generation - 3; DELETE FROM campaign.envelopes WHERE envelope > 1";
-    cluster.say(ledger_address(&sale), rollback);
+    cluster.run_sql(ledger_address(&sale), rollback);
     gateway.release();
     run.finish().exits(74).says("older copy");
     assert_eq!(gateway.requests().len(), 3);
@@ -172,10 +172,10 @@ fn run_waits_for_a_locked_table() {
     sale.run(&["--limit", "2"]).exits(0);
     let lock = "BEGIN; LOCK campaign.envelopes IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3); COMMIT";
     std::thread::scope(|scope| {
-        let locked = scope.spawn(|| cluster.say(ledger_address(&sale), lock));
-        let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = \
+        let locked = scope.spawn(|| cluster.run_sql(ledger_address(&sale), lock));
+        let granted_locks = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = \
                      'campaign.envelopes'::regclass AND granted";
-        until("the table is locked", || cluster.say(ledger_address(&sale), waits) == "1");
+        until("the table is locked", || cluster.run_sql(ledger_address(&sale), granted_locks) == "1");
         sale.run(&[]).exits(0);
         locked.join().expect("the lock");
     });
@@ -187,12 +187,12 @@ fn unreachable_server_is_reported_at_once_with_its_address() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(3).through(&gateway));
-    cluster.end();
+    cluster.stop_server();
     let address = format!("/{}", ledger_address(&sale).rsplit('/').next().expect("a name"));
     let advice = "check that the database server is running";
     sale.run(&[]).exits(74).says(&address).says(advice);
     let status = Process::start(sale.command(&["status"])).finish().exits(74).says(&address).says(advice);
-    assert!(!status.told().contains("make room"), "{}", status.told());
+    assert!(!status.details().contains("make room"), "{}", status.details());
     assert_eq!(gateway.requests().len(), 0);
     assert!(cluster.start_server());
     sale.run(&[]).exits(0);

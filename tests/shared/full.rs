@@ -1,4 +1,4 @@
-//! Full disk of the database: all senders of a run stop with a message and continue when there is space.
+//! Full disk of the database: all senders of a run stop with a message, and the run can continue when space is free.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Mounts a file system for the database server; `None`, with a notice, without root permission.
-    fn make() -> Option<Self> {
+    fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let run = |program: &str, arguments: &[&str]| {
             Command::new(program).args(arguments).arg(&folder).output().is_ok_and(|output| output.status.success())
@@ -52,12 +52,12 @@ impl Drop for SmallDisk {
 
 #[test]
 fn full_database_disk_stops_all_workers_and_loses_nothing() {
-    let Some(disk) = SmallDisk::make() else { return };
+    let Some(disk) = SmallDisk::mount() else { return };
     let Some(cluster) = Cluster::start(&["max_connections=60"]) else { return };
-    let ledger = cluster.database();
-    cluster.say("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
+    let ledger = cluster.create_database();
+    cluster.run_sql("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
     let name = ledger.rsplit('/').next().expect("a name");
-    cluster.say("postgres", &format!("ALTER DATABASE {name} SET TABLESPACE small"));
+    cluster.run_sql("postgres", &format!("ALTER DATABASE {name} SET TABLESPACE small"));
     let mut shared = SharedRun::start(&ledger, 900, 2);
     shared.wait_for_messages(60);
     disk.fill();
@@ -66,9 +66,9 @@ fn full_database_disk_stops_all_workers_and_loses_nothing() {
     for worker in &mut shared.workers {
         until("the worker ends", || !worker.is_running());
     }
-    let sent = shared.witness.arrived();
+    let sent = shared.witness.arrivals();
     shared.sale.run(&[]).exits(74).says("No space left on device");
-    assert!(sent < shared.rows && shared.witness.arrived() == sent, "nothing is sent without a record");
+    assert!(sent < shared.rows && shared.witness.arrivals() == sent, "nothing is sent without a record");
     disk.make_room();
     for worker in shared.workers.drain(..) {
         worker.finish().exits(74).says("No space left on device");

@@ -17,7 +17,7 @@ fn run_from_one_machine_can_be_viewed_and_resumed_on_another() {
     assert_eq!(Results::parse(&results.stdout).states()[..8], ["accepted"; 8]);
     run_elsewhere(&sale, &["run", "sale.yaml"]).exits(0).says("resuming sale@1");
     assert_eq!(gateway.phones(), (2..22).map(phone).collect::<Vec<_>>());
-    let copies = cluster.say(ledger_address(&sale), "SELECT count(*) FROM campaign.copies");
+    let copies = cluster.run_sql(ledger_address(&sale), "SELECT count(*) FROM campaign.copies");
     assert_eq!(copies, "1");
 }
 
@@ -93,7 +93,7 @@ fn machine_that_slept_past_its_lease_sends_nothing() {
     old.signal("STOP");
     expire_leases(cluster, &sale);
     let other = run_elsewhere(&sale, &["run", "sale.yaml", "--no-wait"]);
-    assert!(matches!(other.code(), Some(4)), "{}", other.told());
+    assert!(matches!(other.code(), Some(4)), "{}", other.details());
     let sent = gateway.requests().len();
     gateway.release();
     assert!(old.is_running());
@@ -127,14 +127,14 @@ fn file_ledger_keeps_a_campaign_out_of_the_shared_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
-    let file = |arguments: &[&str]| {
+    let run_with_file_ledger = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.env_remove("CAMPAIGN_LEDGER");
         crate::support::Process::start(command).finish()
     };
-    file(&["run", "sale.yaml", "--limit", "2"]).exits(0);
-    let ledger = cluster.database();
-    file(&["run", "sale.yaml", "--ledger", &ledger]).exits(74).says("sale@1").says("--new-ledger");
+    run_with_file_ledger(&["run", "sale.yaml", "--limit", "2"]).exits(0);
+    let ledger = cluster.create_database();
+    run_with_file_ledger(&["run", "sale.yaml", "--ledger", &ledger]).exits(74).says("sale@1").says("--new-ledger");
     assert_eq!(gateway.phones().len(), 2);
     // An empty variable counts as unset.
     let mut command = sale.command(&["run", "sale.yaml"]);

@@ -26,7 +26,7 @@ use crate::support::{Cluster, Draft, Finished, Folder, Process};
 
 /// Writes a campaign whose ledger is a new database of this server.
 fn write_in_database(cluster: &Cluster, draft: Draft) -> Folder {
-    draft.write().over(&cluster.database())
+    draft.write().with_database(&cluster.create_database())
 }
 
 /// The address of a campaign's ledger database.
@@ -46,11 +46,14 @@ fn run_elsewhere(sale: &Folder, arguments: &[&str]) -> Finished {
 
 /// Expires all leases, as if their holders were silent for too long.
 fn expire_leases(cluster: &Cluster, sale: &Folder) {
-    cluster.say(ledger_address(sale), "UPDATE campaign.locks SET until = 0");
+    cluster.run_sql(ledger_address(sale), "UPDATE campaign.locks SET until = 0");
 }
 
 /// Expires the leases of workers but not that of the starter. Shard locks end with a number after the campaign's name.
 fn expire_worker_leases(cluster: &Cluster, sale: &Folder) {
     let starter = "SELECT process FROM campaign.locks WHERE name !~ '[.][0-9]+$'";
-    cluster.say(ledger_address(sale), &format!("UPDATE campaign.locks SET until = 0 WHERE process NOT IN ({starter})"));
+    cluster.run_sql(
+        ledger_address(sale),
+        &format!("UPDATE campaign.locks SET until = 0 WHERE process NOT IN ({starter})"),
+    );
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::receipts::{Hooked, operations, post, webhook_path};
-use crate::support::{Clock, Cluster, Gateway, Server, campaign, nobody, phone, until};
+use crate::support::{Clock, Cluster, Gateway, Server, campaign, phone, unreachable_url, until};
 
 #[test]
 fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
@@ -14,18 +14,18 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let draft = campaign().to(6).top("timezone: UTC").top("schedule: { cron: \"0 9 * * *\" }").through(&gateway);
     let hooked = Hooked::write(draft);
-    let hooked = Hooked { sale: hooked.sale.over(&cluster.database()), ..hooked };
+    let hooked = Hooked { sale: hooked.sale.with_database(&cluster.create_database()), ..hooked };
     let sale = &hooked.sale;
     let schedule = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
     let due: Timestamp = schedule["next"][0].as_str().expect("a date").parse().expect("a moment");
     let before = clock.set_to(due - SignedDuration::from_secs(2));
-    let doors: Vec<String> = (0..3).map(|_| nobody().trim_start_matches("http://").to_owned()).collect();
-    let servers: Vec<Server> = doors
+    let endpoints: Vec<String> = (0..3).map(|_| unreachable_url().trim_start_matches("http://").to_owned()).collect();
+    let servers: Vec<Server> = endpoints
         .iter()
         .enumerate()
-        .map(|(machine, door)| {
+        .map(|(machine, endpoint)| {
             let state = format!("machine-{machine}");
-            Server::start_after(sale, &before, &["--hooks", door, "--state-dir", &state])
+            Server::start_after(sale, &before, &["--hooks", endpoint, "--state-dir", &state])
         })
         .collect();
     until("the occurrence is sent", || gateway.phones().len() == 6);
@@ -33,7 +33,7 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
     until("the run is finished", || {
         let summary = sale.campaign(&["status", "sale", "--json"]).json();
         if since.elapsed().as_secs() > 10 {
-            panic!("{summary} {}", sale.campaign(&["status", "--all"]).told());
+            panic!("{summary} {}", sale.campaign(&["status", "--all"]).details());
         }
         summary["state"] == "finished"
     });
@@ -41,8 +41,8 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
         let receipt = json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms",
             "status": "DELIVERED", "updated": "2026-11-22T12:00:01+02:00"});
         // Twice, to two servers: the gateway can repeat a webhook, and a load balancer can send it anywhere.
-        for door in [&doors[index % 3], &doors[(index + 1) % 3]] {
-            assert_eq!(post(door, webhook_path(operation), &receipt.to_string()), 200);
+        for endpoint in [&endpoints[index % 3], &endpoints[(index + 1) % 3]] {
+            assert_eq!(post(endpoint, webhook_path(operation), &receipt.to_string()), 200);
         }
     }
     let summary = sale.campaign(&["status", "sale", "--json"]).json();

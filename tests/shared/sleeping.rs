@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::crew::{DATABASE_TIMEOUT, SharedRun};
 use super::expire_worker_leases;
-use crate::support::{Clock, Cluster, Process, telling, until, until_within};
+use crate::support::{Clock, Cluster, Process, note_on_failure, until, until_within};
 
 /// The time limit for the takeover of a silent machine's shards.
 const TAKEOVER_LIMIT: Duration = Duration::from_secs(40);
@@ -26,34 +26,34 @@ fn worker_asleep_while_waiting_to_write_sends_nothing_more() {
 
 /// Suspends a worker at a failpoint until the others have finished the run.
 fn check_sleep_at(point: &str) {
-    let _case = telling(format!("case: suspended at {point}"));
+    let _case = note_on_failure(format!("case: suspended at {point}"));
     let Some(cluster) = Cluster::shared() else { return };
     let clock = Clock::new();
-    let sleeps = format!("{}; export CAMPAIGN_FAILPOINT={point}:sleep", clock.movable());
-    let mut shared = SharedRun::start_after(&cluster.database(), (250, 50), &[sleeps]);
+    let sleeps = format!("{}; export CAMPAIGN_FAILPOINT={point}:sleep", clock.adjustable());
+    let mut shared = SharedRun::start_after(&cluster.create_database(), (250, 50), &[sleeps]);
     until("the worker is suspended", || {
         shared.workers[0].stderr().contains("went off") && is_suspended(&shared.workers[0])
     });
-    clock.move_on(40);
+    clock.advance(40);
     expire_worker_leases(cluster, &shared.sale);
     let (code, output) = shared.wait_for_end(|_| {});
     assert!(matches!(code, Some(0 | 4)), "{output}");
-    let sent = shared.witness.arrived();
+    let sent = shared.witness.arrivals();
     shared.workers[0].signal("CONT");
     until("the worker notices that it lost its shard", || shared.workers[0].stdout().contains("stopped: "));
     shared.stop_workers();
-    assert_eq!(shared.witness.arrived(), sent, "nothing more is sent");
+    assert_eq!(shared.witness.arrivals(), sent, "nothing more is sent");
     shared.check_outcome(cluster);
 }
 
 fn is_suspended(process: &Process) -> bool {
-    process.told_by_the_system("stat").rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+    process.read_proc_file("stat").rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
 }
 
 #[test]
 fn workers_continue_while_the_starter_sleeps_and_repeat_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
-    let mut shared = SharedRun::start(&cluster.database(), 300, 2);
+    let mut shared = SharedRun::start(&cluster.create_database(), 300, 2);
     shared.wait_for_messages(60);
     shared.run.signal("STOP");
     super::expire_leases(cluster, &shared.sale);
@@ -73,12 +73,12 @@ fn workers_continue_while_the_starter_sleeps_and_repeat_nothing() {
 fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
     let Some(cluster) = Cluster::shared() else { return };
     let sleeps = "export CAMPAIGN_FAILPOINT=share.drawn:1:sleep".to_owned();
-    let mut shared = SharedRun::start_after(&cluster.database(), (400, 50), &[sleeps]);
+    let mut shared = SharedRun::start_after(&cluster.create_database(), (400, 50), &[sleeps]);
     until("the worker is suspended", || {
         shared.workers[0].stderr().contains("went off") && is_suspended(&shared.workers[0])
     });
-    assert!(!shards_of(cluster, &shared, 0).is_empty());
-    until_within(TAKEOVER_LIMIT, "others take over the shards", || shards_of(cluster, &shared, 0).is_empty());
+    assert!(!list_shards(cluster, &shared, 0).is_empty());
+    until_within(TAKEOVER_LIMIT, "others take over the shards", || list_shards(cluster, &shared, 0).is_empty());
     let (code, output) = shared.wait_for_end(|_| {});
     assert_eq!(code, Some(0), "{output}");
     shared.workers[0].signal("CONT");
@@ -92,14 +92,17 @@ fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
 fn ten_sleeps_past_a_lease_lose_and_repeat_nothing() {
     const RATE: usize = 20;
     let Some(cluster) = Cluster::shared() else { return };
-    let mut shared = SharedRun::start_after(&cluster.database(), (400 * RATE, RATE), &vec!["true".to_owned(); 3]);
+    let mut shared =
+        SharedRun::start_after(&cluster.create_database(), (400 * RATE, RATE), &vec!["true".to_owned(); 3]);
     shared.wait_for_messages(50);
     for sleep in 0..10 {
         let machine = sleep % shared.workers.len();
         // A worker that wakes up leaves the run for half a minute.
         suspend_with_shard(cluster, &mut shared, machine);
         let known = shared.workers[machine].stdout().matches("stopped: ").count();
-        until_within(TAKEOVER_LIMIT, "others take over the shards", || shards_of(cluster, &shared, machine).is_empty());
+        until_within(TAKEOVER_LIMIT, "others take over the shards", || {
+            list_shards(cluster, &shared, machine).is_empty()
+        });
         assert!(shared.run.is_running(), "the run ended too early: {}", shared.run.stderr());
         shared.workers[machine].signal("CONT");
         until("the worker notices that it lost its shard", || {
@@ -116,11 +119,11 @@ fn ten_sleeps_past_a_lease_lose_and_repeat_nothing() {
 fn suspend_with_shard(cluster: &Cluster, shared: &mut SharedRun, machine: usize) {
     let since = Instant::now();
     while since.elapsed() < DATABASE_TIMEOUT {
-        if !shards_of(cluster, shared, machine).is_empty() {
+        if !list_shards(cluster, shared, machine).is_empty() {
             shared.workers[machine].signal("STOP");
             // Gives its pending database requests time to finish.
             std::thread::sleep(Duration::from_millis(200));
-            if !shards_of(cluster, shared, machine).is_empty() {
+            if !list_shards(cluster, shared, machine).is_empty() {
                 return;
             }
             shared.workers[machine].signal("CONT");
@@ -131,7 +134,7 @@ fn suspend_with_shard(cluster: &Cluster, shared: &mut SharedRun, machine: usize)
 }
 
 /// The first rows of a worker's shards.
-fn shards_of(cluster: &Cluster, shared: &SharedRun, machine: usize) -> String {
+fn list_shards(cluster: &Cluster, shared: &SharedRun, machine: usize) -> String {
     let worker = format!("%, process {}", shared.workers[machine].id());
     shared.query_ledger(
         cluster,

@@ -18,8 +18,8 @@ fn shard_of_another_machine_continues_after_its_lease() {
     drop(worker.kill());
     expire_worker_leases(cluster, &sale);
     let finished = run.finish();
-    assert!(matches!(finished.code(), Some(0 | 4)), "{}", finished.told());
-    assert!(finished.told().contains("1 request"), "{}", finished.told());
+    assert!(matches!(finished.code(), Some(0 | 4)), "{}", finished.details());
+    assert!(finished.details().contains("1 request"), "{}", finished.details());
     assert_eq!(witness.tally(&sale, (2..202).map(phone)), Tally::default());
 }
 
@@ -40,7 +40,7 @@ fn worker_that_slept_past_its_lease_sends_nothing_more() {
     expire_worker_leases(cluster, &sale);
     gateway.release();
     let finished = run.finish();
-    assert!(matches!(finished.code(), Some(0 | 4)), "{}", finished.told());
+    assert!(matches!(finished.code(), Some(0 | 4)), "{}", finished.details());
     let sent = gateway.phones().len();
     worker.signal("CONT");
     until("the worker notices that it lost its shard", || worker.stdout().contains("stopped: "));
@@ -66,7 +66,7 @@ fn worker_with_metrics_ends_if_its_ledger_is_outdated() {
     // Holds the write lock, so that no earlier transaction of the processes commits afterwards.
     let rollback = "BEGIN; SELECT pg_advisory_xact_lock(7161125211933861742);
         UPDATE campaign.meta SET generation = generation - 1000; COMMIT";
-    cluster.say(ledger_address(&sale), rollback);
+    cluster.run_sql(ledger_address(&sale), rollback);
     run.finish().exits(74).says("older copy");
     worker.finish().exits(74).says("older copy");
 }
@@ -79,7 +79,7 @@ fn new_worker_with_an_outdated_ledger_sends_nothing() {
     sale.run(&["--limit", "10"]).exits(0);
     let worker = start_elsewhere(&sale, &["worker"]);
     until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
-    cluster.say(ledger_address(&sale), "UPDATE campaign.meta SET generation = generation - 1000");
+    cluster.run_sql(ledger_address(&sale), "UPDATE campaign.meta SET generation = generation - 1000");
     // A machine without a high-water mark continues the run.
     let _other = Process::start(sale.command(&["run", "sale.yaml", "--shared", "--no-wait", "--state-dir", "third"]));
     worker.finish().exits(74).says("older copy");

@@ -23,10 +23,10 @@ fn kill_the_database(kills: usize) {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let (mut chance, mut killed) = (Chance::seeded(), 0);
     while killed < kills {
-        let mut shared = SharedRun::start(&cluster.database(), 400, 2);
+        let mut shared = SharedRun::start(&cluster.create_database(), 400, 2);
         while killed < kills && shared.run.is_running() {
-            let target = shared.witness.arrived() + 1 + chance.below(80) as usize;
-            until("the moment to kill", || shared.witness.arrived() >= target || !shared.run.is_running());
+            let target = shared.witness.arrivals() + 1 + chance.below(80) as usize;
+            until("the moment to kill", || shared.witness.arrivals() >= target || !shared.run.is_running());
             cluster.kill();
             assert!(cluster.start_server());
             killed += 1;
@@ -48,7 +48,7 @@ fn shared_run_waits_for_an_unavailable_database() {
     command.env("CAMPAIGN_FAILPOINT", "run.shared_out:1:sleep");
     let mut run = Process::start(command);
     until("the shards are created", || run.stderr().contains("went off"));
-    cluster.end();
+    cluster.stop_server();
     run.signal("CONT");
     until("the run waits for the database", || run.stderr().contains("waiting for the ledger") || !run.is_running());
     assert!(cluster.start_server());
@@ -60,7 +60,7 @@ fn shared_run_waits_for_an_unavailable_database() {
 fn workers_wait_for_a_pooler_that_restarts_repeatedly() {
     let Some(cluster) = Cluster::shared() else { return };
     let Some(mut pooler) = Pooler::start(cluster) else { return };
-    let mut shared = SharedRun::start(&pooler.address(&cluster.database()), 500, 2);
+    let mut shared = SharedRun::start(&pooler.address(&cluster.create_database()), 500, 2);
     for restart in 1..=4 {
         shared.wait_for_messages(restart * 80);
         pooler.restart();
@@ -75,7 +75,7 @@ fn workers_wait_for_a_pooler_that_restarts_repeatedly() {
 fn all_senders_of_a_run_wait_for_locked_tables() {
     let Some(cluster) = Cluster::shared() else { return };
     for table in ["envelopes", "blocks"] {
-        let mut shared = SharedRun::start(&cluster.database(), 300, 2);
+        let mut shared = SharedRun::start(&cluster.create_database(), 300, 2);
         shared.wait_for_messages(50);
         lock_table(cluster, &shared, (table, 3));
         let (code, output) = shared.wait_for_end(|_| {});
@@ -97,7 +97,7 @@ fn no_sender_stops_silently_if_a_table_is_locked_for_a_minute() {
 }
 
 fn lock_for_a_minute(cluster: &Cluster, table: &str) {
-    let mut shared = SharedRun::start(&cluster.database(), 400, 2);
+    let mut shared = SharedRun::start(&cluster.create_database(), 400, 2);
     shared.wait_for_messages(50);
     lock_table(cluster, &shared, (table, 60));
     let (code, output) = shared.wait_for_end(SharedRun::restart_ended_workers);
@@ -122,13 +122,13 @@ fn lock_table(cluster: &Cluster, shared: &SharedRun, (table, seconds): (&str, u3
 fn lagging_replica_stops_all_workers_until_the_primary_returns() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     cluster.start_replica();
-    let mut shared = SharedRun::start(&cluster.database(), 500, 2);
+    let mut shared = SharedRun::start(&cluster.create_database(), 500, 2);
     shared.wait_for_messages(60);
     cluster.stop_replica();
-    shared.wait_for_messages(shared.witness.arrived() + 60);
+    shared.wait_for_messages(shared.witness.arrivals() + 60);
     cluster.fail_over();
     // Requests that were on their way when the server was killed have arrived by now.
-    let sent = shared.witness.arrived();
+    let sent = shared.witness.arrivals();
     let (code, output) = shared.wait_for_end(|_| {});
     assert!(code == Some(74) && output.contains("older copy"), "{output}");
     for worker in shared.workers.drain(..) {
@@ -136,7 +136,7 @@ fn lagging_replica_stops_all_workers_until_the_primary_returns() {
     }
     shared.sale.run(&[]).exits(74).says("older copy");
     Process::start(shared.sale.command(&["worker", "--state-dir", "machine-0"])).finish().exits(74).says("older copy");
-    assert_eq!(shared.witness.arrived(), sent, "nothing more is sent");
+    assert_eq!(shared.witness.arrivals(), sent, "nothing more is sent");
     cluster.fail_back();
     let doubts = shared.check_outcome(&cluster);
     assert!(doubts <= 3 * 2 * BATCH, "{doubts} rows in doubt: more than were sent");

@@ -1,7 +1,7 @@
 //! Lists that a program prints (`command`).
 
 use super::{campaign_with_source, count_copies};
-use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, campaign, nobody, phone, until};
+use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, campaign, phone, unreachable_url, until};
 
 /// Creates a campaign whose list this script prints.
 fn campaign_with_script(draft: crate::support::Draft, script: &str) -> Folder {
@@ -16,29 +16,30 @@ fn write_script(folder: &Folder, script: &str) {
     std::fs::set_permissions(folder.path("list.sh"), std::fs::Permissions::from_mode(0o700)).expect("a mode");
 }
 
-/// Prints two recipients and notes that it was started.
-const PRINTS: &str = "echo started >> started\nprintf 'phone,name\\n%s,Ann\\n%s,Bob\\n' 380501000002 380501000003";
+/// A script that prints two recipients and records its start.
+const LIST_SCRIPT: &str = "echo started >> started\nprintf 'phone,name\\n%s,Ann\\n%s,Bob\\n' 380501000002 380501000003";
 
-fn start_count(folder: &Folder) -> usize {
+/// Counts the starts of the script.
+fn count_starts(folder: &Folder) -> usize {
     std::fs::read_to_string(folder.path("started")).map_or(0, |text| text.lines().count())
 }
 
 #[test]
 fn list_program_starts_only_for_a_run_or_on_request() {
     let gateway = Gateway::accepting();
-    let sale = campaign_with_script(campaign().through(&gateway), PRINTS);
+    let sale = campaign_with_script(campaign().through(&gateway), LIST_SCRIPT);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("--fetch").says("the output of list.sh");
     sale.campaign(&["preview", "sale.yaml"]).exits(2).says("--fetch");
     sale.campaign(&["plan", "sale.yaml"]).exits(2).says("--fetch");
-    assert_eq!(start_count(&sale), 0, "the program was not requested");
+    assert_eq!(count_starts(&sale), 0, "the program was not requested");
     let checked = sale.campaign(&["check", "sale.yaml", "--fetch", "--json"]).exits(0).json();
     assert_eq!(checked["rows"], 2);
     sale.campaign(&["preview", "sale.yaml", "--fetch"]).exits(0).says("Hello, Ann");
     sale.campaign(&["plan", "sale.yaml", "--fetch"]).exits(0).says("2  get a message");
     sale.run(&["--dry-run"]).exits(0);
-    assert_eq!(start_count(&sale), 4);
+    assert_eq!(count_starts(&sale), 4);
     sale.run(&[]).exits(0);
-    assert_eq!((gateway.phones(), start_count(&sale)), (vec![phone(2), phone(3)], 5));
+    assert_eq!((gateway.phones(), count_starts(&sale)), (vec![phone(2), phone(3)], 5));
     assert_eq!(sale.results().column("name"), ["Ann", "Bob"]);
     assert!(!sale.path("shell").exists(), "no shell interprets its arguments");
     assert_eq!(count_copies(&sale), 0);
@@ -47,22 +48,22 @@ fn list_program_starts_only_for_a_run_or_on_request() {
 #[test]
 fn invalid_text_is_reported_without_reading_the_list() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{% if name %}Hello\" }";
-    let sale = campaign_with_script(campaign().channels(sms), PRINTS);
+    let sale = campaign_with_script(campaign().channels(sms), LIST_SCRIPT);
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("is not closed; `{% endif %}` is missing");
-    assert_eq!(start_count(&sale), 0);
+    assert_eq!(count_starts(&sale), 0);
 }
 
 #[test]
 fn resumed_run_uses_its_copy_and_starts_no_program() {
     let gateway = Gateway::accepting();
-    let sale = campaign_with_script(campaign().through(&gateway), PRINTS);
+    let sale = campaign_with_script(campaign().through(&gateway), LIST_SCRIPT);
     sale.run(&["--limit", "1"]).exits(0);
     write_script(&sale, "echo started >> started; echo phone,name; echo 380501000009,Eve");
     sale.run(&[]).exits(0);
-    assert_eq!((gateway.phones(), start_count(&sale)), (vec![phone(2), phone(3)], 1));
+    assert_eq!((gateway.phones(), count_starts(&sale)), (vec![phone(2), phone(3)], 1));
     // The next run uses a new list.
     sale.run(&[]).exits(0);
-    assert_eq!((gateway.phones().last(), start_count(&sale)), (Some(&phone(9)), 2));
+    assert_eq!((gateway.phones().last(), count_starts(&sale)), (Some(&phone(9)), 2));
 }
 
 #[test]
@@ -121,22 +122,22 @@ fn program_that_times_out_is_killed_with_its_children() {
 fn assert_gone(sale: &Folder) {
     for name in ["child", "parent"] {
         let number = read_pid(sale, name).expect("a number");
-        let is_there = || {
+        let is_running = || {
             let state = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
             !state.is_empty() && !state.contains(") Z ")
         };
-        until("the process is gone", || !is_there());
+        until("the process is gone", || !is_running());
     }
 }
 
-/// Reads a process id from a file, once its line is complete.
+/// Reads a process ID from a file; `None` until its line is complete.
 fn read_pid(sale: &Folder, name: &str) -> Option<u32> {
     std::fs::read_to_string(sale.path(name)).ok()?.strip_suffix('\n')?.parse().ok()
 }
 
 #[test]
 fn invalid_source_is_refused_without_showing_its_secret() {
-    let address = nobody();
+    let address = unreachable_url();
     for (source, words) in [
         (format!("url: {address}/a.csv\nheaders: {{ Authorization: s3cret }}"), "where to find the secret"),
         ("url: https://me:s3cret@crm.example/a.csv".to_owned(), "a user name or a password"),
@@ -151,6 +152,6 @@ fn invalid_source_is_refused_without_showing_its_secret() {
         ("command: [a]\nheaders: { Accept: text/csv }".to_owned(), "`headers` applies only to `url`"),
     ] {
         let output = campaign_with_source(campaign(), &source).run(&[]).exits(2).says(words);
-        assert!(!output.stdout.contains("s3cret"), "{}", output.told());
+        assert!(!output.stdout.contains("s3cret"), "{}", output.details());
     }
 }

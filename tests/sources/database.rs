@@ -1,10 +1,10 @@
-//! Lists from a database query (`sql`). SQLite is built in; PostgreSQL tests run where a server is installed.
+//! Lists from a database query (`sql`). SQLite is built in; PostgreSQL tests run only if a server is installed.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use super::{campaign_with_source, count_copies};
-use crate::support::{Folder, Gateway, Process, campaign, phone, telling};
+use crate::support::{Folder, Gateway, Process, campaign, note_on_failure, phone};
 
 /// Runs the campaign with its database address in the environment.
 fn run(sale: &Folder, address: &str) -> crate::support::Finished {
@@ -13,15 +13,15 @@ fn run(sale: &Folder, address: &str) -> crate::support::Finished {
     Process::start(command).finish()
 }
 
-/// Fails unless a database answer with an oversized value is refused in bounded memory.
+/// Fails unless a query result with an oversized value is refused and memory use stays limited.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn assert_refused_early(sale: &Folder, address: &str, words: &str) {
     let mut command = sale.command(&["run", "sale.yaml"]);
     command.env("CRM_URL", address);
-    let (ended, memory) = Process::start(command).finish_measured();
+    let (ended, memory) = Process::start(command).finish_with_peak_memory();
     let ended = ended.exits(2).says(words);
-    assert!(memory < 256 << 10, "{memory} KiB\n{}", ended.told());
+    assert!(memory < 256 << 10, "{memory} KiB\n{}", ended.details());
     assert_eq!(count_copies(sale), 0);
 }
 
@@ -34,7 +34,7 @@ fn oversized_sqlite_value_is_refused_early() {
         ("zeroblob(150000000)", "a value in the column `name` is larger than 64 KiB"),
         ("cast(zeroblob(70000) as text)", "a value in the column `name` is larger than 64 KiB"),
     ] {
-        let _case = telling(format!("case: {value}"));
+        let _case = note_on_failure(format!("case: {value}"));
         let sale = campaign_with_source(campaign(), QUERY);
         let address =
             create_sqlite_with(&sale, &format!("update people set name = {value} where phone = 380501000003"));
@@ -50,12 +50,12 @@ fn oversized_sqlite_value_is_refused_early() {
     assert_refused_early(&sale, &address, "a row is larger than 1 MiB");
 }
 
-/// Creates a SQLite table of recipients with numeric columns and one null.
+/// Creates a SQLite database with a table of recipients that has numeric columns and nulls; returns its address.
 fn create_sqlite(folder: &Folder) -> String {
     create_sqlite_with(folder, "")
 }
 
-/// Creates the same table and runs a statement on it.
+/// Creates the same database and runs a statement in it.
 fn create_sqlite_with(folder: &Folder, change: &str) -> String {
     let path = folder.path("crm.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -98,7 +98,7 @@ fn query_must_be_a_single_read_only_statement() {
         ("select phone from nobody", "no such table"),
         ("select phone from people where false", "no recipients"),
     ] {
-        let _case = telling(format!("case: {sql}"));
+        let _case = note_on_failure(format!("case: {sql}"));
         let sale =
             campaign_with_source(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
         let address = create_sqlite(&sale);
@@ -120,7 +120,7 @@ fn database_address_is_never_quoted_in_an_error() {
     ] {
         let sale = campaign_with_source(campaign(), QUERY);
         let output = run(&sale, address).exits(2).says(words);
-        assert!(!format!("{}{}", output.stdout, output.stderr).contains("s3cret"), "{}", output.told());
+        assert!(!format!("{}{}", output.stdout, output.stderr).contains("s3cret"), "{}", output.details());
     }
     campaign_with_source(campaign(), QUERY).run(&[]).exits(2).says("`CRM_URL` is not set");
 }
@@ -143,14 +143,16 @@ impl Postgres {
             status.ok()?.success().then_some(())?;
         }
         let data = server.folder.path().join("data");
-        server.call("initdb", &["-A", "trust", "-U", "story", "-D", &data.display().to_string()])?;
+        server.run_program("initdb", &["-A", "trust", "-U", "story", "-D", &data.display().to_string()])?;
         let options = format!("-c listen_addresses='' -k {}", server.folder.path().display());
         let log = server.folder.path().join("log").display().to_string();
-        server.call("pg_ctl", &["-w", "-l", &log, "-o", &options, "-D", &data.display().to_string(), "start"])?;
+        server
+            .run_program("pg_ctl", &["-w", "-l", &log, "-o", &options, "-D", &data.display().to_string(), "start"])?;
         Some(server)
     }
 
-    fn call(&self, program: &str, arguments: &[&str]) -> Option<()> {
+    /// Runs a program of PostgreSQL; `None` if it fails.
+    fn run_program(&self, program: &str, arguments: &[&str]) -> Option<()> {
         let program = self.bin.join(program);
         let mut command = Command::new(&program);
         if rustix::process::getuid().is_root() {
@@ -174,7 +176,7 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         let data = self.folder.path().join("data").display().to_string();
-        let _ = self.call("pg_ctl", &["-m", "immediate", "-D", &data, "stop"]);
+        let _ = self.run_program("pg_ctl", &["-m", "immediate", "-D", &data, "stop"]);
     }
 }
 
@@ -187,9 +189,8 @@ fn postgresql_source_is_read_only_and_limits_value_sizes() {
     let people = "create table people (phone numeric, name text, since date, ok boolean, at timestamptz, photo bytea);
          insert into people values (380501000002, 'Ann', '2020-01-01', true, '2026-01-02 03:04:05Z', null),
                                    (380501000003, null, '9999-01-01', false, null, null)";
-    server
-        .call("psql", &["-U", "story", "-h", &server.folder.path().display().to_string(), "-c", people, "postgres"])
-        .expect("people");
+    let socket_folder = server.folder.path().display().to_string();
+    server.run_program("psql", &["-U", "story", "-h", &socket_folder, "-c", people, "postgres"]).expect("people");
     let gateway = Gateway::accepting();
     let query = "sql: \"select phone, name, since, ok, 12345678901234567890.10::numeric as debt from people where since <= :today and 'a;b' <> ':today'\"\nfrom: { env: CRM_URL }";
     let sale = campaign_with_source(campaign().through(&gateway), query);

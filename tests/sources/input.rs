@@ -18,12 +18,12 @@ fn run_with_input(sale: &Folder, arguments: &[&str], list: &str) -> Finished {
 }
 
 fn start_with_input(sale: &Folder, arguments: &[&str], input: File) -> Process {
-    let output = || File::options().append(true).create(true).open(sale.path("told")).expect("a file");
+    let output = || File::options().append(true).create(true).open(sale.path("output")).expect("a file");
     Process::start_on(sale.command(arguments), [input, output(), output()])
 }
 
 fn read_output(sale: &Folder) -> String {
-    std::fs::read_to_string(sale.path("told")).expect("the output")
+    std::fs::read_to_string(sale.path("output")).expect("the output")
 }
 
 const LIST: &str = "phone,name\n380501000002,Ann\n380501000003,Bob\n";

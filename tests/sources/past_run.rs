@@ -3,7 +3,7 @@
 use super::campaign_with_source;
 use crate::support::{Answer, Folder, Gateway, accepted, campaign, phone, rejected};
 
-/// Creates a campaign with row 3 rejected, and next to it one to the recipients that `source` selects.
+/// Creates a campaign whose row 3 was rejected, and a second campaign to the recipients that `source` selects.
 fn campaign_after_rejection(gateway: &Gateway, source: &str) -> Folder {
     let sale = campaign().through(gateway).batches_of(1).one_at_a_time().write();
     sale.run(&[]).exits(3);
@@ -13,14 +13,14 @@ fn campaign_after_rejection(gateway: &Gateway, source: &str) -> Folder {
     sale
 }
 
-fn gateway() -> Gateway {
-    let refused = |item: &_| rejected(item, "Unknown error");
-    Gateway::answering([Answer::items(accepted), Answer::items(refused), Answer::items(accepted)])
+fn gateway_rejecting_the_second() -> Gateway {
+    let reject = |item: &_| rejected(item, "Unknown error");
+    Gateway::answering([Answer::items(accepted), Answer::items(reject), Answer::items(accepted)])
 }
 
 #[test]
 fn rejected_recipients_form_a_list_with_the_original_columns() {
-    let gateway = gateway();
+    let gateway = gateway_rejecting_the_second();
     let sale = campaign_after_rejection(&gateway, "run: sale@1\nstate: [rejected, failed]");
     sale.campaign(&["check", "again.yaml"]).exits(0).says("recipients of sale@1 (rejected, failed)");
     sale.campaign(&["preview", "again.yaml", "--fetch"]).exits(0).says("Person 3").says("1 of 1 row");
@@ -30,7 +30,7 @@ fn rejected_recipients_form_a_list_with_the_original_columns() {
 
 #[test]
 fn undelivered_selects_messages_but_not_skipped_recipients() {
-    let gateway = gateway();
+    let gateway = gateway_rejecting_the_second();
     let sale = campaign_after_rejection(&gateway, "run: sale\nstate: undelivered");
     // Accepted messages might have been delivered without a receipt, and the output says so.
     sale.campaign(&["run", "again.yaml", "--no-wait"])

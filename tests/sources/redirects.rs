@@ -10,24 +10,24 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::campaign_with_source;
-use super::web::{LIST, Web, campaign_with_url, run};
+use super::web::{LIST, WebServer, campaign_with_url, run};
 use crate::support::{Finished, Folder, Gateway, Process, campaign, phone};
 
-/// Reads a certificate: `server.pem` is for a server on this machine, signed by `authority.pem`.
-fn certificate(name: &str) -> String {
+/// The path of a certificate: `server.pem` is for a server on this machine, signed by `authority.pem`.
+fn certificate_path(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sources/tls").join(name);
     path.to_str().expect("a path").to_owned()
 }
 
 /// An HTTPS server that serves a list and records request heads.
-struct SecureWeb {
+struct HttpsServer {
     address: String,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-impl SecureWeb {
+impl HttpsServer {
     fn serving_list(list: &str) -> Self {
-        let file = certificate("server.pem");
+        let file = certificate_path("server.pem");
         let chain = CertificateDer::pem_file_iter(&file).expect("a file").map(|each| each.expect("a certificate"));
         let key = PrivateKeyDer::from_pem_file(&file).expect("a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -64,22 +64,22 @@ fn redirect_to(location: &str) -> String {
     format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
-/// Creates a campaign with the list at this address, requested without headers.
-fn without_headers(address: &str, gateway: &Gateway) -> Folder {
+/// Creates a campaign with a list at this address, requested without headers.
+fn campaign_without_headers(address: &str, gateway: &Gateway) -> Folder {
     campaign_with_source(campaign().through(gateway), &format!("url: {address}/people.csv?token=hidden"))
 }
 
 fn run_trusting_authority(sale: &Folder) -> Finished {
     let mut command = sale.command(&["run", "sale.yaml"]);
-    command.env("CRM_TOKEN", "Bearer s3cret").env("SSL_CERT_FILE", certificate("authority.pem"));
+    command.env("CRM_TOKEN", "Bearer s3cret").env("SSL_CERT_FILE", certificate_path("authority.pem"));
     Process::start(command).finish()
 }
 
 #[test]
 fn redirect_to_https_is_followed_without_configured_headers() {
-    let (gateway, files) = (Gateway::accepting(), SecureWeb::serving_list(LIST));
-    let redirecting = Web::answering(redirect_to(&format!("{}/export/7.csv", files.address)));
-    run_trusting_authority(&without_headers(&redirecting.address, &gateway)).exits(0);
+    let (gateway, files) = (Gateway::accepting(), HttpsServer::serving_list(LIST));
+    let redirecting = WebServer::answering(redirect_to(&format!("{}/export/7.csv", files.address)));
+    run_trusting_authority(&campaign_without_headers(&redirecting.address, &gateway)).exits(0);
     assert_eq!(gateway.phones(), [phone(2), phone(3)]);
     let heads = files.heads().concat().to_lowercase();
     assert!(heads.starts_with("get /export/7.csv http") && !heads.contains("hidden"), "{heads}");
@@ -88,8 +88,8 @@ fn redirect_to_https_is_followed_without_configured_headers() {
 
 #[test]
 fn redirect_to_https_is_refused_with_headers() {
-    let (gateway, files) = (Gateway::accepting(), SecureWeb::serving_list(LIST));
-    let redirecting = Web::answering(redirect_to(&format!("{}/export/7.csv", files.address)));
+    let (gateway, files) = (Gateway::accepting(), HttpsServer::serving_list(LIST));
+    let redirecting = WebServer::answering(redirect_to(&format!("{}/export/7.csv", files.address)));
     let refused = run_trusting_authority(&campaign_with_url(&redirecting.address, &gateway)).exits(2);
     refused.says("another host, and headers are not sent to other hosts").says("use its address instead");
     assert_eq!((files.heads().len(), gateway.requests().len()), (0, 0));
@@ -97,9 +97,9 @@ fn redirect_to_https_is_refused_with_headers() {
 
 #[test]
 fn redirect_without_https_is_refused() {
-    let (gateway, other) = (Gateway::accepting(), Web::serving_list(LIST));
-    let redirecting = Web::answering(redirect_to(&format!("{}/people.csv", other.address)));
-    run(&without_headers(&redirecting.address, &gateway)).exits(2).says("redirects to a URL without https");
+    let (gateway, other) = (Gateway::accepting(), WebServer::serving_list(LIST));
+    let redirecting = WebServer::answering(redirect_to(&format!("{}/people.csv", other.address)));
+    run(&campaign_without_headers(&redirecting.address, &gateway)).exits(2).says("redirects to a URL without https");
     assert_eq!((other.heads().len(), gateway.requests().len()), (0, 0));
 }
 
@@ -107,11 +107,11 @@ fn redirect_without_https_is_refused() {
 fn more_than_five_redirects_are_refused() {
     let gateway = Gateway::accepting();
     for headers in [true, false] {
-        let loop_server = Web::answering(redirect_to("/people.csv"));
+        let loop_server = WebServer::answering(redirect_to("/people.csv"));
         let sale = if headers {
             campaign_with_url(&loop_server.address, &gateway)
         } else {
-            without_headers(&loop_server.address, &gateway)
+            campaign_without_headers(&loop_server.address, &gateway)
         };
         run(&sale).exits(2).says("redirected more than 5 times");
         assert_eq!(loop_server.heads().len(), 6);

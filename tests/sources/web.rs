@@ -5,15 +5,15 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use super::{campaign_with_source, count_copies};
-use crate::support::{Folder, Gateway, Process, campaign, nobody, phone};
+use crate::support::{Folder, Gateway, Process, campaign, phone, unreachable_url};
 
-/// A server that answers every request the same way and records request heads.
-pub(super) struct Web {
+/// A server that gives the same answer to every request and records the request heads.
+pub(super) struct WebServer {
     pub(super) address: String,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-impl Web {
+impl WebServer {
     pub(super) fn answering(answer: impl Into<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -58,7 +58,7 @@ pub(super) fn campaign_with_url(address: &str, gateway: &Gateway) -> Folder {
 
 #[test]
 fn list_is_fetched_once_with_its_headers_and_sent() {
-    let (gateway, web) = (Gateway::accepting(), Web::serving_list(LIST));
+    let (gateway, web) = (Gateway::accepting(), WebServer::serving_list(LIST));
     let sale = campaign_with_url(&web.address, &gateway);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("/people.csv").says("--fetch");
     assert_eq!(web.heads().len(), 0);
@@ -67,7 +67,7 @@ fn list_is_fetched_once_with_its_headers_and_sent() {
     let head = web.heads().concat().to_lowercase();
     assert!(head.contains("get /people.csv?token=hidden") && head.contains("authorization: bearer s3cret"), "{head}");
     assert_eq!(web.heads().len(), 1);
-    assert!(!format!("{}{}", output.stdout, output.stderr).contains("hidden"), "{}", output.told());
+    assert!(!format!("{}{}", output.stdout, output.stderr).contains("hidden"), "{}", output.details());
     assert_eq!(count_copies(&sale), 0);
 }
 
@@ -79,11 +79,11 @@ fn incomplete_list_is_reported_and_not_sent() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nphone,name\n380501000002,Ann\n".to_owned(), "was lost"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned(), "not even a header"),
     ] {
-        let output =
-            run(&campaign_with_url(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
-        assert!(!format!("{}{}", output.stdout, output.stderr).contains("s3cret"), "{}", output.told());
+        let sale = campaign_with_url(&WebServer::answering(answer).address, &gateway);
+        let output = run(&sale).exits(2).says(words).says("sale.yaml:4");
+        assert!(!format!("{}{}", output.stdout, output.stderr).contains("s3cret"), "{}", output.details());
     }
-    run(&campaign_with_url(&nobody(), &gateway)).exits(2).says("cannot connect");
+    run(&campaign_with_url(&unreachable_url(), &gateway)).exits(2).says("cannot connect");
     assert_eq!(gateway.phones(), Vec::<u64>::new());
 }
 
@@ -122,10 +122,11 @@ fn response_without_the_complete_list_sends_nothing() {
         (page("text/html; charset=utf-8", "<form action=/login>"), "a web page instead of a list"),
         (page("text/csv", "\n<!DOCTYPE HTML><title>Sign in</title>"), "a web page instead of a list"),
     ] {
-        run(&campaign_with_url(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
+        let sale = campaign_with_url(&WebServer::answering(answer).address, &gateway);
+        run(&sale).exits(2).says(words).says("sale.yaml:4");
     }
     // Parsing the body detects web pages that are labelled as CSV.
-    run(&campaign_with_url(&Web::answering(page("text/csv", "<form action=/login>")).address, &gateway))
+    run(&campaign_with_url(&WebServer::answering(page("text/csv", "<form action=/login>")).address, &gateway))
         .exits(2)
         .says("a web page");
     assert_eq!(gateway.phones(), Vec::<u64>::new());
@@ -139,7 +140,7 @@ fn list_is_accepted_from_every_kind_of_complete_response() {
         http_answer("200 OK", "Content-Encoding: identity\r\n"),
     ] {
         let gateway = Gateway::accepting();
-        run(&campaign_with_url(&Web::answering(answer).address, &gateway)).exits(0);
+        run(&campaign_with_url(&WebServer::answering(answer).address, &gateway)).exits(0);
         assert_eq!(gateway.phones(), [phone(2), phone(3)]);
     }
 }
@@ -154,8 +155,8 @@ fn headers_that_request_a_partial_list_are_refused_by_check() {
 
 #[test]
 fn headers_are_not_sent_to_another_host() {
-    let (gateway, other) = (Gateway::accepting(), Web::serving_list(LIST));
+    let (gateway, other) = (Gateway::accepting(), WebServer::serving_list(LIST));
     let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {}/people.csv\r\nContent-Length: 0\r\n\r\n", other.address);
-    run(&campaign_with_url(&Web::answering(redirect).address, &gateway)).exits(2).says("another host");
+    run(&campaign_with_url(&WebServer::answering(redirect).address, &gateway)).exits(2).says("another host");
     assert_eq!(other.heads().len(), 0);
 }

@@ -1,4 +1,4 @@
-//! Changes since an earlier run: every command and page that finds one names it.
+//! Changes since an earlier run: each command and page that detects a change names it.
 
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn changed_text_of_a_finished_edition_is_refused() {
 }
 
 #[test]
-fn message_that_reached_nobody_can_be_corrected_freely() {
+fn rejected_message_can_be_changed_if_no_recipient_got_it() {
     let gateway = Gateway::always(crate::support::Answer::items(|operation| {
         crate::support::rejected(operation, "Error in Alpha-name")
     }));
@@ -112,7 +112,7 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
     assert_eq!(results.states(), reasons);
     assert_eq!(results.column("reason"), [[""; 4].as_slice(), &["replaced"; 6]].concat());
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = Browser::signed_in(&server);
     for path in ["/runs/sale@1", "/runs/sale@1/rows"] {
         let page = browser.page(path).one("main").words();
         assert!(page.contains("Skipped") && !page.contains("To be sent"), "{path}: {page}");

@@ -1,4 +1,4 @@
-//! Editions that contain the date, with unfinished runs of the day before, and rehearsals.
+//! Editions that contain the date, with unfinished runs from the day before, and rehearsals.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn run_today(sale: &Folder, arguments: &[&str]) -> Finished {
     run_in(sale, "Pacific/Kiritimati", arguments)
 }
 
-/// Creates a campaign to ten recipients whose first run, of the day before, is unfinished.
+/// Creates a campaign to ten recipients whose first run, from the day before, is unfinished.
 fn unfinished_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(10).top("edition: \"{{ today }}\"").through(gateway).write();
     run_in(&sale, "Pacific/Pago_Pago", &["--limit", "5"]).exits(0);
@@ -40,7 +40,7 @@ fn yesterdays_unfinished_edition_ends_before_todays_begins() {
     assert_eq!(gateway.phones(), (2..12).chain(2..12).map(phone).collect::<Vec<_>>());
     let second = unfinished_campaign(&gateway);
     let output = run_today(&second, &[]).exits(0).says("from the unfinished edition");
-    assert!(output.stdout.contains("sale@1 ") && output.stdout.contains("sale@2 "), "{}", output.told());
+    assert!(output.stdout.contains("sale@1 ") && output.stdout.contains("sale@2 "), "{}", output.details());
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn changed_daily_list_requires_ending_the_unfinished_run() {
     sale.write("sale.csv", &format!("phone,name\n{lines}"));
     let yesterday = sale.campaign(&["status", "sale@1", "--json"]).exits(5).json()["edition"].clone();
     let refused = run_today(&sale, &["--json"]).exits(2).json();
-    let of = format!("sale@1 is unfinished and belongs to the edition `{}`", yesterday.as_str().expect("a date"));
-    assert!(refused["error"].as_str().is_some_and(|error| error.contains(&of)), "{refused}");
+    let reason = format!("sale@1 is unfinished and belongs to the edition `{}`", yesterday.as_str().expect("a date"));
+    assert!(refused["error"].as_str().is_some_and(|error| error.contains(&reason)), "{refused}");
     let refused = refused["help"].as_str().expect("help");
     let (stop, accept) = (refused.find("campaign stop sale@1 --for-good"), refused.find("--accept-changes"));
     assert!(stop.is_some() && stop < accept, "{refused}");
@@ -97,7 +97,7 @@ fn row_selection_resumes_only_the_unfinished_run() {
 
 #[test]
 fn unfinished_run_that_stops_again_blocks_the_next_edition() {
-    let refuse = || Answer::refused("Invalid message type");
+    let refuse = || Answer::rejection("Invalid message type");
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refuse()]);
     let sale = unfinished_campaign(&gateway);
     run_today(&sale, &[]).exits(5).says("sale@1");

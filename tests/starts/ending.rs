@@ -72,7 +72,7 @@ fn emptied_list_ends_an_unfinished_run_without_a_replacement() {
 }
 
 #[test]
-fn rejections_in_the_last_rows_finish_a_run_without_a_stop() {
+fn run_whose_last_rows_are_rejected_finishes_without_a_stop() {
     let refuse = || Answer::items(|operation| rejected(operation, "Error in Alpha-name"));
     let gateway = Gateway::answering([refuse(), refuse(), refuse(), refuse(), Answer::Accept]);
     let sale = campaign().to(4).through(&gateway).write();

@@ -28,9 +28,9 @@ fn cancelled_recipients_are_skipped_in_the_same_edition() {
             "{output}"
         );
         assert!(notes.contains("--again 10"), "{output}");
-        for look in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
-            let counts = sale.campaign(&[look, &["--json"]].concat()).exits(0).json()["counts"].clone();
-            assert_eq!(counts, json!({ "skipped": 10 }), "{look:?}");
+        for command in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
+            let counts = sale.campaign(&[command, &["--json"]].concat()).exits(0).json()["counts"].clone();
+            assert_eq!(counts, json!({ "skipped": 10 }), "{command:?}");
         }
         sale.run(&["--accept-changes"]).exits(0).says("no recipients are left");
         assert_eq!(gateway.phones().len(), before);
@@ -153,6 +153,6 @@ fn stop_names_the_schedule_that_stays_active() {
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "pause", "sale"]).exits(0);
-    let paused = sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).told();
+    let paused = sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).details();
     assert!(!paused.contains("remains active"), "{paused}");
 }

@@ -7,18 +7,18 @@ use std::process::Command;
 
 use crate::support::{Finished, Folder, Gateway, Process, campaign, in_files, phone};
 
-/// The variable with the folder of the system ledger, which only the program of the tests reads.
+/// The variable with the folder of the system ledger, which only the test program reads.
 const SYSTEM_FOLDER: &str = "CAMPAIGN_SYSTEM_FOLDER";
 
-/// A shell on a machine with this system folder. Its user names no state folder.
-fn in_shell(sale: &Folder, system: &str, arguments: &[&str]) -> Command {
+/// A command in a shell on a machine with this system folder. The user of the shell names no state folder.
+fn shell_command(sale: &Folder, system: &str, arguments: &[&str]) -> Command {
     let mut command = sale.command(arguments);
     command.env_remove("CAMPAIGN_STATE_DIR").env(SYSTEM_FOLDER, sale.path(system));
     command
 }
 
-fn type_in_shell(sale: &Folder, system: &str, arguments: &[&str]) -> Finished {
-    Process::start(in_shell(sale, system, arguments)).finish()
+fn run_in_shell(sale: &Folder, system: &str, arguments: &[&str]) -> Finished {
+    Process::start(shell_command(sale, system, arguments)).finish()
 }
 
 /// Creates the folder of a system ledger that the user of the tests can change.
@@ -32,7 +32,7 @@ fn create_closed_folder(sale: &Folder) {
     std::os::unix::fs::symlink("closed", sale.path("closed")).expect("a link");
 }
 
-/// The state folder of the user, if no command names another.
+/// The default state folder of the user.
 fn own_folder(sale: &Folder) -> std::path::PathBuf {
     sale.path("home/.local/state/campaign")
 }
@@ -43,18 +43,18 @@ fn shell_and_server_share_one_system_ledger() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     create_system_folder(&sale);
-    type_in_shell(&sale, "system", &["run", "sale.yaml", "--limit", "1"]).exits(0);
+    run_in_shell(&sale, "system", &["run", "sale.yaml", "--limit", "1"]).exits(0);
     assert!(sale.path("system/ledger.sqlite").exists() && !own_folder(&sale).exists());
     // As in the server's systemd unit.
     let server = |arguments: &[&str]| {
-        let mut command = in_shell(&sale, "system", arguments);
+        let mut command = shell_command(&sale, "system", arguments);
         command.env("CAMPAIGN_STATE_DIR", sale.path("system"));
         Process::start(command).finish()
     };
     server(&["run", "sale.yaml"]).exits(0).says("3 accepted");
-    type_in_shell(&sale, "system", &["run", "sale.yaml"]).exits(0).says("no recipients are left");
+    run_in_shell(&sale, "system", &["run", "sale.yaml"]).exits(0).says("no recipients are left");
     assert_eq!(gateway.phones(), (2..5).map(phone).collect::<Vec<_>>());
-    type_in_shell(&sale, "system", &["suppress", "add", "+380501234567"]).exits(0);
+    run_in_shell(&sale, "system", &["suppress", "add", "+380501234567"]).exits(0);
     assert!(server(&["suppress", "list"]).exits(0).stdout.contains("380501234567"));
 }
 
@@ -80,15 +80,15 @@ fn nothing_is_sent_without_access_to_the_system_ledger() {
         &["forget", "+380501234567", "--yes"],
         &["ledger", "restore", "backup"],
     ] {
-        let refused = type_in_shell(&sale, "closed", arguments).exits(2);
+        let refused = run_in_shell(&sale, "closed", arguments).exits(2);
         refused.says("this machine has a system ledger").says("adduser NAME campaign").says("--state-dir DIR");
     }
     assert!(gateway.requests().is_empty() && !own_folder(&sale).exists());
-    let status = type_in_shell(&sale, "closed", &["status"]).exits(0);
+    let status = run_in_shell(&sale, "closed", &["status"]).exits(0);
     status.says("this is your own ledger").says("only members of the `campaign` group");
-    type_in_shell(&sale, "closed", &["run", "sale.yaml", "--dry-run"]).exits(0);
-    type_in_shell(&sale, "closed", &["run", "sale.yaml", "--gateway", "sandbox"]).exits(0).says("rehearsal");
-    type_in_shell(&sale, "closed", &["run", "sale.yaml", "--state-dir", "named"]).exits(0).says("2 accepted");
+    run_in_shell(&sale, "closed", &["run", "sale.yaml", "--dry-run"]).exits(0);
+    run_in_shell(&sale, "closed", &["run", "sale.yaml", "--gateway", "sandbox"]).exits(0).says("rehearsal");
+    run_in_shell(&sale, "closed", &["run", "sale.yaml", "--state-dir", "named"]).exits(0).says("2 accepted");
 }
 
 #[test]
@@ -97,9 +97,9 @@ fn retry_is_refused_without_access_to_the_system_ledger() {
     let gateway =
         Gateway::always(crate::support::Answer::items(|operation| crate::support::rejected(operation, "No route")));
     let sale = campaign().to(2).through(&gateway).write();
-    type_in_shell(&sale, "missing", &["run", "sale.yaml"]).exits(3);
+    run_in_shell(&sale, "missing", &["run", "sale.yaml"]).exits(3);
     create_closed_folder(&sale);
-    type_in_shell(&sale, "closed", &["retry", "sale", "--yes"]).exits(2).says("this machine has a system ledger");
+    run_in_shell(&sale, "closed", &["retry", "sale", "--yes"]).exits(2).says("this machine has a system ledger");
     assert_eq!(gateway.phones().len(), 2);
 }
 
@@ -108,23 +108,23 @@ fn run_in_an_earlier_user_ledger_is_not_sent_again() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
-    type_in_shell(&sale, "missing", &["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
+    run_in_shell(&sale, "missing", &["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
     create_system_folder(&sale);
-    type_in_shell(&sale, "system", &["test", "sale.yaml", "--to", "+380501234567"]).exits(0);
-    type_in_shell(&sale, "missing", &["run", "sale.yaml", "--limit", "1"]).exits(0);
+    run_in_shell(&sale, "system", &["test", "sale.yaml", "--to", "+380501234567"]).exits(0);
+    run_in_shell(&sale, "missing", &["run", "sale.yaml", "--limit", "1"]).exits(0);
     for arguments in [&["run", "sale.yaml"][..], &["plan", "sale.yaml"]] {
-        let refused = type_in_shell(&sale, "system", arguments).exits(2);
+        let refused = run_in_shell(&sale, "system", arguments).exits(2);
         refused.says("your earlier ledger in").says("sale@").says("--state-dir");
     }
     assert_eq!(gateway.phones().len(), 2, "the test and the first recipient");
-    type_in_shell(&sale, "system", &["suppress", "add", "+380501234567"]).exits(0);
+    run_in_shell(&sale, "system", &["suppress", "add", "+380501234567"]).exits(0);
     let own = own_folder(&sale);
     let own = own.to_str().expect("UTF-8");
-    type_in_shell(&sale, "system", &["run", "sale.yaml", "--state-dir", own]).exits(0).says("3 accepted");
+    run_in_shell(&sale, "system", &["run", "sale.yaml", "--state-dir", own]).exits(0).says("3 accepted");
     assert_eq!(gateway.phones().len(), 4, "each recipient got one message");
     fs::rename(own, sale.path("earlier")).expect("the folder is renamed");
     // The results still show that messages were sent from another ledger.
-    type_in_shell(&sale, "system", &["run", "sale.yaml"]).exits(74).says("does not contain all messages");
+    run_in_shell(&sale, "system", &["run", "sale.yaml"]).exits(74).says("does not contain all messages");
     assert_eq!(gateway.phones().len(), 4);
 }
 

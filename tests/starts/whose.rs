@@ -1,4 +1,4 @@
-//! Campaign identity: the name identifies a campaign, and a file selects the runs that started from it.
+//! Campaign identity: the name identifies a campaign, and a file selects the runs that were started from it.
 
 use super::write_campaign_in;
 use crate::support::{Folder, Gateway, Results, phone};
@@ -26,7 +26,7 @@ fn same_name_in_another_file_is_refused_before_sending() {
 }
 
 #[test]
-fn file_selects_the_runs_that_started_from_it() {
+fn file_selects_the_runs_that_were_started_from_it() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     write_campaign_in(&home, &gateway, "a", "Autumn", 3);
     write_campaign_in(&home, &gateway, "b", "Winter", 5);

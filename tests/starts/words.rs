@@ -15,10 +15,10 @@ fn yes_option_needs_a_named_gateway() {
 
 #[test]
 fn rejected_key_is_reported_with_its_source() {
-    let gateway = Gateway::answering([Answer::refused("Access denied")]);
+    let gateway = Gateway::answering([Answer::rejection("Access denied")]);
     let sale = campaign().through(&gateway).write();
     let output = sale.run(&[]).exits(7).says(&format!("the environment variable `{KEY_VARIABLE}`"));
-    assert!(output.stdout.contains("next: correct the key in"), "{}", output.told());
+    assert!(output.stdout.contains("next: correct the key in"), "{}", output.details());
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn json_message_history_has_machine_readable_states() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(4);
-    let decide = ["resolve", "sale", "--all", "--as", "not-sent", "--why", "no call", "--i-accept-duplicates", "1"];
-    sale.campaign(&decide).exits(3);
+    let resolve = ["resolve", "sale", "--all", "--as", "not-sent", "--why", "no call", "--i-accept-duplicates", "1"];
+    sale.campaign(&resolve).exits(3);
     let shown = sale.campaign(&["show", "sale", "--row", "2", "--json"]).exits(0).json();
     let history = shown["history"].as_array().expect("a history");
     let outcome = history.iter().find(|entry| entry["event"] == "outcome").expect("an outcome");
@@ -73,9 +73,9 @@ fn partly_known_parts_make_the_total_a_minimum() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(6).batches_of(5).one_at_a_time().through(&gateway).write();
     let output = sale.run(&[]).exits(4).says("5 in doubt");
-    assert!(output.stdout.contains("at least 1 part · "), "{}", output.told());
+    assert!(output.stdout.contains("at least 1 part · "), "{}", output.details());
     let all = campaign().to(6).through(&Gateway::accepting()).write().run(&[]).exits(0);
-    assert!(all.stdout.contains("  6 parts · "), "{}", all.told());
+    assert!(all.stdout.contains("  6 parts · "), "{}", all.details());
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn file_name_beginning_with_a_dash_is_suggested_as_a_path() {
     super::write_campaign_in(&folder, &gateway, ".", "Hello", 3);
     std::fs::rename(folder.path("sale.yaml"), folder.path("-weird.yaml")).expect("another name");
     let output = folder.campaign(&["run", "./-weird.yaml", "--limit", "1", "--no-wait"]).exits(0);
-    assert!(output.stdout.contains("next: campaign run ./-weird.yaml"), "{}", output.told());
+    assert!(output.stdout.contains("next: campaign run ./-weird.yaml"), "{}", output.details());
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) struct Browser {
     cookie: Option<String>,
 }
 
-/// A response with its head.
+/// A response: status, head and body.
 #[derive(Debug)]
 pub(crate) struct BrowserResponse {
     pub(crate) status: u16,
@@ -30,7 +30,7 @@ impl BrowserResponse {
         lines.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value)
     }
 
-    /// The parsed page; it must meet the requirements of all pages.
+    /// The parsed page, which must meet the requirements of all pages.
     #[track_caller]
     pub(crate) fn page(&self) -> Html {
         Html::sound(&self.body)
@@ -39,14 +39,14 @@ impl BrowserResponse {
 
 impl Browser {
     /// A browser without a session.
-    pub(crate) fn stranger(server: &Server) -> Self {
+    pub(crate) fn anonymous(server: &Server) -> Self {
         Self { address: server.address(), cookie: None }
     }
 
     /// A browser that signed in with this link.
     #[track_caller]
-    pub(crate) fn by(server: &Server, link: &str) -> Self {
-        let mut browser = Self::stranger(server);
+    pub(crate) fn with_link(server: &Server, link: &str) -> Self {
+        let mut browser = Self::anonymous(server);
         let response = browser.use_link(path_of(link));
         assert_eq!(response.status, 200, "{}", response.body);
         browser.cookie = response.header("set-cookie").split(';').next().map(str::to_owned);
@@ -60,18 +60,18 @@ impl Browser {
 
     /// A browser that signed in with the link that the server printed at start.
     #[track_caller]
-    pub(crate) fn first(server: &Server) -> Self {
-        Self::by(server, server.listening()["url"].as_str().expect("an address"))
+    pub(crate) fn signed_in(server: &Server) -> Self {
+        Self::with_link(server, server.listening()["url"].as_str().expect("an address"))
     }
 
     /// The same session on another server.
-    pub(crate) fn at(&self, server: &Server) -> Self {
+    pub(crate) fn on_server(&self, server: &Server) -> Self {
         Self { address: server.address(), cookie: self.cookie.clone() }
     }
 
     /// Sends `GET` for a path.
     pub(crate) fn get(&self, path: &str) -> BrowserResponse {
-        self.ask("GET", path, &[], "")
+        self.request("GET", path, &[], "")
     }
 
     /// The parsed page at a path.
@@ -84,33 +84,33 @@ impl Browser {
 
     /// The CSRF token in the forms of this session.
     #[track_caller]
-    pub(crate) fn mark(&self) -> String {
+    pub(crate) fn csrf_token(&self) -> String {
         let page = self.page("/");
-        let marks = page.all("input").into_iter().filter(|input| input.attribute("name") == "form");
-        marks.map(|input| input.attribute("value").to_owned()).next().expect("a form")
+        let tokens = page.all("input").into_iter().filter(|input| input.attribute("name") == "form");
+        tokens.map(|input| input.attribute("value").to_owned()).next().expect("a form")
     }
 
     /// Submits a form with these fields, the CSRF token and an `Origin` header.
     #[track_caller]
     pub(crate) fn send(&self, path: &str, fields: &[(&str, &str)]) -> BrowserResponse {
-        let mark = self.mark();
+        let token = self.csrf_token();
         let origin = format!("http://{}", self.address);
-        self.post(path, &[("Origin", &origin)], &[fields, &[("form", mark.as_str())]].concat())
+        self.post(path, &[("Origin", &origin)], &[fields, &[("form", token.as_str())]].concat())
     }
 
     /// Posts only these fields and headers, without a CSRF token.
     pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], fields: &[(&str, &str)]) -> BrowserResponse {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let kind = ("Content-Type", "application/x-www-form-urlencoded");
-        self.ask("POST", path, &[headers, &[kind]].concat(), &body)
+        self.request("POST", path, &[headers, &[kind]].concat(), &body)
     }
 
-    /// Sends any request; a `Host` in `headers` replaces the default one.
-    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> BrowserResponse {
+    /// Sends a request with this method, these headers and this body; a `Host` in `headers` replaces the default one.
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> BrowserResponse {
         let mut stream = self.send_request(method, path, headers, body);
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("a response");
+        let (head, body) = response.split_once("\r\n\r\n").expect("a head");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         BrowserResponse { status, head: head.to_owned(), body: body.to_owned() }
     }

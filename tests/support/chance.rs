@@ -1,6 +1,6 @@
-//! Reproducible random numbers: a failing story prints its seed.
+//! Reproducible random numbers. A failing story prints its seed.
 
-use super::telling::{FailureNote, telling};
+use super::telling::{FailureNote, note_on_failure};
 
 /// A small random number generator (splitmix64).
 pub(crate) struct Chance {
@@ -15,7 +15,7 @@ impl Chance {
             Ok(seed) => seed.parse().expect("STORY_SEED is a number"),
             Err(_) => rand::random(),
         };
-        Self { state: seed, _seed: telling(format!("to repeat this story: STORY_SEED={seed}")) }
+        Self { state: seed, _seed: note_on_failure(format!("to repeat this story: STORY_SEED={seed}")) }
     }
 
     /// A random number below `end`.

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-/// A system clock for processes that can be set.
+/// An adjustable system clock for processes.
 pub(crate) struct Clock(TempDir);
 
 impl Clock {
@@ -30,8 +30,8 @@ impl Clock {
         command.env("LD_PRELOAD", self.library()).env("CLOCK_AHEAD", offset_to(moment).to_string());
     }
 
-    /// The shell command that starts a process with the right time and a clock that can be [moved](Self::move_on).
-    pub(crate) fn movable(&self) -> String {
+    /// The shell command that makes a process start with the right time and a clock that can [advance](Self::advance).
+    pub(crate) fn adjustable(&self) -> String {
         format!("export LD_PRELOAD='{}' CLOCK_FILE='{}'", self.library(), self.offset_file().display())
     }
 
@@ -40,8 +40,8 @@ impl Clock {
         self.write_offset(offset_to(moment));
     }
 
-    /// Moves the clock of running processes forward, as when their machine slept.
-    pub(crate) fn move_on(&self, seconds: u32) {
+    /// Moves the clock of running processes forward, as if their machine had slept.
+    pub(crate) fn advance(&self, seconds: u32) {
         self.write_offset(seconds.into());
     }
 

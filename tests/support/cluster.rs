@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// The file that makes the shell remove the folder as well.
 const REMOVAL_MARKER: &str = "left";
 
-/// How long a server can take to start.
+/// The maximum time that a server takes to start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that ends when this process ends, for any reason.
@@ -55,7 +55,7 @@ impl Cluster {
 
     /// Starts a server with these settings; `None`, with a notice, if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
-        let started = Self::attempt(settings);
+        let started = Self::try_start(settings);
         if started.is_none() {
             // `.ci/run` installs PostgreSQL and sets the variable.
             assert!(std::env::var_os("CAMPAIGN_NEEDS_POSTGRES").is_none(), "cannot start a PostgreSQL server");
@@ -64,7 +64,7 @@ impl Cluster {
         started
     }
 
-    fn attempt(settings: &[&str]) -> Option<Self> {
+    fn try_start(settings: &[&str]) -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
         let bin = versions.map(|version| version.path().join("bin")).max()?;
         let folder = tempfile::tempdir().expect("a folder");
@@ -103,7 +103,7 @@ impl Cluster {
         if self.failed_over.load(Ordering::Relaxed) { "replica" } else { "data" }
     }
 
-    /// Starts a replica with everything that was committed so far.
+    /// Starts a replica with all commits so far.
     pub(crate) fn start_replica(&self) {
         let copy = self.folder.path().join("replica");
         let mut command = unprivileged_command(&self.bin.join("pg_basebackup"));
@@ -126,7 +126,7 @@ impl Cluster {
     }
 
     fn replica_count(&self) -> usize {
-        self.say("postgres", "SELECT count(*) FROM pg_stat_replication").parse().expect("a number")
+        self.run_sql("postgres", "SELECT count(*) FROM pg_stat_replication").parse().expect("a number")
     }
 
     /// Stops the replica, so that it misses later commits.
@@ -153,7 +153,7 @@ impl Cluster {
     }
 
     /// Shuts the server down at once: connections are cut and open transactions are rolled back.
-    pub(crate) fn end(&self) {
+    pub(crate) fn stop_server(&self) {
         drop(self.server.lock().expect("the server").take());
     }
 
@@ -163,7 +163,7 @@ impl Cluster {
             std::fs::read_to_string(self.folder.path().join(self.data()).join("postmaster.pid")).expect("a server");
         let pid = pid_file.lines().next().expect("its number").to_owned();
         assert!(Command::new("kill").args(["-KILL", &pid]).status().is_ok_and(|status| status.success()));
-        self.end();
+        self.stop_server();
     }
 
     /// Copies the data; the server must be down.
@@ -182,13 +182,13 @@ impl Cluster {
         assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().is_ok_and(|status| status.success()));
     }
 
-    /// The folder with its sockets.
+    /// The folder with the sockets of the server.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// Drops a database and closes its connections.
-    pub(crate) fn remove(&self, database: &str) {
+    pub(crate) fn drop_database(&self, database: &str) {
         let name = database.rsplit('/').next().expect("a name");
         let mut command = Command::new(self.bin.join("dropdb"));
         command.args(["-U", "story", "-f", "-h"]).arg(self.folder.path()).arg(name);
@@ -196,7 +196,7 @@ impl Cluster {
     }
 
     /// Runs statements in a database and returns their output.
-    pub(crate) fn say(&self, database: &str, statements: &str) -> String {
+    pub(crate) fn run_sql(&self, database: &str, statements: &str) -> String {
         let name = database.rsplit('/').next().expect("a name");
         let mut command = Command::new(self.bin.join("psql"));
         command.args(["-qAtX", "-v", "ON_ERROR_STOP=1", "-U", "story", "-h"]).arg(self.folder.path());
@@ -212,7 +212,7 @@ impl Cluster {
     }
 
     /// Creates a database and returns its address.
-    pub(crate) fn database(&self) -> String {
+    pub(crate) fn create_database(&self) -> String {
         let name = format!("story{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(self.bin.join("createdb"));
         command.args(["-U", "story", "-S", "file_copy", "-h"]).arg(self.folder.path()).arg(&name);
@@ -222,7 +222,7 @@ impl Cluster {
     }
 }
 
-/// Starts a server with these data and a socket in this folder, inside a shell that ends it.
+/// Starts a server with this data and a socket in this folder, inside a shell that stops it.
 fn serve((bin, folder): (&Path, &Path), (data, socket): (&str, &Path), settings: &[String]) -> Option<Server> {
     let mut command = unprivileged_command(Path::new("sh"));
     let script = "folder=$1; shift; \"$@\" & server=$!; exec 3<&0; (cat <&3 > /dev/null; kill -INT $server) & \

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::cluster::Cluster;
 
-/// How long to wait for an answer that is dropped.
+/// The maximum time to wait for an answer that is then dropped.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether the connections are cut before or after the server processes the message.
@@ -33,7 +33,7 @@ pub(crate) struct CuttingProxy {
 
 struct Shared {
     server: PathBuf,
-    /// How many messages are left until the cut; `None` if no cut is planned.
+    /// The number of messages left until the cut; `None` if no cut is planned.
     planned_cut: Mutex<Option<(usize, Cut)>>,
     /// Both ends of all open connections.
     open: Mutex<Vec<UnixStream>>,
@@ -102,9 +102,9 @@ impl Shared {
     /// Counts a message; returns the cut if it is due now.
     fn count_message(&self) -> Option<Cut> {
         let mut planned_cut = self.planned_cut.lock().expect("the planned cut");
-        let (left, cut) = planned_cut.as_mut()?;
-        *left -= 1;
-        if *left > 0 {
+        let (remaining, cut) = planned_cut.as_mut()?;
+        *remaining -= 1;
+        if *remaining > 0 {
             return None;
         }
         let cut = *cut;

@@ -16,7 +16,7 @@ pub(crate) trait Reachable {
     fn async_url(&self) -> String;
 }
 
-/// A campaign that has not been written to a folder yet.
+/// A campaign that has not yet been written to a folder.
 pub(crate) struct Draft {
     list: String,
     channels: String,
@@ -39,13 +39,13 @@ pub(crate) fn campaign() -> Draft {
     }
 }
 
-/// The number of the next host that [`nobody`] returns.
+/// The number of the next host that [`unreachable_url`] returns.
 static NEXT_HOST: AtomicU16 = AtomicU16::new(1);
 
 /// The URL of a loopback port without a listener.
 ///
 /// On Linux each URL has its own host in 127.0.0.0/8, so that no server of another test gets the same port.
-pub(crate) fn nobody() -> String {
+pub(crate) fn unreachable_url() -> String {
     let host = match cfg!(target_os = "linux") {
         true => {
             let [high, low] = NEXT_HOST.fetch_add(1, Ordering::Relaxed).to_be_bytes();
@@ -61,8 +61,11 @@ pub(crate) fn nobody() -> String {
 pub(crate) fn live() -> Folder {
     let gateway = Gateway::accepting();
     let draft = campaign().delivery("rate: 100/s").delivery("stop_after: { unreachable: 1s }").through(&gateway);
-    let sale =
-        draft.profile("rate: 100/s").profile("prices: { sms: 0.80 }").profile(&format!("proxy: {}", nobody())).write();
+    let sale = draft
+        .profile("rate: 100/s")
+        .profile("prices: { sms: 0.80 }")
+        .profile(&format!("proxy: {}", unreachable_url()))
+        .write();
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
     sale
 }

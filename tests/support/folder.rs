@@ -40,22 +40,22 @@ pub(crate) struct Folder {
     live: bool,
     /// The address of its ledger database; `None` for a file.
     ledger: OnceLock<Option<String>>,
-    /// Whether to remove the database on drop.
-    removes: AtomicBool,
+    /// Whether to drop the database together with this folder.
+    owns_database: AtomicBool,
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Some(Some(ledger)) = self.ledger.get()
-            && self.removes.load(Ordering::Relaxed)
+            && self.owns_database.load(Ordering::Relaxed)
             && let Some(cluster) = Cluster::shared()
         {
-            cluster.remove(ledger);
+            cluster.drop_database(ledger);
         }
     }
 }
 
-/// The environment variable that selects the ledger of all other stories: `postgres`, or files if it is unset.
+/// The environment variable that selects the ledger of all other stories: `postgres`, or files if unset.
 const STORIES_OVER: &str = "STORIES_OVER";
 
 impl Folder {
@@ -65,25 +65,25 @@ impl Folder {
             folder: tempfile::tempdir().expect("a folder"),
             live,
             ledger: OnceLock::new(),
-            removes: AtomicBool::new(false),
+            owns_database: AtomicBool::new(false),
         }
     }
 
     /// Uses this database as the ledger.
-    pub(crate) fn over(mut self, ledger: &str) -> Self {
+    pub(crate) fn with_database(mut self, ledger: &str) -> Self {
         self.ledger = OnceLock::from(Some(ledger.to_owned()));
         self
     }
 
     /// The address of its ledger database; `None` for a file.
     pub(crate) fn ledger(&self) -> Option<&str> {
-        let chosen = || {
+        let choose = || {
             let over = std::env::var_os(STORIES_OVER).filter(|_| !IN_FILES.get())?;
             assert_eq!(over, "postgres", "STORIES_OVER is unset or `postgres`");
-            self.removes.store(true, Ordering::Relaxed);
-            Some(Cluster::shared().expect("a server").database())
+            self.owns_database.store(true, Ordering::Relaxed);
+            Some(Cluster::shared().expect("a server").create_database())
         };
-        self.ledger.get_or_init(chosen).as_deref()
+        self.ledger.get_or_init(choose).as_deref()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! HTML parser and page checks for the dashboard. The unit tests use it too.
+//! HTML parser and page checks for the dashboard, which the unit tests also use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ const VOID: [&str; 5] = ["meta", "link", "br", "hr", "input"];
 pub(crate) struct Element {
     pub(crate) name: String,
     pub(crate) attributes: BTreeMap<String, String>,
-    /// Its text, including child elements.
+    /// The text of the element and its children.
     pub(crate) text: String,
 }
 
@@ -82,7 +82,7 @@ impl Html {
         }
     }
 
-    pub(crate) fn of_class(&self, class: &str) -> Vec<&Element> {
+    pub(crate) fn with_class(&self, class: &str) -> Vec<&Element> {
         let has = |element: &&Element| element.attribute("class").split(' ').any(|own| own == class);
         self.elements.iter().filter(has).collect()
     }
@@ -107,11 +107,11 @@ impl Html {
             assert!(element.name != "script" || is_external, "inline script: {}", element.text);
             for (name, value) in &element.attributes {
                 assert!(name != "style" && !name.starts_with("on"), "<{} {name}>", element.name);
-                let points = name == "href" || name == "src" || name == "action" || name == "srcset";
-                assert!(!points || value.starts_with(['/', '#']), "<{} {name}={value}>", element.name);
-                let refers = name == "aria-labelledby" || name == "aria-describedby" || name == "for";
-                let refers = if refers { Some(value.as_str()) } else { value.strip_prefix('#').filter(|_| points) };
-                assert!(refers.is_none_or(|id| ids.contains(&id)), "no element has the ID {value}");
+                let is_url = name == "href" || name == "src" || name == "action" || name == "srcset";
+                assert!(!is_url || value.starts_with(['/', '#']), "<{} {name}={value}>", element.name);
+                let is_id = name == "aria-labelledby" || name == "aria-describedby" || name == "for";
+                let target = if is_id { Some(value.as_str()) } else { value.strip_prefix('#').filter(|_| is_url) };
+                assert!(target.is_none_or(|id| ids.contains(&id)), "no element has the ID {value}");
             }
         }
     }

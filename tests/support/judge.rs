@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::Folder;
 
-/// The Python that runs the judge. `None` without Python 3.11 or newer: only the Rust toolchain is required.
+/// The Python interpreter for the judge. `None` without Python 3.11 or newer, because only Rust is required.
 fn python() -> Option<&'static str> {
     static FOUND: OnceLock<bool> = OnceLock::new();
     let is_new_enough = || {
@@ -39,14 +39,14 @@ pub(crate) fn judge_results_in(folder: &Path, journal: &Path) {
     assert!(output.status.success(), "the judge disagrees:\n{verdict}{problem}");
 }
 
-/// Whether a file has the rows of a run, for programs.
+/// Whether a file has the rows of a run in the format for programs.
 fn is_results_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".csv") && !name.ends_with(".people.csv") && !name.contains(".excel")
 }
 
 #[test]
-fn reference_implementation_passes_its_own_tests() {
+fn judge_passes_its_own_tests() {
     let Some(python) = python() else { return };
     let mut tests = Command::new(python);
     tests.args(["-m", "unittest", "discover", "tests/judge"]).current_dir(env!("CARGO_MANIFEST_DIR"));

@@ -30,24 +30,24 @@ pub(crate) use chance::Chance;
 pub(crate) use clock::Clock;
 pub(crate) use cluster::Cluster;
 pub(crate) use cutter::{Cut, CuttingProxy};
-pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
+pub(crate) use draft::{Draft, Reachable, campaign, live, unreachable_url};
 pub(crate) use folder::{Folder, in_files};
-pub(crate) use gateway::{Answer, Gateway, Request, accepted, denied, rejected, taken};
+pub(crate) use gateway::{Answer, Gateway, Request, accepted, accepted_envelope, denied, rejected};
 pub(crate) use html::{Element, Html};
 pub(crate) use judge::{judge_results, judge_results_in};
-pub(crate) use other_hand::{change_ledger, say, with_ledger};
+pub(crate) use other_hand::{change_ledger, run_sql, with_ledger};
 pub(crate) use pooler::Pooler;
 pub(crate) use process::{Finished, Process};
 pub(crate) use results::Results;
 pub(crate) use sandbox::{JournalTail, SandboxProcess};
-pub(crate) use server::{Server, ask};
-pub(crate) use telling::telling;
+pub(crate) use server::{Server, http_get};
+pub(crate) use telling::note_on_failure;
 pub(crate) use terminal::Terminal;
 pub(crate) use wait::{until, until_within};
 
 /// The API key of every story.
 pub(crate) const KEY: &str = "k3y-of-the-stories";
-/// The environment variable that holds it.
+/// The environment variable with the API key.
 pub(crate) const KEY_VARIABLE: &str = "STORY_KEY";
 
 /// A send window that is closed now in every time zone, and the moment at which it opens in `zone`.

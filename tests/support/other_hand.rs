@@ -22,13 +22,13 @@ pub(crate) fn change_ledger(sale: &Folder, statements: &str) {
     match sale.ledger() {
         Some(database) => {
             let cluster = Cluster::shared().expect("a server");
-            cluster.say(database, &format!("SET search_path TO campaign; {statements}"));
+            cluster.run_sql(database, &format!("SET search_path TO campaign; {statements}"));
         }
-        None => with_ledger(sale, async |ledger| say(ledger, statements).await),
+        None => with_ledger(sale, async |ledger| run_sql(ledger, statements).await),
     }
 }
 
 /// Runs statements in the ledger.
-pub(crate) async fn say(ledger: &mut SqliteConnection, statements: &str) {
+pub(crate) async fn run_sql(ledger: &mut SqliteConnection, statements: &str) {
     sqlx::raw_sql(AssertSqlSafe(statements)).execute(ledger).await.expect("a statement");
 }

@@ -13,7 +13,7 @@ use super::cluster::{Cluster, is_root, unprivileged_command, without_output};
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 /// The port, which is part of the socket's name.
 const PORT: u16 = 6432;
-/// How long it can take to start.
+/// The maximum time that the pooler takes to start.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running pooler; stopped on drop.
@@ -60,7 +60,7 @@ impl Pooler {
         }
     }
 
-    /// Restarts it, which closes all connections through it.
+    /// Restarts the pooler, which closes all connections through it.
     pub(crate) fn restart(&mut self) {
         self.end();
         self.process = Self::serve(self.folder.path());

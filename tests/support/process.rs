@@ -36,7 +36,7 @@ impl Process {
         Self { child, line, stdout, stderr }
     }
 
-    /// Starts the command with both outputs closed at the reading end, like `| head -1`.
+    /// Starts the command with both output pipes closed by their reader, as after `| head -1`.
     pub(crate) fn start_unread(mut command: Command) -> Self {
         let (stdout, stderr) = (NamedTempFile::new().expect("a file"), NamedTempFile::new().expect("a file"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -58,15 +58,15 @@ impl Process {
 
     /// Its peak memory in KiB.
     #[cfg(target_os = "linux")]
-    pub(crate) fn most_memory(&self) -> u64 {
+    pub(crate) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a status");
-        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a figure");
-        most.trim().trim_end_matches(" kB").parse().expect("KiB")
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a figure");
+        peak.trim().trim_end_matches(" kB").parse().expect("KiB")
     }
 
-    /// A file of the process in `/proc`, such as `cmdline`. `ID` stands for its process ID: `task/ID/children`.
+    /// Reads a file of the process in `/proc`, such as `cmdline`. `ID` stands for its process ID: `task/ID/children`.
     #[cfg(target_os = "linux")]
-    pub(crate) fn told_by_the_system(&self, name: &str) -> String {
+    pub(crate) fn read_proc_file(&self, name: &str) -> String {
         let id = self.child.id();
         let content = std::fs::read(format!("/proc/{id}/{}", name.replace("ID", &id.to_string())));
         String::from_utf8_lossy(&content.expect("a running process")).into_owned()
@@ -74,7 +74,7 @@ impl Process {
 
     /// The owner of `/proc/…/mem`: root if other processes of its user cannot read its memory.
     #[cfg(target_os = "linux")]
-    pub(crate) fn owner_of_its_memory(&self) -> u32 {
+    pub(crate) fn memory_owner(&self) -> u32 {
         let memory = std::fs::metadata(format!("/proc/{}/mem", self.child.id()));
         std::os::unix::fs::MetadataExt::uid(&memory.expect("a running process"))
     }
@@ -110,16 +110,16 @@ impl Process {
 
     /// Waits until it ends; returns its peak memory in KiB, sampled every millisecond.
     #[cfg(target_os = "linux")]
-    pub(crate) fn finish_measured(mut self) -> (Finished, u64) {
+    pub(crate) fn finish_with_peak_memory(mut self) -> (Finished, u64) {
         let status = format!("/proc/{}/status", self.child.id());
-        let mut most = 0;
+        let mut peak = 0;
         until("the process ends", || {
             let status = std::fs::read_to_string(&status).unwrap_or_default();
             let figure = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            most = figure.and_then(|figure| figure.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0).max(most);
+            peak = figure.and_then(|figure| figure.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0).max(peak);
             self.child.try_wait().expect("the child's status").is_some()
         });
-        (self.finish(), most)
+        (self.finish(), peak)
     }
 
     /// Waits until it ends; fails after `limit`.
@@ -167,14 +167,14 @@ impl Finished {
     /// Fails unless it exited with `code`.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code(), Some(code), "{}", self.told());
+        assert_eq!(self.code(), Some(code), "{}", self.details());
         self
     }
 
     /// Fails unless its output contains `text`.
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
-        assert!(self.stdout.contains(text) || self.stderr.contains(text), "no `{text}` in:\n{}", self.told());
+        assert!(self.stdout.contains(text) || self.stderr.contains(text), "no `{text}` in:\n{}", self.details());
         self
     }
 
@@ -182,17 +182,17 @@ impl Finished {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let object = self.json_list();
-        assert!(object.is_object(), "{}", self.told());
+        assert!(object.is_object(), "{}", self.details());
         object
     }
 
     /// Standard output as any JSON value.
     pub(crate) fn json_list(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("invalid JSON ({error}):\n{}", self.told()))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("invalid JSON ({error}):\n{}", self.details()))
     }
 
     /// The command, the status and both outputs, for assertion messages.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn details(&self) -> String {
         format!("{}\n{}\n--- stdout\n{}\n--- stderr\n{}", self.line, self.status, self.stdout, self.stderr)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// One row, by column.
+/// One row: its values by column name.
 pub(crate) type Row = BTreeMap<String, String>;
 
 /// The results of a run.

@@ -58,8 +58,8 @@ impl SandboxProcess {
 
     /// Its peak memory in KiB.
     #[cfg(target_os = "linux")]
-    pub(crate) fn most_memory(&self) -> u64 {
-        self.process.most_memory()
+    pub(crate) fn peak_memory(&self) -> u64 {
+        self.process.peak_memory()
     }
 
     /// The number of messages by phone number.

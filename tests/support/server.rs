@@ -50,13 +50,13 @@ impl Server {
     }
 
     /// Asserts that it is still running.
-    pub(crate) fn is_up(&mut self) {
+    pub(crate) fn assert_running(&mut self) {
         assert!(self.process.is_running(), "it ended: {}", self.process.stderr());
     }
 
     /// Sends `GET` to the dashboard.
     pub(crate) fn get(&self, path: &str) -> HttpResponse {
-        ask(&self.address(), path, &[])
+        http_get(&self.address(), path, &[])
     }
 
     /// Sends this signal and waits until it ends.
@@ -79,7 +79,7 @@ pub(crate) struct HttpResponse {
 }
 
 /// Sends `GET` with these headers; a `Host` in `headers` replaces the default one.
-pub(crate) fn ask(address: &str, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
+pub(crate) fn http_get(address: &str, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\n");

@@ -7,7 +7,7 @@ use std::io::Write as _;
 pub(crate) struct FailureNote(String);
 
 /// Creates a note for a failure.
-pub(crate) fn telling(text: impl Into<String>) -> FailureNote {
+pub(crate) fn note_on_failure(text: impl Into<String>) -> FailureNote {
     FailureNote(text.into())
 }
 

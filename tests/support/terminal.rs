@@ -82,6 +82,7 @@ impl Terminal {
         self
     }
 
+    /// Types a line and presses Enter.
     pub(crate) fn types(&self, line: &str) {
         writeln!(&self.keyboard, "{line}").expect("the keyboard");
     }
@@ -91,8 +92,8 @@ impl Terminal {
         self.process.signal(name);
     }
 
-    /// Waits until the process ends; returns also the complete output with cursor movements.
-    pub(crate) fn finish_shown(self) -> (Finished, String) {
+    /// Waits until the process ends; also returns the complete output with cursor movements.
+    pub(crate) fn finish_with_output(self) -> (Finished, String) {
         let Self { process, keyboard, screen, reader } = self;
         let finished = process.finish();
         // The reader ends when the other end is closed.

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 /// The default timeout: far longer than any step takes, so that only a hanging process reaches it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `happened` returns true; fails after the default timeout.
-pub(crate) fn until(what: &str, happened: impl FnMut() -> bool) {
-    until_within(PATIENCE, what, happened);
+/// Waits until `condition` returns true; fails after the default timeout. `expected` describes it for the failure.
+pub(crate) fn until(expected: &str, condition: impl FnMut() -> bool) {
+    until_within(PATIENCE, expected, condition);
 }
 
 /// The same with a custom timeout.
-pub(crate) fn until_within(patience: Duration, what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Instant::now() + patience;
-    while !happened() {
-        assert!(Instant::now() < deadline, "timed out after {} s: {what}", patience.as_secs());
+pub(crate) fn until_within(timeout: Duration, expected: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + timeout;
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out after {} s: {expected}", timeout.as_secs());
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -1,4 +1,4 @@
-//! Files for teams: the hooks of pre-commit, the action for pull requests, the editor's schemas and the packages' units.
+//! Files for teams: pre-commit hooks, the action for pull requests, workflows and issue forms.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::support::{Finished, Folder, Process};
 const GOOD: &str = "recipients: { file: list.csv }\nchannels:\n  - sms: { signature: OlenaCo, message: Hello }\n";
 /// Its last line has a misspelt key.
 const BROKEN: &str = "recipients: { file: list.csv }\nchannels:\n  - sms: { signature: OlenaCo, mesage: Hello }\n";
-/// The finding in the broken campaign, as a workflow reads it.
+/// The finding in the broken campaign in the format of a workflow.
 const ANNOTATION: &str = "::error file=campaigns/broken.yaml,line=3";
 
 fn repository() -> &'static Path {
@@ -69,11 +69,11 @@ fn action_annotates_a_pull_request_and_writes_sarif() {
     let team = team_repository();
     let program = env!("CARGO_BIN_EXE_campaign-with-failpoints");
     let failed = run_action(&team, &[("program", program), ("sarif", "found.sarif")]).exits(2);
-    assert!(failed.stdout.contains(ANNOTATION), "{}", failed.told());
+    assert!(failed.stdout.contains(ANNOTATION), "{}", failed.details());
     let log: Value = serde_json::from_str(&fs::read_to_string(team.path("found.sarif")).expect("a log")).expect("JSON");
     assert_eq!(log["version"], "2.1.0");
-    let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
-    assert_eq!(place["artifactLocation"]["uri"], "campaigns/broken.yaml", "{log}");
+    let location = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "campaigns/broken.yaml", "{log}");
     let passed = run_action(&team, &[("program", program), ("files", "campaigns/good.yaml"), ("sarif", "good.sarif")]);
     passed.exits(0);
     assert!(team.path("good.sarif").exists());
@@ -91,15 +91,15 @@ fn action_treats_warnings_as_errors_by_default() {
     let inputs = [("program", program), ("files", "campaigns/good.yaml")];
     let strict = run_action(&team, &inputs);
     let lenient = run_action(&team, &[&inputs[..], &[("strict", "false")]].concat()).exits(0);
-    assert!(lenient.stdout.contains("::warning "), "{}", lenient.told());
+    assert!(lenient.stdout.contains("::warning "), "{}", lenient.details());
     strict.exits(2);
 }
 
-/// The paths of all files in a folder whose names end like this.
-fn files_in(folder: &str, end: &str) -> Vec<PathBuf> {
+/// The paths of all files in a folder whose names have this suffix.
+fn files_in(folder: &str, suffix: &str) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(repository().join(folder)).expect("a folder").map(|entry| entry.expect("an entry").path());
-    entries.filter(|path| path.to_string_lossy().ends_with(end)).collect()
+    entries.filter(|path| path.to_string_lossy().ends_with(suffix)).collect()
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn workflows_and_issue_forms_are_yaml_with_their_required_keys() {
         let form = read_yaml(&format!(".github/ISSUE_TEMPLATE/{name}.yml"));
         assert!(form["name"].is_string() && form["description"].is_string(), "{name}");
         let fields = form["body"].as_array().expect("fields");
-        let of_form = |field: &&Value| field["type"] != "markdown";
-        for field in fields.iter().filter(of_form) {
+        let is_input = |field: &&Value| field["type"] != "markdown";
+        for field in fields.iter().filter(is_input) {
             assert!(field["id"].is_string() && field["attributes"]["label"].is_string(), "{name}: {field}");
         }
     }

@@ -1,6 +1,6 @@
 //! Findings about sending windows before anything is sent.
 
-use crate::support::{Gateway, Terminal, campaign, live, telling};
+use crate::support::{Gateway, Terminal, campaign, live, note_on_failure};
 
 #[test]
 fn invalid_window_or_end_time_is_refused_with_its_location() {
@@ -14,7 +14,7 @@ fn invalid_window_or_end_time_is_refused_with_its_location() {
         ("until: tomorrow", "`until: tomorrow`"),
         ("until: 0s", "no time for sending"),
     ] {
-        let _case = telling(format!("case: {line}"));
+        let _case = note_on_failure(format!("case: {line}"));
         let sale = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
         for command in ["check", "run"] {
             sale.campaign(&[command, "sale.yaml"]).exits(2).says(words).says("sale.yaml:");
@@ -53,11 +53,11 @@ fn messages_past_the_end_time_are_reported_in_advance() {
     sale.campaign(&["explain", "until-near"]).exits(0);
     for fits in ["until: 100s", "until: 2099-12-07 20:00"] {
         let output = until(fits).campaign(&["check", "sale.yaml"]).exits(0);
-        assert!(!output.told().contains("until-near"), "{}", output.told());
+        assert!(!output.details().contains("until-near"), "{}", output.details());
     }
     let sale = until("until: 2099-12-07 20:00");
     sale.replace("sale.yaml", "until: 2099", "per_day: 1\n  window: 00:00-24:00\n  until: 2099");
-    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).told().contains("until-near"));
+    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).details().contains("until-near"));
     let sale = until("until: 3d");
     sale.replace("sale.yaml", "until: 3d", "per_day: 20\n  until: 3d");
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("about 80 of 100 messages can be sent");
@@ -65,7 +65,7 @@ fn messages_past_the_end_time_are_reported_in_advance() {
 }
 
 #[test]
-fn row_with_an_unknown_zone_is_counted_and_kept() {
+fn row_with_an_unknown_zone_is_reported_and_sent() {
     let gateway = Gateway::accepting();
     let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,Kyiv\n380501000004,C,\n";
     let draft = campaign().with_list(list).through(&gateway).top("timezone: Europe/Kyiv");
@@ -73,7 +73,7 @@ fn row_with_an_unknown_zone_is_counted_and_kept() {
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
     checked.says("the time zone is missing or not valid in 2 rows (first: row 3)").says("unknown-zone");
     let output = sale.campaign(&["check", "sale.yaml"]);
-    assert!(!output.told().contains("no message uses the column `city`"), "{}", output.told());
+    assert!(!output.details().contains("no message uses the column `city`"), "{}", output.details());
     assert_eq!(sale.run(&["--json"]).exits(0).json()["sent"], 3);
 }
 
@@ -111,7 +111,7 @@ fn zone_with_an_inverted_sign_shows_its_local_time() {
     terminal.shows("note: `Etc/GMT+2` is UTC-02:00, where it is ").types("no");
     terminal.finish().exits(2);
     sale.replace("sale.yaml", "Etc/GMT+2", "Europe/Kyiv");
-    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("`Etc/GMT+2` is UTC"));
+    assert!(!sale.campaign(&["check", "sale.yaml"]).details().contains("`Etc/GMT+2` is UTC"));
     assert!(gateway.sends().is_empty());
 }
 
@@ -120,16 +120,16 @@ fn windows_without_overlap_or_zone_are_refused() {
     let gateway = Gateway::accepting();
     let draft = || campaign().through(&gateway).profile("policy: { window: 09:00-12:00 }");
     let together = "the windows `12:00-20:00` and `09:00-12:00` are never open at the same time in the next year";
-    let of_recipients = "window: { hours: 12:00-20:00, zone: recipient }";
+    let recipient_window = "window: { hours: 12:00-20:00, zone: recipient }";
     // All recipients have Ukrainian numbers.
     for (zone, window, refusal) in [
         ("Europe/Kyiv", "window: 12:00-20:00", Some(together)),
         ("Europe/Kyiv", "window: 11:59-20:00", None),
-        ("Europe/Kyiv", of_recipients, Some("no messages can be sent: the window does not open within a year")),
-        ("America/New_York", of_recipients, None),
+        ("Europe/Kyiv", recipient_window, Some("no messages can be sent: the window does not open within a year")),
+        ("America/New_York", recipient_window, None),
         ("Europe/Kyiv", "in_flight: 1", None),
     ] {
-        let _case = telling(format!("case: {zone} {window}"));
+        let _case = note_on_failure(format!("case: {zone} {window}"));
         let sale = draft().top(&format!("timezone: {zone}")).delivery(window).write();
         let output = sale.campaign(&["check", "sale.yaml"]).exits(if refusal.is_some() { 2 } else { 0 });
         if let Some(words) = refusal {
@@ -148,7 +148,7 @@ fn check_and_rehearsal_report_the_number_of_sending_windows() {
     sale.run(&[]).exits(0).says("at `delivery.rate: 1/min`, spread over 3 sending windows");
     sale.replace("sale.yaml", "09:00-09:40", "09:00-20:00");
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(!output.told().contains("openings"), "{}", output.told());
+    assert!(!output.details().contains("openings"), "{}", output.details());
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn fallback_after_the_window_warns_and_suggests_a_lifetime() {
         ("", "window: 00:00-24:00", false),
         ("", "in_flight: 2", false),
     ] {
-        let _case = telling(format!("case: {lifetime} {window}"));
+        let _case = note_on_failure(format!("case: {lifetime} {window}"));
         let draft = campaign().channels(&channels(lifetime)).top("timezone: Europe/Kyiv");
         let output = draft.delivery(window).delivery("rate: 1/s").write().campaign(&["check", "sale.yaml"]).exits(0);
-        assert_eq!(output.told().contains("fallback-outside"), warns, "{}", output.told());
+        assert_eq!(output.details().contains("fallback-outside"), warns, "{}", output.details());
         if warns {
             output
                 .says("if `viber` fails, `sms` might be sent after the window closes")

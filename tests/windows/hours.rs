@@ -1,11 +1,13 @@
-//! Runs with a sending window: they send inside it, wait until it opens, then go on.
+//! Runs with a sending window: they send inside it, and wait for it to open before they continue.
 
 use std::process::Command;
 
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{Clock, Draft, Folder, Gateway, Process, Results, campaign, in_files, phone, telling, until};
+use crate::support::{
+    Clock, Draft, Folder, Gateway, Process, Results, campaign, in_files, note_on_failure, phone, until,
+};
 
 /// Builds a list with one recipient per zone.
 fn list_with_zones(zones: &[&str]) -> String {
@@ -40,11 +42,11 @@ fn sent_rows(results: &Results, zone_of: impl Fn(&str) -> String) -> Vec<(usize,
 #[track_caller]
 fn assert_sent_within(results: &Results, hours: std::ops::Range<&str>) -> Vec<usize> {
     let zone = |named: &str| if named.contains('/') { named.to_owned() } else { "Europe/Kyiv".to_owned() };
-    let left = sent_rows(results, zone);
-    for (row, time) in &left {
+    let rows_sent = sent_rows(results, zone);
+    for (row, time) in &rows_sent {
         assert!((hours.start..hours.end).contains(&time.as_str()), "row {row} was sent at {time}");
     }
-    left.into_iter().map(|(row, _)| row).collect()
+    rows_sent.into_iter().map(|(row, _)| row).collect()
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn opt_outs_added_while_a_run_waits_for_its_window_apply() {
     sale.write("stop.csv", "phone\n");
     let wait = || {
         clock.move_to("2027-03-10T01:00:00Z".parse().expect("a moment"));
-        let run = Process::start(sale.command_after(&clock.movable(), &["run", "sale.yaml"]));
+        let run = Process::start(sale.command_after(&clock.adjustable(), &["run", "sale.yaml"]));
         until("the run waits", || run.stderr().contains("at 2027-03-10 09:00"));
         run
     };
@@ -127,7 +129,7 @@ fn opt_outs_added_while_a_run_waits_for_its_window_apply() {
 fn run_interrupted_while_waiting_for_a_window_resumes() {
     let _files = in_files();
     for (how, code) in [("INT", 130), ("TERM", 143), ("stop", 5), ("KILL", 137)] {
-        let _case = telling(format!("case: {how}"));
+        let _case = note_on_failure(format!("case: {how}"));
         let (gateway, clock) = (Gateway::accepting(), Clock::new());
         let list = list_with_zones(&["Europe/Kyiv", "America/New_York", "Europe/Kyiv"]);
         let draft = kyiv_campaign(&gateway).with_list(&list);
@@ -141,7 +143,7 @@ fn run_interrupted_while_waiting_for_a_window_resumes() {
             signal => run.signal(signal),
         }
         let ended = if how == "KILL" { run.kill() } else { run.finish() };
-        assert_eq!(ended.code().unwrap_or(137), code, "{}", ended.told());
+        assert_eq!(ended.code().unwrap_or(137), code, "{}", ended.details());
         assert_eq!(gateway.phones(), [2, 4].map(phone));
         sale.campaign(&["status", "sale"]).exits(5);
         Process::start(run_at(&sale, &clock, "2027-01-10T14:00:00Z", &[])).finish().exits(0);
@@ -154,7 +156,7 @@ fn run_interrupted_while_waiting_for_a_window_resumes() {
 fn runs_sharing_an_account_send_nothing_after_the_window() {
     let _files = in_files();
     for names in [&["sale"][..], &["sale", "news", "more"]] {
-        let _case = telling(format!("case: {names:?}"));
+        let _case = note_on_failure(format!("case: {names:?}"));
         let (gateway, clock) = (Gateway::accepting(), Clock::new());
         let draft = kyiv_campaign(&gateway).to(40).batches_of(3).delivery("rate: 4/s").profile("rate: 4/s");
         let sale = draft.delivery("window: { hours: 09:00-20:00, days: wed }").write();
@@ -171,10 +173,10 @@ fn runs_sharing_an_account_send_nothing_after_the_window() {
             assert_eq!(output["stopped"], "window");
             assert!(output["why"].as_str().is_some_and(|why| why.contains("at 2027-03-17 09:00")), "{output}");
             let results = Results::read(&sale.path(&format!("results/{name}.csv")));
-            let left = assert_sent_within(&results, "19:59:58".."20:00:00");
-            assert_eq!(left, (2..left.len() + 2).collect::<Vec<_>>());
-            assert_eq!(results.counts()["planned"], 40 - left.len() as u64, "every row is accounted for");
-            messages += left.len();
+            let rows_sent = assert_sent_within(&results, "19:59:58".."20:00:00");
+            assert_eq!(rows_sent, (2..rows_sent.len() + 2).collect::<Vec<_>>());
+            assert_eq!(results.counts()["planned"], 40 - rows_sent.len() as u64, "every row is accounted for");
+            messages += rows_sent.len();
         }
         // No messages are sent at all if a busy computer started the runs after the window closed.
         assert!(messages <= 15, "{messages}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Draft, Folder, Gateway, Process, campaign, telling};
+use crate::support::{Draft, Folder, Gateway, Process, campaign, note_on_failure};
 
 /// Drafts a campaign to forty recipients, at four a second, until one second after the start.
 fn one_second_campaign(gateway: &Gateway) -> Draft {
@@ -54,20 +54,20 @@ fn run_does_not_begin_if_its_window_opens_after_the_end_time() {
 #[test]
 fn start_after_the_end_time_sends_nothing_more() {
     for point in ["intent.kept:2", "expired.kept:1", "outcome.kept:2"] {
-        let _case = telling(format!("case: {point}"));
+        let _case = note_on_failure(format!("case: {point}"));
         let gateway = Gateway::accepting();
         let sale = one_second_campaign(&gateway).write();
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
         let started_at = std::time::Instant::now();
         let died = Process::start(command).finish();
-        assert!(died.stderr.contains("went off"), "{}", died.told());
+        assert!(died.stderr.contains("went off"), "{}", died.details());
         let sent = gateway.phones().len();
         crate::support::until("the end time has passed", || {
             started_at.elapsed() > std::time::Duration::from_millis(1_500)
         });
         let again = sale.run(&[]);
-        assert!(matches!(again.code(), Some(3 | 4)), "{}", again.told());
+        assert!(matches!(again.code(), Some(3 | 4)), "{}", again.details());
         assert_eq!(gateway.phones().len(), sent);
         let counts = sale.results().counts();
         assert_eq!(counts.get("planned"), None, "{counts:?}");

@@ -9,11 +9,11 @@ const WORKERS: usize = 3;
 /// The number of recipients.
 const ROWS: usize = 600;
 /// The maximum number of kills per campaign; afterwards its run can finish.
-const KILLS_OF_ONE: usize = 12;
+const KILLS_PER_CAMPAIGN: usize = 12;
 
 #[test]
 fn twelve_kills_of_three_workers_lose_and_repeat_nothing() {
-    kill_repeatedly(KILLS_OF_ONE);
+    kill_repeatedly(KILLS_PER_CAMPAIGN);
 }
 
 #[test]
@@ -25,22 +25,22 @@ fn five_hundred_kills_of_three_workers_lose_and_repeat_nothing() {
 fn kill_repeatedly(kills: usize) {
     let (mut chance, mut killed) = (Chance::seeded(), 0);
     while killed < kills {
-        killed += kill_one_campaign((kills - killed).min(KILLS_OF_ONE), &mut chance);
+        killed += kill_one_campaign((kills - killed).min(KILLS_PER_CAMPAIGN), &mut chance);
     }
 }
 
-/// Kills senders of one campaign, at most `most`, lets the run finish, and checks the outcome.
+/// Kills at most `limit` senders of one campaign, lets the run finish, and checks the outcome.
 /// Returns the number of kills.
-fn kill_one_campaign(most: usize, chance: &mut Chance) -> usize {
+fn kill_one_campaign(limit: usize, chance: &mut Chance) -> usize {
     let witness = Witness::start();
     // Shards of 200 rows.
     let sale = campaign().to(ROWS).batches_of(5).delivery("rate: 100/s").through(&witness).write();
     let mut workers: Vec<Process> = (0..WORKERS).map(|_| start_worker(&sale)).collect();
     let mut run = sale.start(&["--shared"]);
     let mut killed = 0;
-    while killed < most && run.is_running() {
-        let target = witness.arrived() + 1 + chance.below(ROWS as u64 / 12) as usize;
-        until("the moment to kill", || witness.arrived() >= target || !run.is_running());
+    while killed < limit && run.is_running() {
+        let target = witness.arrivals() + 1 + chance.below(ROWS as u64 / 12) as usize;
+        until("the moment to kill", || witness.arrivals() >= target || !run.is_running());
         match chance.below(WORKERS as u64 + 1) as usize {
             // The next process that starts the run resumes it.
             WORKERS => {
@@ -55,11 +55,11 @@ fn kill_one_campaign(most: usize, chance: &mut Chance) -> usize {
         killed += 1;
     }
     let ended = run.finish();
-    assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.told());
+    assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.details());
     drop(workers);
     // Rows that the resumed run found in doubt might have been answered in the meantime.
     let last = sale.run(&[]);
-    assert!(matches!(last.code(), Some(0 | 4)), "{}", last.told());
+    assert!(matches!(last.code(), Some(0 | 4)), "{}", last.details());
     assert_eq!(witness.tally(&sale, (2..ROWS + 2).map(phone)), Tally::default());
     witness.doubts(&sale);
     killed

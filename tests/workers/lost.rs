@@ -18,7 +18,12 @@ fn killed_worker_leaves_only_started_requests_in_doubt() {
         drop(worker.kill());
         let request_started = !point.starts_with("share");
         let finished = run.finish().exits(if request_started { 4 } else { 0 });
-        assert_eq!(finished.told().contains("earlier run was interrupted"), request_started, "{}", finished.told());
+        assert_eq!(
+            finished.details().contains("earlier run was interrupted"),
+            request_started,
+            "{}",
+            finished.details()
+        );
         let results = sale.results();
         let states = results.states();
         let doubtful = states.iter().filter(|state| **state == "in_doubt").count();
@@ -48,7 +53,7 @@ fn workers_send_the_rest_after_the_starter_is_killed() {
     assert_eq!(status["state"], "sending", "{status}");
     until("no shards are left", || worker.stdout().contains("no shards are left"));
     let started = sale.run(&[]);
-    assert!(matches!(started.code(), Some(0 | 4)), "{}", started.told());
+    assert!(matches!(started.code(), Some(0 | 4)), "{}", started.details());
     let results = sale.results();
     let states = results.states();
     assert!(states.iter().all(|state| ["accepted", "in_doubt"].contains(state)), "{states:?}");
@@ -95,7 +100,7 @@ fn run_resumed_beside_active_workers_repeats_nothing() {
     until("some messages are sent", || gateway.phones().len() > 40);
     drop(run.kill());
     let again = sale.run(&[]);
-    assert!(matches!(again.code(), Some(0 | 4)), "{}", again.told());
+    assert!(matches!(again.code(), Some(0 | 4)), "{}", again.details());
     check_no_duplicates(&gateway);
     let results = sale.results();
     let states = results.states();

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::support::{Draft, Folder, Gateway, Process, campaign, phone, until};
 
-/// A campaign with shards of 60 rows; one process alone needs several seconds for it.
+/// A campaign with shards of 60 rows, which takes one process several seconds.
 fn small_shard_campaign(number: usize) -> Draft {
     campaign().to(number).batches_of(5).delivery("rate: 30/s")
 }
@@ -63,7 +63,7 @@ fn worker_takes_shards_and_each_recipient_gets_one_message() {
         let status = sale.campaign(&["status", "sale", "--json"]).json();
         status["senders"].as_array().is_some_and(|senders| senders.len() == 2)
     });
-    assert!(sale.campaign(&["status", "sale"]).told().contains(" rows, since "));
+    assert!(sale.campaign(&["status", "sale"]).details().contains(" rows, since "));
     run.finish().exits(0).says("200");
     check_one_message_each(&gateway, 200);
     assert_eq!(sale.results().states(), ["accepted"; 200]);
@@ -98,10 +98,10 @@ fn rate_is_shared_by_all_processes() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(180).through(&gateway).write();
     let (one, two) = (start_worker(&sale), start_worker(&sale));
-    let began = std::time::Instant::now();
+    let started_at = std::time::Instant::now();
     sale.start(&["--shared"]).finish().exits(0);
     let minimum = std::time::Duration::from_millis((180 - 30) * 1_000 / 30);
-    assert!(began.elapsed() >= minimum, "{:?}", began.elapsed());
+    assert!(started_at.elapsed() >= minimum, "{:?}", started_at.elapsed());
     check_one_message_each(&gateway, 180);
     let sent = sent_count(&stop_worker(one)) + sent_count(&stop_worker(two));
     assert!(sent > 0, "{sent}");

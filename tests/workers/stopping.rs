@@ -1,10 +1,10 @@
-//! Stop of a shared run: a stop command, a signal or a failure stops all its senders.
+//! Stopping a shared run: a stop command, a signal or a failure stops all its senders.
 
 use super::{check_one_message_each, small_shard_campaign, start_worker, stop_worker};
 use crate::support::{Answer, Gateway, Process, campaign, rejected, until};
 
 #[test]
-fn stop_stops_all_senders_of_a_run_and_it_resumes_later() {
+fn stop_command_stops_all_senders_and_the_run_can_resume() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(200).through(&gateway).write();
     let worker = start_worker(&sale);
@@ -47,7 +47,7 @@ fn three_requests_in_doubt_in_a_row_stop_all_senders() {
     let sale = small_shard_campaign(200).one_at_a_time().through(&gateway).write();
     let worker = start_worker(&sale);
     let finished = sale.run(&["--shared"]).exits(5);
-    assert!(finished.told().contains("requests in a row are in doubt"), "{}", finished.told());
+    assert!(finished.details().contains("requests in a row are in doubt"), "{}", finished.details());
     // Another request might already be on its way when the third one turns out to be in doubt.
     let doubtful = gateway.sends().len() - 2;
     assert!((3..=4).contains(&doubtful), "{doubtful}");

@@ -29,9 +29,9 @@ fn campaign_with_list(name: &str, bytes: &[u8]) -> Folder {
 fn assert_refused(name: &str, bytes: &[u8], words: &[&str]) {
     let _files = in_files();
     let folder = campaign_with_list(name, bytes);
-    let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_measured();
+    let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_with_peak_memory();
     let ended = words.iter().fold(ended.exits(2), |ended, word| ended.says(word));
-    assert!(memory < MAX_MEMORY, "{memory} KiB\n{}", ended.told());
+    assert!(memory < MAX_MEMORY, "{memory} KiB\n{}", ended.details());
 }
 
 /// Checks that the list is read, in bounded memory.
@@ -39,7 +39,7 @@ fn assert_refused(name: &str, bytes: &[u8], words: &[&str]) {
 fn assert_read(name: &str, bytes: &[u8], words: &[&str]) {
     let _files = in_files();
     let folder = campaign_with_list(name, bytes);
-    let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_measured();
+    let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_with_peak_memory();
     let ended = words.iter().fold(ended.exits(0), |ended, word| ended.says(word));
-    assert!(memory < MAX_MEMORY, "{memory} KiB\n{}", ended.told());
+    assert!(memory < MAX_MEMORY, "{memory} KiB\n{}", ended.details());
 }

@@ -2,7 +2,7 @@
 
 use super::assert_refused;
 use super::zip::{Content, zip};
-use crate::support::telling;
+use crate::support::note_on_failure;
 
 fn sheet(before: &str, piece: &str, mib: usize, after: &str) -> Vec<u8> {
     let content = Content::repeated(&format!("<office>{before}"), piece, mib, &format!("{after}</office>"));
@@ -19,7 +19,7 @@ fn workbook_with_an_oversized_value_or_tag_is_refused() {
     for (before, piece, after) in
         [(CELL, " ", END), (CELL, "x", END), ("<!--", "<b>", "--><a/>"), ("<a b='", ">", "'/>"), ("<?a ", "> ", "?>")]
     {
-        let _case = telling(format!("case: {before}{piece}"));
+        let _case = note_on_failure(format!("case: {before}{piece}"));
         let hostile = sheet(before, piece, 400, after);
         assert_refused(
             "list.ods",
@@ -47,7 +47,7 @@ fn workbook_that_exceeds_parser_limits_is_refused() {
         (sheet("", &style(1), 300, ""), "its styles need too much memory"),
         (sheet(&format!("{ROW}<table:table-cell {far}</table:table-cell>"), " ", 1, END_OF_ROW), "outside the sheet"),
     ] {
-        let _case = telling(format!("case: {words}"));
+        let _case = note_on_failure(format!("case: {words}"));
         assert_refused("list.ods", &hostile, &[words]);
     }
 }

@@ -27,7 +27,7 @@ fn list_with_an_oversized_row_is_refused() {
         ("phone,name\n", "\0", ""),
         ("phone,name\n380501000002,\"Ann", "\n", "quote"),
     ] {
-        let _case = crate::support::telling(format!("case: {before}{piece:?}"));
+        let _case = crate::support::note_on_failure(format!("case: {before}{piece:?}"));
         assert_refused("list.csv", &gzip(before, piece, 300), &[words]);
     }
     assert_refused("list.csv", format!("phone{}\n", ",a".repeat(100_000)).as_bytes(), &["columns"]);

@@ -82,7 +82,7 @@ fn workbook_with_an_oversized_value_or_tag_is_refused() {
         ("xl/_rels/workbook.xml.rels", "<Relationships><Relationship Id=\"r\" Target=\"|\"/></Relationships>", "x"),
         ("_rels/.rels", "<Relationships>|</Relationships>", "\n"),
     ] {
-        let _case = crate::support::telling(format!("case: {piece:?} in {template}"));
+        let _case = crate::support::note_on_failure(format!("case: {piece:?} in {template}"));
         let (before, after) = split_at_marker(template);
         let hostile = workbook(&[(part, Content::repeated(before, piece, 400, after))]);
         assert_refused(
@@ -131,7 +131,7 @@ fn workbook_that_exceeds_parser_limits_is_refused() {
             "its part lists",
         ),
     ] {
-        let _case = crate::support::telling(format!("case: {words}"));
+        let _case = crate::support::note_on_failure(format!("case: {words}"));
         assert_refused("list.xlsx", &workbook(&parts), &[&format!("{words} need too much memory"), "as CSV"]);
     }
 }
@@ -170,7 +170,7 @@ fn workbook_with_extreme_cell_positions_is_refused() {
         (wide, "row 1 has more than 1 MiB of text"),
         (format!("<worksheet>{}", "<a>".repeat(100_000)), "too deep"),
     ] {
-        let _case = crate::support::telling(format!("case: {words}"));
+        let _case = crate::support::note_on_failure(format!("case: {words}"));
         let parts = [("xl/worksheets/sheet1.xml", Content::of(&rows)), ("xl/sharedStrings.xml", long.clone())];
         assert_refused("list.xlsx", &workbook(&parts), &[words]);
     }

@@ -11,9 +11,9 @@ type Body = dyn Fn(&Request) -> Value + Send + Sync;
 
 /// The answer to one request.
 pub(crate) enum Answer {
-    /// Accepts every operation, as the contract says.
+    /// Accepts every operation, as in the contract.
     Accept,
-    /// The same, but only after the story releases it.
+    /// The same answer, but only after the story releases it.
     Held,
     /// A 200 with a body created from the request.
     Json(Box<Body>),
@@ -38,25 +38,25 @@ impl Answer {
     }
 
     /// A 200 with a body created from the request.
-    pub(crate) fn with(body: impl Fn(&Request) -> Value + Send + Sync + 'static) -> Self {
+    pub(crate) fn from_request(body: impl Fn(&Request) -> Value + Send + Sync + 'static) -> Self {
         Answer::Json(Box::new(body))
     }
 
     /// A 200 with one item per operation, created from the operation.
     pub(crate) fn items(item: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
-        Self::with(move |request| envelope(request.operations().iter().map(&item).collect()))
+        Self::from_request(move |request| envelope(request.operations().iter().map(&item).collect()))
     }
 
     /// Accepts requests with one of these keys and denies all others.
     pub(crate) fn for_keys(keys: &'static [&'static str]) -> Self {
-        Self::with(move |request| match keys.iter().any(|key| request.json()["auth"] == *key) {
-            true => taken(request),
+        Self::from_request(move |request| match keys.iter().any(|key| request.json()["auth"] == *key) {
+            true => accepted_envelope(request),
             false => denied(),
         })
     }
 
     /// Rejects the envelope with this error (contract 7).
-    pub(crate) fn refused(error: &str) -> Self {
+    pub(crate) fn rejection(error: &str) -> Self {
         Self::json(json!({ "success": false, "error": error }))
     }
 
@@ -74,12 +74,12 @@ impl Answer {
     /// The head and body as bytes; `None` for answers that send nothing.
     pub(super) fn bytes(&self, request: &Request) -> Option<Vec<u8>> {
         match self {
-            Answer::Accept | Answer::Held => Some(ok(&taken(request))),
+            Answer::Accept | Answer::Held => Some(ok(&accepted_envelope(request))),
             Answer::Json(body) => Some(ok(&body(request))),
             Answer::Http { status, headers, body } => Some(http(*status, headers, body)),
             Answer::CutHead => Some(b"HTTP/1.1 200 OK\r\nContent-Ty".to_vec()),
             Answer::CutBody => {
-                let mut answer = ok(&taken(request));
+                let mut answer = ok(&accepted_envelope(request));
                 answer.truncate(answer.len() - 12);
                 Some(answer)
             }
@@ -122,7 +122,7 @@ pub(crate) fn denied() -> Value {
 }
 
 /// The answer to an accepted envelope, by endpoint (contract 4.1 and 4.2).
-pub(crate) fn taken(request: &Request) -> Value {
+pub(crate) fn accepted_envelope(request: &Request) -> Value {
     match request.path() {
         "/v1/json" => json!({ "success": true, "request_id": "cf-ray-8d5e2f-KBP" }),
         _ => envelope(request.operations().iter().map(accepted).collect()),

@@ -58,10 +58,10 @@ impl GatewayState {
     /// Records a request and selects its answer. Status inquiries do not use up the script.
     fn answer(&self, request: &Request) -> Arc<Answer> {
         self.requests.lock().expect("the requests").push(request.clone());
-        if request.asks() {
+        if request.is_status_inquiry() {
             return Arc::clone(&self.statuses.lock().expect("the answer"));
         }
-        if request.asks_balance() && self.checks_keys.load(Ordering::SeqCst) {
+        if request.is_balance_check() && self.checks_keys.load(Ordering::SeqCst) {
             return Arc::new(Answer::Accept);
         }
         let next = self.script.lock().expect("the script").pop_front();

@@ -1,6 +1,6 @@
 //! Test gateway with scripted answers, written from the contract alone.
 //!
-//! It shares no code with the crate. Otherwise the same misunderstanding on both sides would pass.
+//! The gateway shares no code with the crate. Otherwise, the same mistake on both sides would go unnoticed.
 
 mod answer;
 mod connection;
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-pub(crate) use answer::{Answer, accepted, denied, rejected, taken};
+pub(crate) use answer::{Answer, accepted, accepted_envelope, denied, rejected};
 pub(crate) use request::Request;
 
 use super::draft::Reachable;
@@ -53,7 +53,7 @@ impl Gateway {
         Self::answering_then(script, Answer::Accept)
     }
 
-    /// Gives the same answer to every request.
+    /// Answers every request in the same way.
     pub(crate) fn always(answer: Answer) -> Self {
         Self::answering_then([], answer)
     }
@@ -113,7 +113,8 @@ impl Gateway {
 
     /// The requests with messages: all except status inquiries and balance checks.
     pub(crate) fn sends(&self) -> Vec<Request> {
-        self.requests().into_iter().filter(|request| !request.asks() && !request.asks_balance()).collect()
+        let is_send = |request: &Request| !request.is_status_inquiry() && !request.is_balance_check();
+        self.requests().into_iter().filter(is_send).collect()
     }
 
     /// The phone numbers of all messages, in order of arrival.

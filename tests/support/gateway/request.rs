@@ -63,14 +63,14 @@ impl Request {
         self.operations().iter().filter_map(|operation| operation["phone"].as_u64()).collect()
     }
 
-    /// Whether it only asks for the balance, which is how a key is checked.
-    pub(crate) fn asks_balance(&self) -> bool {
+    /// Whether it only requests the balance, which is how a key is checked.
+    pub(crate) fn is_balance_check(&self) -> bool {
         let operations = self.operations();
         !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "balance")
     }
 
     /// Whether it is a status inquiry.
-    pub(crate) fn asks(&self) -> bool {
+    pub(crate) fn is_status_inquiry(&self) -> bool {
         let operations = self.operations();
         !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "status")
     }

@@ -135,22 +135,22 @@ fn csp_of_file_pages_allows_only_their_own_stylesheet() {
 #[test]
 fn phone_preview_shows_channel_and_text_and_marks_row_values() {
     let html = Html::sound(&render_sample(PageLanguage::English, PageFormat::File, "preview.html", "Olia"));
-    let channels: Vec<String> = html.of_class("channel").into_iter().map(Element::words).collect();
+    let channels: Vec<String> = html.with_class("channel").into_iter().map(Element::words).collect();
     assert_eq!(channels.len(), Channel::ALL.len());
     assert!(channels.iter().all(|channel| !channel.is_empty()), "{channels:?}");
-    for phone in html.of_class("phone") {
+    for phone in html.with_class("phone") {
         let spoken = phone.attribute("class").contains("hlr") || phone.attribute("class").contains("call-otp");
         assert!(spoken || phone.words().contains("Hi Olia, see https://shop.example/?c=Olia."), "{}", phone.words());
     }
     assert!(html.all("mark").iter().filter(|mark| mark.text == "Olia").count() > 20);
-    assert!(html.of_class("link").iter().all(|link| link.name == "span"), "links cannot be clicked");
+    assert!(html.with_class("link").iter().all(|link| link.name == "span"), "links cannot be clicked");
     assert!(html.all("img").is_empty() && html.all("a").len() == 1);
 }
 
 #[test]
 fn sms_parts_are_counted_and_marked() {
     let html = Html::sound(&render_sample(PageLanguage::Ukrainian, PageFormat::File, "preview.html", &"я".repeat(70)));
-    let sms = html.of_class("phone-sms").into_iter().next().expect("an SMS").words();
+    let sms = html.with_class("phone-sms").into_iter().next().expect("an SMS").words();
     assert!(sms.contains("частина 2") && sms.contains("частина 3") && !sms.contains("частина 4"), "{sms}");
     assert!(sms.contains("3 частини") && sms.contains("174 символи"), "{sms}");
 }
