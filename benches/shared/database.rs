@@ -28,7 +28,7 @@ impl Database {
 
     /// Removes a ledger.
     pub(crate) fn remove_ledger(&self, ledger: &str) {
-        self.0.remove(ledger);
+        self.0.drop_database(ledger);
     }
 
     /// User and system CPU time of all server processes so far.

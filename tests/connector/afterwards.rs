@@ -15,16 +15,16 @@ fn sms(id: u64) -> serde_json::Value {
 #[test]
 fn receipt_for_an_assistant_message_is_stored() {
     let gateway = Gateway::accepting();
-    let Hooked { sale, door } = Hooked::write(campaign().to(1).through(&gateway));
-    let mut server = Server::start(&sale, &["--hooks", &door]);
+    let Hooked { sale, address: listener } = Hooked::write(campaign().to(1).through(&gateway));
+    let mut server = Server::start(&sale, &["--hooks", &listener]);
     let connector = Connector::start_in(sale, &["--allow-send"]);
     assert_eq!(parse_result(&connector.call("send_sms", &sms(7)))["accepted"], true);
     let operation = operations(&gateway).remove(0);
     let address =
-        operation["hook"].as_str().expect("an address").trim_start_matches("http://").trim_start_matches(&door);
+        operation["hook"].as_str().expect("an address").trim_start_matches("http://").trim_start_matches(&listener);
     let read = json!({ "success": true, "status": "READ", "type": "sms", "reply": "STOP" }).to_string();
     server.assert_running();
-    assert_eq!(post(&door, address, &read), 200);
+    assert_eq!(post(&listener, address, &read), 200);
     let shown = connector.folder.campaign(&["show", "assistant.message", "--to", PHONE]);
     shown.exits(0).says("read");
     assert_eq!(server.end("TERM").code(), Some(0));

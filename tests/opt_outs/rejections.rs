@@ -137,7 +137,7 @@ fn run_stops_when_webhooks_report_many_rejections() {
     let run = hooked.sale.start(&[]);
     until("200 messages are sent", || gateway.phones().len() >= 220);
     for operation in operations(&gateway).iter().take(100) {
-        assert_eq!(hooked.tell(operation, &json!({ "status": "REJECTED" }).to_string()), 200);
+        assert_eq!(hooked.post(operation, &json!({ "status": "REJECTED" }).to_string()), 200);
     }
     run.finish().exits(5).says("messages were rejected; use `--keep-going`");
     let sent = gateway.phones().len();

@@ -306,7 +306,7 @@ fn billed_parts_include_every_attempt() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(4);
     let sent = hooked.results().column("submitted_at")[0].to_owned();
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &receipt("sms", "UNDELIVERABLE", &sent, 0)), 200);
+    assert_eq!(hooked.post(&operations(&gateway)[0], &receipt("sms", "UNDELIVERABLE", &sent, 0)), 200);
     hooked.sale.campaign(&["retry", "sale", "--state", "failed"]).exits(4).says("at least 2 parts");
     assert_eq!(hooked.results().column("parts"), ["2", ""]);
     let report = write_report(&hooked.sale, &["--lang", "en"]);

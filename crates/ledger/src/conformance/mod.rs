@@ -42,13 +42,13 @@ async fn sqlite(folder: &TempDir) -> Option<SqliteLedger> {
 
 /// A new ledger in a database of a separate server. `None` if no server can be started.
 async fn postgres(folder: &TempDir) -> Option<PostgresLedger> {
-    let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
+    let address = PostgresAddress::parse(&Cluster::shared()?.create_database()).expect("an address");
     Some(PostgresLedger::open(&address, folder.path()).await.expect("a ledger"))
 }
 
 /// A new PostgreSQL ledger with the tables of the previous version, which some machines still use.
 async fn postgres_with_previous_tables(folder: &TempDir) -> Option<PostgresLedger> {
-    let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
+    let address = PostgresAddress::parse(&Cluster::shared()?.create_database()).expect("an address");
     Some(PostgresLedger::open_previous_version(&address, folder.path()).await.expect("a ledger"))
 }
 

@@ -37,7 +37,7 @@ impl PostgresLedger {
 
 /// Creates a ledger; `None` without a server.
 async fn new_ledger() -> Option<(PostgresLedger, PostgresAddress, TempDir)> {
-    let address = PostgresAddress::parse(&Cluster::shared()?.database()).unwrap();
+    let address = PostgresAddress::parse(&Cluster::shared()?.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     Some((PostgresLedger::open(&address, folder.path()).await.unwrap(), address, folder))
 }
@@ -82,7 +82,7 @@ async fn process_waits_for_an_absent_database() {
     let (here, away) = (folder.path().join("here"), folder.path().join("away"));
     std::os::unix::fs::symlink(cluster.folder(), &here).unwrap();
     let escaped = |path: &std::path::Path| path.display().to_string().replace('/', "%2F");
-    let (direct, database) = (escaped(cluster.folder()), cluster.database());
+    let (direct, database) = (escaped(cluster.folder()), cluster.create_database());
     let address = PostgresAddress::parse(&database.replace(&direct, &escaped(&here))).unwrap();
     let mut other = transaction::open_connection(&PostgresAddress::parse(&database).unwrap()).await.unwrap();
     let ledger = PostgresLedger::open(&address, folder.path()).await.unwrap();
@@ -199,7 +199,7 @@ fn broken_connection_is_not_reported_as_a_full_disk() {
 #[tokio::test(flavor = "multi_thread")]
 async fn process_using_a_moved_file_is_refused_on_its_next_commit() {
     let Some(cluster) = Cluster::shared() else { return };
-    let address = PostgresAddress::parse(&cluster.database()).unwrap();
+    let address = PostgresAddress::parse(&cluster.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.sqlite");
     let open = async || SqliteLedger::open(&path, jiff::Timestamp::now).await.unwrap();
@@ -222,7 +222,7 @@ async fn set_next_version(address: &PostgresAddress) {
 #[tokio::test(flavor = "multi_thread")]
 async fn previous_tables_are_used_until_upgraded() {
     let Some(cluster) = Cluster::shared() else { return };
-    let address = PostgresAddress::parse(&cluster.database()).unwrap();
+    let address = PostgresAddress::parse(&cluster.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is no ledger");
     let before = opening::WITH_REPEATS - 1;
@@ -274,7 +274,7 @@ async fn previous_tables_are_used_until_upgraded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn upgrade_records_chains_and_recounts_receipts() {
     let Some(cluster) = Cluster::shared() else { return };
-    let address = PostgresAddress::parse(&cluster.database()).unwrap();
+    let address = PostgresAddress::parse(&cluster.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let earlier = PostgresLedger::open_of_version(&address, folder.path(), opening::WITH_CHAINS - 1).await.unwrap();
     let scene = Scene::with_run(earlier, &new_run(1)).await;
