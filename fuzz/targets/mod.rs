@@ -70,8 +70,9 @@ fn read_with_libyaml(text: &str) -> Option<serde_yaml::Value> {
     }
     match serde_yaml::from_str(text) {
         Ok(value) => Some(value),
-        // YAML 1.2 allows colons within a text, and keys of several lines, between braces.
-        Err(_) if text.contains(['{', '[']) => None,
+        // YAML 1.2 allows colons within a text, and keys of several lines, between braces. It also allows tabs after some
+        // signs, such as `?`.
+        Err(_) if text.contains(['{', '[', '\t']) => None,
         Err(error) => panic!("libyaml rejects an accepted file: {error}"),
     }
 }

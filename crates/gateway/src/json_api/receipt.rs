@@ -91,7 +91,7 @@ struct WrappedReceipts<'a> {
 pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
     let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
     let body = body.trim_start_matches('\u{feff}').trim();
-    if !body.starts_with(['{', '[']) {
+    if !body.starts_with(['{', '[', '"']) {
         let json = form_data_to_json(body).ok_or(UnreadableReceipt("it is neither JSON nor form data"))?;
         return from_json(&json);
     }
