@@ -24,7 +24,7 @@ const SHARED_FOLDER_MODE: u32 = 0o770;
 #[cfg(unix)]
 const SHARED_FILE_MODE: u32 = 0o660;
 
-/// How an existing file is treated.
+/// The treatment of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingFile {
     /// The content is kept and can be overwritten.

@@ -21,7 +21,7 @@ const MIN_SECRET: usize = 32;
 /// The length of a MAC in bytes: 128 bits, which cannot be guessed.
 const MAC_LENGTH: usize = 16;
 
-/// Why a secret cannot sign webhook URLs.
+/// The reason why a secret cannot sign webhook URLs.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookSecretError {
     /// The secret is missing.

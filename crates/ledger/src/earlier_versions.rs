@@ -1,5 +1,5 @@
 //! Compatibility with earlier versions: pipeline channels that an earlier version did not record, and events and
-//! receipts in the form of the previous version. Pure.
+//! receipts in the form of the previous version. The functions are pure.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -19,7 +19,7 @@ pub struct RowEvent {
     pub row: Row,
     /// The envelope of the attempt.
     pub envelope: u32,
-    /// When it was recorded.
+    /// The time at which the event was recorded.
     pub at: Timestamp,
     /// The change.
     pub change: RowChange,
@@ -313,7 +313,7 @@ pub struct RowEvents {
     excluded: RoaringBitmap,
 }
 
-/// What events and receipts say about an attempt.
+/// The facts about an attempt from its events and receipts.
 #[derive(Clone, Copy, Debug)]
 pub struct Judgement<'e> {
     /// The resulting state.
@@ -516,7 +516,7 @@ impl RowEvents {
         self.find_order(row, u32::MAX)
     }
 
-    /// Whether the next attempt of a row repeats a message in doubt, which may have been sent.
+    /// Whether the next attempt of a row repeats a message in doubt, which might have been sent.
     pub fn repeats_doubt(&self, row: Row) -> bool {
         let order = self.next_order(row);
         let ordered = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });

@@ -30,9 +30,9 @@ pub struct ForgetOrder {
 pub struct PurgeOrder {
     /// The run, as it was read to count it.
     pub counted: Run,
-    /// Its final counts by state.
+    /// The run's final counts by state.
     pub counts: StateCounts,
-    /// Its billed parts.
+    /// The run's billed parts.
     pub parts: u64,
     /// The numbers that `stop --for-good` cancelled. A hash of each is kept, so that later runs skip them.
     pub cancelled: RoaringTreemap,

@@ -213,7 +213,7 @@ pub trait Ledger:
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Whether an envelope may still be sent under this lease, without querying the storage. This is checked again
-    /// right before the first byte is sent, because the process may have been suspended.
+    /// right before the first byte is sent, because the process might have been suspended.
     fn may_still_send(&self, _lease: Lease) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! The state of one message, folded from its events and receipts. Pure.
+//! The state of one message, folded from its events and receipts. The functions are pure.
 //!
 //! A delivery on any channel wins over every failure, in any order and with any timestamps, because channels report
 //! with different clocks. A failure is final only if it concerns the whole message (contract 6.2).

@@ -65,7 +65,7 @@ impl dyn Ledger + '_ {
         Ok(found.filter_map(|OptOutRecord { opt_out, end }| Some(EndedOptOut { opt_out, end: end? })).collect())
     }
 
-    /// How many recipients opted out by replying to a run, or because the gateway rejected messages of the run.
+    /// The number of recipients who opted out by replying to a run, or because the gateway rejected its messages.
     /// Opt-outs that ended do not count.
     ///
     /// # Errors

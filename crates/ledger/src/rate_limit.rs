@@ -1,4 +1,4 @@
-//! Rate limits of accounts, shared by all campaigns and processes of a ledger. Pure.
+//! Rate limits of accounts, shared by all campaigns and processes of a ledger. The functions are pure.
 //!
 //! Times are microseconds of the wall clock, because they are shared and survive a restart.
 
@@ -19,15 +19,15 @@ const MIN_SHARE: f64 = 1.0 / 64.0;
 /// gateway's request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AccountRateLimit {
-    /// When the next operation may leave.
+    /// The time from which the next operation may be sent.
     pub next_free: i64,
     /// The used share of the allowance, 0 to 1, as of `slowed_at`.
     pub share: f64,
-    /// When the share changed.
+    /// The time at which the share changed.
     pub slowed_at: i64,
-    /// Nothing leaves before this time, even if the rate would allow it.
+    /// Nothing is sent before this time, even if the rate would allow it.
     pub not_before: i64,
-    /// When this state was written, by the same clock.
+    /// The time at which this state was written, by the same clock.
     pub written_at: i64,
     /// The last allowed number of operations per second. `None` without a limit.
     pub rate: Option<f64>,
@@ -82,7 +82,7 @@ impl WaitReason {
 pub struct Reservation {
     /// The state after the reservation.
     pub rate_limit: AccountRateLimit,
-    /// The wait until the operations may leave.
+    /// The wait until the operations may be sent.
     pub wait: SlotWait,
 }
 
@@ -161,9 +161,9 @@ pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
 
 /// The share of the rate for inquiries while the account sends messages.
 const INQUIRY_SHARE: f64 = 0.1;
-/// How long an account counts as sending after its last message, in microseconds.
+/// The period for which an account counts as sending after its last message, in microseconds.
 const SENDING_PERIOD: i64 = 30 * SECOND;
-/// The same period at a low rate, as a number of messages at that rate.
+/// The period at a low rate, as a number of messages at that rate.
 const SENDING_MESSAGES: u32 = 2;
 /// The suffix in the name of an account's inquiries.
 const INQUIRIES_SUFFIX: &str = " (questions)";
@@ -190,10 +190,10 @@ pub enum SlotPermit {
     Granted {
         /// The wait for the account's rate limit.
         wait: SlotWait,
-        /// How long the next inquiry waits for a slot.
+        /// The time that the next inquiry waits for a slot.
         next: Duration,
     },
-    /// No slot was taken. One may become free after this time.
+    /// No slot was taken. A slot might become free after this time.
     Later(Duration),
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn is_inquiry_account(name: &str) -> bool {
 }
 
 impl InquiryRateLimit {
-    /// Takes a slot for one inquiry at `now`, if the inquiry can leave within `longest_wait`.
+    /// Takes a slot for one inquiry at `now`, if the inquiry can be sent within `longest_wait`.
     ///
     /// `rate` is the account's rate. With `None`, only waits that the gateway requested apply.
     pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest_wait: Duration) -> (Self, SlotPermit) {
@@ -453,7 +453,7 @@ mod inquiry_tests {
     const START: i64 = 1_800_000_000 * SECOND;
     const LONGEST: Duration = Duration::from_secs(5);
 
-    /// An account in use: messages leave at the full rate, and inquiries are tried every 10 ms.
+    /// An account in use: messages are sent at the full rate, and inquiries are tried every 10 ms.
     #[derive(Default)]
     struct Account {
         limit: InquiryRateLimit,

@@ -28,7 +28,7 @@ impl NewReceipt {
     /// Limits the times of the wishes in a repeated receipt to its first arrival. Without this, a repetition could look
     /// like a new wish, because the gateway's clock can be ahead, or a reply can lack a time.
     ///
-    /// An opt-out without a time of its own stays new: the recipient may have sent the same words again.
+    /// An opt-out without a time of its own stays new: the recipient might have sent the same words again.
     pub(super) fn limit_wishes(&mut self, kept: &[StoredReceipt]) {
         let Self { order, receipt, opt_out, opt_in, .. } = self;
         let Some(first) = kept.iter().find(|known| known.order == *order && known.receipt == *receipt) else { return };
@@ -51,7 +51,7 @@ impl NewReceipt {
 pub struct StoredReceipt {
     /// The retry order of its identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
-    /// When it arrived, in whole milliseconds.
+    /// The time of arrival, in whole milliseconds.
     pub at: Timestamp,
     /// The receipt.
     pub receipt: Receipt,
@@ -131,7 +131,7 @@ fn adds_news(same: &[&StoredReceipt], new: &Receipt) -> bool {
     arrival != DeliveryState::Pending && !same.iter().any(|known| reports(&known.receipt))
 }
 
-/// How many rows are read at once.
+/// The number of rows that are read at once.
 const ROWS_PER_READ: u32 = 16_384;
 
 /// Reads the receipts of a run by row, a few at a time.

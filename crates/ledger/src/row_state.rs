@@ -1,5 +1,5 @@
 //! The state of a row, derived from its attempts, events and receipts, the activity of its run, and the rows that the
-//! run excludes. Pure.
+//! run excludes. The functions are pure.
 //!
 //! Reports, counts, the guard and the sender all use this module, so they always agree.
 
@@ -208,7 +208,7 @@ impl StateCounts {
         RowState::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)
     }
 
-    /// How many messages were delivered, including messages that were also read: the displayed figure "delivered".
+    /// The number of delivered messages, including messages that were also read: the displayed figure "delivered".
     pub fn count_delivered(&self) -> u64 {
         self.iter().filter(|(state, _)| RowState::Delivered.includes_state(*state)).map(|(_, count)| count).sum()
     }

@@ -26,7 +26,7 @@ pub struct CampaignTest {
     pub subject: TestSubject,
     /// The local time of sending, in the time zone of the campaign.
     pub at: Option<DateTime>,
-    /// What must be true.
+    /// The expectation of the test.
     pub expect: TestExpectation,
 }
 
@@ -39,7 +39,7 @@ pub enum TestSubject {
     Each(usize),
 }
 
-/// What must be true for a recipient.
+/// The expectation for a recipient.
 #[derive(Clone, Debug, Default)]
 pub struct TestExpectation {
     /// The reason why the recipient is skipped. `None` if there must be a message.
@@ -52,7 +52,7 @@ pub struct TestExpectation {
     pub max_cost: Option<Amount>,
 }
 
-/// What must be true for the text of a message on one channel.
+/// The expectation for the text of a message on one channel.
 #[derive(Clone, Debug)]
 pub struct ExpectedText {
     /// The channel.

@@ -174,7 +174,7 @@ impl FindingCollector {
         self.findings
     }
 
-    /// These bytes of the file.
+    /// The text of these bytes of the file.
     pub(crate) fn source_slice(&self, span: &Range<usize>) -> &str {
         self.source.text().get(span.clone()).unwrap_or("")
     }

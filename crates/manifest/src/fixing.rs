@@ -16,7 +16,7 @@ const MAX_STEPS: usize = 200;
 pub struct FixedText {
     /// The new text.
     pub text: String,
-    /// What was fixed, in the order of the fixes.
+    /// The fixed problems, in the order of the fixes.
     pub titles: Vec<String>,
 }
 

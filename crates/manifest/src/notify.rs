@@ -17,13 +17,13 @@ pub struct NotifySettings {
     pub method: NotificationMethod,
 }
 
-/// How a notification is sent. It contains no secrets, only where they are stored.
+/// The target of a notification. It contains no secrets, only their locations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NotificationMethod {
     /// By an HTTP POST request.
     Post {
-        /// Where the address, a secret, is stored.
+        /// The location of the address, which is a secret.
         url: SecretSource,
         /// The format of the body.
         form: NotificationFormat,

@@ -97,7 +97,7 @@ pub struct ListCommand {
 pub struct ListQuery {
     /// The query, in which `:today` is the date.
     pub sql: String,
-    /// Where the address of the database is stored.
+    /// The location of the address of the database.
     pub from: SecretSource,
     /// The timeout until the whole list has arrived.
     pub timeout: Duration,
@@ -186,7 +186,7 @@ pub(super) fn read_suppression_files(
     items.iter().enumerate().filter_map(file).collect()
 }
 
-/// Where the consent of recipients is recorded, and when it counts.
+/// The source of the recipients' consent, and the condition under which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentSource {
     /// The file of consents. `None` if they are in columns of the list.
@@ -201,7 +201,7 @@ pub struct ConsentSource {
     pub wording: Option<String>,
     /// The answers that mean consent.
     pub words: Vec<String>,
-    /// How long a consent is valid.
+    /// The period for which a consent is valid.
     pub valid_for: Option<ConsentPeriod>,
 }
 

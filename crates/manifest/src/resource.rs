@@ -20,7 +20,7 @@ const WEBHOOKS: &str = "profile.hook.public_url";
 /// The keys that name the list of recipients.
 const LISTS: [&str; 5] = ["file", "run", "url", "command", "sql"];
 
-/// How a campaign uses a resource.
+/// The use of a resource in a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceKind {
     /// The campaign starts a program.
@@ -208,7 +208,7 @@ fn strip_credentials(written: &str) -> String {
     }
 }
 
-/// Where a secret is stored.
+/// The location of a secret.
 fn describe_secret(secret: &Node) -> String {
     match secret.as_entries() {
         Some([place]) if place.key == "env" => format!("the environment variable `{}`", scalar_text(&place.value)),

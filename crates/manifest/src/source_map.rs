@@ -90,7 +90,7 @@ fn trim_span(source: &SourceText, span: &Range<usize>) -> Range<usize> {
     span.start..span.start + text.trim_end().len()
 }
 
-/// How many characters of `text` come before this line and column.
+/// The number of characters of `text` before this line and column.
 fn count_chars_before(text: &str, line: usize, column: usize) -> usize {
     let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
     lines.map(|line| line.chars().count()).sum::<usize>() + column.saturating_sub(1)

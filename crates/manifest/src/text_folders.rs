@@ -29,7 +29,7 @@ pub(super) struct TextFile {
     pub(super) text: String,
 }
 
-/// Why a text cannot be read.
+/// The reason why a text cannot be read.
 #[derive(Debug)]
 pub(super) struct TextFileError {
     /// The problem.

@@ -18,7 +18,7 @@ use campaign_core::finding::{Finding, rules};
 const HOURS: &str = "write the hours in the form `09:00-20:00`; `22:00-06:00` ends the next morning";
 const DAYS: &str = "write the days in the form `mon-fri` or `mon, wed`";
 
-/// When messages can be sent.
+/// The times at which messages can be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendingWindow {
     /// The hours and days, in the time zone `zone`.
@@ -38,7 +38,7 @@ pub enum WindowZone {
     Column(String),
 }
 
-/// When sending ends.
+/// The time at which sending ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SendingDeadline {
     /// At this local time.
@@ -121,8 +121,8 @@ impl Campaign {
         self.until?.to_timestamp(&self.home_zone())
     }
 
-    /// How many times the window must open to send for this long. `None` if once is enough. If `begins` is `None`,
-    /// openings are counted from the beginning of the campaign's day.
+    /// The number of times that the window must open to send for this long. `None` if once is enough. If `begins` is
+    /// `None`, openings are counted from the beginning of the campaign's day.
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
         let (windows, today) = self.home_windows(profile);
         windows.count_openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)

@@ -173,9 +173,9 @@ pub(crate) struct WireFaults {
     pub(crate) delay: Option<Duration>,
     /// An error page instead of the answer.
     pub(crate) page: Option<ErrorPage>,
-    /// How the answer is lost.
+    /// The way in which the answer is lost.
     pub(crate) loss: Option<ResponseLoss>,
-    /// What the port does before the next envelope with messages.
+    /// The port's behaviour before the next envelope with messages.
     pub(crate) port: PortBehaviour,
 }
 
@@ -186,7 +186,7 @@ pub(crate) struct ErrorPage {
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// How an answer is lost.
+/// The way in which an answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseLoss {
     /// The connection closes without an answer.
@@ -195,7 +195,7 @@ pub(crate) enum ResponseLoss {
     Truncated,
 }
 
-/// How the port treats the next connection.
+/// The port's treatment of the next connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PortBehaviour {
     /// The port accepts the connection.

@@ -21,13 +21,13 @@ use crate::request::ClientId;
 use crate::scenario::WebhookFault;
 use campaign_core::domain::Channel;
 
-/// How long after the webhook of the next state a reordered webhook is sent.
+/// The delay of a reordered webhook after the webhook of the next state.
 const REORDER_DELAY: Duration = Duration::from_secs(1);
 
 /// A webhook to send now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebhookPost {
-    /// Its number, shared by all attempts.
+    /// The number of the webhook, shared by all attempts.
     pub(crate) webhook: u64,
     /// The exact URL from the client.
     pub(crate) url: Arc<str>,
@@ -77,7 +77,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// When the next webhook is due.
+    /// The time at which the next webhook is due.
     pub(crate) fn next_due(&self) -> Option<VirtualTime> {
         self.waiting.peek().map(|Reverse(waiting)| waiting.due)
     }
@@ -265,7 +265,7 @@ impl GatewayEmulator {
         serde_json::to_vec(&payload).expect("a payload without maps is always JSON")
     }
 
-    /// Why a message was rejected or failed. `None` for other states.
+    /// The reason for the rejection or failure of a message. `None` for other states.
     fn failure_reason(&self, notice: StatusNotice) -> Option<String> {
         match notice.state.phase {
             Phase::Rejected => self.outbox.refusals.get(&notice.message).map(|refusal| refusal.text().to_owned()),

@@ -26,7 +26,7 @@ pub enum RowCase {
     Skipped(String),
     /// The row is not sent yet.
     Planned,
-    /// Its request has no answer.
+    /// The row's request has no answer.
     Unanswered,
     /// The row has this outcome, and then these receipts: channel, status and error.
     Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),

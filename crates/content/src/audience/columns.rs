@@ -25,7 +25,7 @@ pub struct ListSettings {
     pub columns: Vec<(String, String)>,
     /// The region for which national numbers are valid.
     pub region: Option<Region>,
-    /// Whether the list may have no recipients.
+    /// Whether the list is allowed to have no recipients.
     pub may_be_empty: bool,
 }
 

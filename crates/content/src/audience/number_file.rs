@@ -33,16 +33,16 @@ struct NumberColumn {
     evidence: PhoneEvidence,
 }
 
-/// Why a column can contain phone numbers.
+/// The reason why a column can contain phone numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PhoneEvidence {
-    /// It is the preferred phone column.
+    /// The column is the preferred phone column.
     Preferred,
-    /// Most of its first cells resemble phone numbers.
+    /// Most of the column's first cells resemble phone numbers.
     Cells,
-    /// Only its header announces phone numbers.
+    /// Only the column's header announces phone numbers.
     Header,
-    /// Its first cells are empty, so later cells can contain phone numbers.
+    /// The column's first cells are empty, so later cells can contain phone numbers.
     Blank,
 }
 

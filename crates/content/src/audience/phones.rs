@@ -14,7 +14,7 @@ use rlibphonenumber::{
 /// An existing phone number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidNumber {
-    /// Its digits.
+    /// The digits.
     pub phone: Phone,
     /// Whether the number is certainly not mobile: a landline, or a service such as a toll-free number.
     pub landline: bool,
@@ -197,7 +197,7 @@ pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Regio
     if possible && MOBILE >> prefix & 1 == 1 { Phone::new(380 * NATIONAL + national) } else { None }
 }
 
-/// Why a cell is not a number that can be sent to.
+/// The reason why a cell does not contain a number that can receive messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PhoneProblem {
     /// The cell is empty.

@@ -61,7 +61,7 @@ pub(super) struct RawRecord<'a> {
     pub(super) blank: u64,
     /// The first line of the record, from 1.
     pub(super) line: u64,
-    /// Its bytes with the line end.
+    /// The bytes of the record, including the line ending.
     pub(super) bytes: &'a [u8],
     /// Whether the record has no quote and no NUL, and is therefore one line.
     pub(super) plain: bool,

@@ -37,7 +37,7 @@ pub struct ColumnSuggestion {
 /// A column that should contain phone numbers, and the problem with its cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongColumn {
-    /// Its header.
+    /// The header of the column.
     pub header: String,
     /// The problem with the first wrong cell.
     pub problem: PhoneProblem,

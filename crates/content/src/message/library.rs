@@ -58,7 +58,7 @@ pub(super) struct TemplateLibrary<'l> {
     pub(super) problems: Vec<TextProblem>,
 }
 
-/// Why a text cannot be included.
+/// The reason why a text cannot be included.
 struct IncludeError {
     rule: &'static Rule,
     message: String,

@@ -56,11 +56,11 @@ pub(super) enum OutlineAction {
     Unsupported(&'static str),
 }
 
-/// How a variable is read.
+/// The use of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VariableUse {
     pub(super) name: String,
-    /// Whether the variable may be missing: `| default(…)`.
+    /// Whether the variable can be missing: `| default(…)`.
     pub(super) optional: bool,
     /// Whether an attribute is read: `name.part`.
     pub(super) dotted: bool,
@@ -75,7 +75,7 @@ pub(super) struct TableLookup {
     pub(super) key: Option<String>,
     /// The column.
     pub(super) column: Option<String>,
-    /// Whether the value may be missing: `?.`, `| default(…)`, `is defined`.
+    /// Whether the value can be missing: `?.`, `| default(…)`, `is defined`.
     pub(super) optional: bool,
 }
 

@@ -21,7 +21,7 @@ use campaign_core::finding::rules;
 
 /// Renders the messages of many rows.
 ///
-/// It holds the cells of the last row, so it has no `Debug`.
+/// The renderer holds the cells of the last row, so it has no `Debug`.
 pub struct Renderer<'m> {
     messages: &'m CompiledMessages,
     context: Context,
@@ -178,7 +178,7 @@ pub struct CompiledMessages {
 pub(super) struct MessageText {
     /// The index of its stage.
     pub(super) stage: usize,
-    /// Its key.
+    /// The key of the text.
     pub(super) field: &'static ChannelField,
     pub(super) piece: MessagePiece,
 }
@@ -257,7 +257,7 @@ pub(super) fn number_texts(
 
 /// The message of a row, until its renderer renders another.
 ///
-/// It holds the cells of the row, so it has no `Debug`.
+/// The message holds the cells of the row, so it has no `Debug`.
 #[derive(Clone, Copy)]
 pub struct FilledMessage<'r> {
     pub(super) messages: &'r CompiledMessages,

@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan as _};
 use serde::{Deserialize, Serialize};
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
-/// How far ahead the search for an opening or closing goes. A window that ever opens or closes does so within a year.
+/// The time range of the search for an opening or closing. A window that ever opens or closes does so within a year.
 const LOOKAHEAD_HOURS: i64 = 400 * 24;
 /// The maximum number of openings that are counted.
 const MAX_OPENINGS: u64 = 10_000;
@@ -199,8 +199,8 @@ impl Windows {
         if self.0.is_empty() { None } else { self.find_first(moment, false) }
     }
 
-    /// How many times the windows open, from `moment` on, until they have been open for `time` in total. `None` if they
-    /// never open.
+    /// The number of times that the windows open, from `moment` on, until they have been open for `time` in total.
+    /// `None` if they never open.
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);
         loop {

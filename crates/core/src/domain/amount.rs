@@ -48,7 +48,7 @@ impl Amount {
         self.saturating_add(Self { units: other.units.saturating_neg(), ..other })
     }
 
-    /// The same amount without trailing zeros, but with at least two decimals.
+    /// Formats the amount without trailing zeros, but with at least two decimals.
     #[must_use]
     pub fn trim_decimals(self) -> Self {
         let (mut units, mut scale) = (self.units_at(2), self.scale.max(2));

@@ -123,7 +123,7 @@ impl NamedTemplate {
     }
 }
 
-/// How a text of a message differs between recipients.
+/// The difference between the texts of a message for different recipients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextSource<'m> {
     /// All recipients get this text.
@@ -147,7 +147,7 @@ pub struct MessageContent<T> {
 }
 
 impl MessageContent<Cow<'_, str>> {
-    /// The same content with owned texts.
+    /// Copies the content with owned texts.
     pub fn to_owned_texts(&self) -> MessageContent<Cow<'static, str>> {
         self.map_texts(|text| Cow::Owned(text.to_string()))
     }
@@ -172,7 +172,7 @@ impl<T> MessageContent<T> {
         if service { Purpose::Service } else { Purpose::Marketing }
     }
 
-    /// The same content with each text converted by `f`.
+    /// Converts each text of the content with `f`.
     pub fn map_texts<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> MessageContent<U> {
         match self.try_map_texts(|text| Ok::<_, Infallible>(f(text))) {
             Ok(content) => content,
@@ -180,7 +180,7 @@ impl<T> MessageContent<T> {
         }
     }
 
-    /// The same content with each text converted by `f`.
+    /// Converts each text of the content with `f`.
     ///
     /// # Errors
     /// The first error of `f`.

@@ -20,9 +20,9 @@ pub const CONSENT_WORDS: [&str; 5] = ["yes", "true", "1", "так", "да"];
 pub struct ConsentCells<'c> {
     /// The answer.
     pub value: &'c str,
-    /// When it was given, as written.
+    /// The time of the consent, as written.
     pub at: &'c str,
-    /// Where it was given.
+    /// The place where the consent was given.
     pub source: &'c str,
     /// The wording that the recipient agreed to.
     pub wording: &'c str,
@@ -53,7 +53,7 @@ impl ConsentVerdict {
     }
 }
 
-/// How long a consent is valid.
+/// The period for which a consent is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsentPeriod {
     count: u16,

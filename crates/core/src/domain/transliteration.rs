@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sms_text::{SmsEncoding, is_gsm, measure_sms};
 
-/// Which characters of a text are replaced before it is sent.
+/// The characters of a text that are replaced before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlainMode {

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Phone;
 
-/// How recipients are divided: some are held out, the others get one of several variants.
+/// The allocation of recipients: some are held out, the others get one of several variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantAllocation {
     holdout: Option<HoldoutDraw>,

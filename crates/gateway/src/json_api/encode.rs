@@ -211,9 +211,9 @@ pub struct OperationForm {
 
 #[derive(Clone, Debug)]
 enum FormPiece {
-    /// The same in every operation.
+    /// A part that is the same in every operation.
     Json(Vec<u8>),
-    /// Different in each operation.
+    /// A part that is different in each operation.
     Hole(FormHole),
 }
 

@@ -72,7 +72,7 @@ impl GatewayAddress {
     }
 }
 
-/// Why a client cannot be built.
+/// The reason why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonApiError {
     /// The system certificates cannot be read, or no file handles are left.
@@ -354,7 +354,7 @@ pub enum HttpExchange {
     },
 }
 
-/// A request body that aborts the request if the request may no longer leave when the connection asks for the body.
+/// A request body that aborts the request if it may no longer be sent when the connection asks for the body.
 ///
 /// Connecting can take seconds, during which the process can be suspended.
 struct GuardedBody {

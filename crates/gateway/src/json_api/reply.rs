@@ -1,4 +1,5 @@
-//! What the gateway's answer to an envelope proves: a pure function of the HTTP exchange (contract 2.2, 2.3 and 4.3).
+//! Interpretation of the gateway's answer to an envelope, as a pure function of the HTTP exchange (contract 2.2, 2.3
+//! and 4.3).
 //!
 //! Only what is proven counts as accepted, rejected or not sent. Everything else is in doubt.
 
@@ -291,7 +292,7 @@ impl PlainItem {
     }
 }
 
-/// How items match operations.
+/// The match between items and operations.
 enum ItemMatch {
     /// By position.
     Positions,

@@ -34,7 +34,7 @@ pub struct LedgerContents {
     pub rate_limits: BTreeMap<String, AccountRateLimit>,
     pub(super) hosts: BTreeMap<String, String>,
     pub(super) approval_rules: Vec<StoredApprovalRule>,
-    /// When the places of single messages expire, by hash.
+    /// The expiry times of the reservations of single messages, by hash.
     pub(super) repeats: BTreeMap<RepeatHash, i64>,
     pub(super) schedules: ScheduleTable,
     pub(super) plans: PlanTable,

@@ -16,7 +16,7 @@ pub(super) struct QueuedNotification {
     notification: Notification,
     next_at: Timestamp,
     taken_until: Option<Timestamp>,
-    /// When it was finished, and whether the target accepted it.
+    /// The time at which the notification was finished, and whether the target accepted it.
     done: Option<(Timestamp, bool)>,
 }
 

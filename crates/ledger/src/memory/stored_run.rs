@@ -23,7 +23,7 @@ use campaign_core::domain::{Addressee, Row, Spending};
 #[derive(Clone, Debug)]
 pub struct StoredRun {
     pub run: Run,
-    /// Whether its copies are in place.
+    /// Whether the run's copies are in place.
     pub(super) opened: bool,
     pub excluded: ExcludedRows,
     pub envelopes: BTreeMap<u32, EnvelopeRecord>,
@@ -44,7 +44,7 @@ pub struct StoredRun {
     pub(super) cancelled: RoaringTreemap,
     /// The records before the purge, with hashed numbers. Used for guards and counts.
     remains: Option<Box<StoredRun>>,
-    /// When its blocks were drawn, in microseconds since 1970.
+    /// The times at which blocks were drawn, in microseconds since 1970.
     pub(super) drawn_at: Vec<i64>,
 }
 
@@ -217,7 +217,7 @@ impl StoredRun {
         self.counted_messages().iter().map(spending).fold(Spending::default(), Spending::add_spending)
     }
 
-    /// How many messages of the run were sent on each day.
+    /// The number of messages of the run that were sent on each day.
     pub(super) fn count_by_day(&self, per_day: &DailyLimits) -> BTreeMap<Date, u64> {
         let mut days = BTreeMap::new();
         for message in self.counted_messages() {

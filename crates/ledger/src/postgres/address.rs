@@ -20,7 +20,7 @@ pub struct PostgresAddress {
     reached: Arc<AtomicBool>,
 }
 
-/// Why a text is not an address. Contains nothing that might be a password.
+/// The reason why a text is not an address. Contains nothing that might be a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostgresAddressError {
     /// The text is not a PostgreSQL URL.

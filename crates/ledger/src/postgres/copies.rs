@@ -173,7 +173,7 @@ async fn write_shards_with_retry(
     }
 }
 
-/// Reads the shards of a list one by one in separate transactions, because the reader may be slow.
+/// Reads the shards of a list one by one in separate transactions, because the reader might be slow.
 fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
     let (sender, receiver) = sync_channel(QUEUED_SHARDS);
     let asking = runtime.clone();
@@ -262,7 +262,7 @@ impl PostgresLedger {
         Ok(strays)
     }
 
-    /// Renames the copies of an unknown run and returns the new place.
+    /// Renames the copies of an unknown run and returns their new path.
     pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
         if SqliteLedger::list_copies_without_ledger(&self.mark).iter().any(|copies| copies.run == run) {
             return SqliteLedger::rename_copies_without_ledger(&self.mark, run);
@@ -285,7 +285,7 @@ impl PostgresLedger {
         removed.await
     }
 
-    /// The place of a run's copies, for messages.
+    /// The path of a run's copies, for messages.
     fn copies_place(&self, name: &str) -> String {
         format!("{}, table campaign.copies, {name}", self.place)
     }
@@ -442,7 +442,7 @@ pub(super) async fn copy_in(
     stream.finish().await.map(drop)
 }
 
-/// The bytes before the content of a shard: the count of columns, the values of `copies` and `shard`, and the length.
+/// The bytes before the content of a shard: the number of columns, the values of `copies` and `shard`, and the length.
 fn record_header(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
     let mut header = COLUMNS.to_be_bytes().to_vec();
     for value in [copies, number] {

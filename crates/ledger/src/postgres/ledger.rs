@@ -50,7 +50,7 @@ impl PostgresLedger {
     /// Whether there is a ledger at an address.
     ///
     /// # Errors
-    /// When the connection fails.
+    /// If the connection fails.
     pub async fn exists(address: &PostgresAddress) -> Result<bool, LedgerError> {
         opening::exists(address).await
     }
@@ -58,7 +58,7 @@ impl PostgresLedger {
     /// Opens the ledger at an address, if there is one, without creating it.
     ///
     /// # Errors
-    /// As for [`PostgresLedger::open`], and when the ledger was deleted.
+    /// As for [`PostgresLedger::open`], or if the ledger was deleted.
     pub async fn open_existing(address: &PostgresAddress, marks: &Path) -> Result<Option<Self>, LedgerError> {
         let mark = marks.join(opening::mark_file_name(address.display_name()));
         match opening::exists(address).await? {
@@ -75,7 +75,7 @@ impl PostgresLedger {
     /// Opens the ledger at an address and creates missing tables. `marks` is a folder on this machine.
     ///
     /// # Errors
-    /// When the connection fails, the tables cannot be created, or they belong to a newer version.
+    /// If the connection fails, the tables cannot be created, or they belong to a newer version.
     pub async fn open(address: &PostgresAddress, marks: &Path) -> Result<Self, LedgerError> {
         let place: Arc<str> = address.display_name().into();
         let mark = marks.join(opening::mark_file_name(&place));
@@ -112,7 +112,7 @@ impl PostgresLedger {
     /// address.
     ///
     /// # Errors
-    /// When the connection fails, the tables cannot be changed, or they belong to a newer version.
+    /// If the connection fails, the tables cannot be changed, or they belong to a newer version.
     pub async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<bool>, LedgerError> {
         Ok(opening::upgrade_tables(address).await?.map(|before| before < opening::NEWEST))
     }
@@ -193,7 +193,7 @@ impl PostgresLedger {
     /// Refuses an outdated ledger.
     ///
     /// # Errors
-    /// When this machine knows a newer state of the ledger.
+    /// If this machine knows a newer state of the ledger.
     pub fn ensure_newest(&self) -> Result<(), LedgerError> {
         self.stale.clone().map_or(Ok(()), Err)
     }

@@ -151,7 +151,7 @@ impl Drop for Lock {
 impl PostgresLedger {
     /// Locks a campaign on an account. `None` while another process holds the lock.
     ///
-    /// The same transaction removes the claims of an ended process on runs of this campaign.
+    /// Also removes the claims of an ended process on runs of this campaign, in the same transaction.
     pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
         let name = run::lock_name(campaign, account);
         let runs = (campaign.to_owned(), account.to_owned());
@@ -309,11 +309,11 @@ fn lease_end(now: i64) -> i64 {
     now.saturating_add(i64::try_from(LEASE_DURATION.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// How long the database grants a lock without a renewal.
+/// The time for which the database grants a lock without a renewal.
 pub(super) const LEASE_DURATION: Duration = Duration::from_secs(30);
-/// How much earlier the owner stops relying on the lock.
+/// The margin before the end of this time at which the owner stops relying on the lock.
 const SAFETY_MARGIN: Duration = Duration::from_secs(5);
-/// How often an owner renews its leases.
+/// The interval at which an owner renews its leases.
 pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
 
 /// Readings of the clock that stops while a machine sleeps, and of the one that does not.
@@ -341,7 +341,7 @@ impl ClockReading {
 #[derive(Clone, Copy, Debug)]
 struct HeldLock {
     holder: i64,
-    /// When the lease was last requested or renewed; `None` once it is lost.
+    /// The time at which the lease was last requested or renewed; `None` once it is lost.
     asked_at: Option<ClockReading>,
 }
 

@@ -25,7 +25,7 @@ use crate::high_water_mark::{HighWaterMark, MarkReading};
 
 /// Connections that read or write single records; one of them might be busy with a list for a long time.
 const MAX_CONNECTIONS: u32 = 3;
-/// How long a command waits for a connection.
+/// The maximum time that a command waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Whether there is a ledger at an address.
@@ -132,7 +132,7 @@ async fn record_chains(connection: &mut PgConnection) -> Result<(), StatementErr
 
 /// The state of a ledger.
 pub(super) struct LedgerState {
-    /// Its identity and generation.
+    /// The identity and generation of the ledger.
     pub(super) mark: HighWaterMark,
     /// The time of the database in microseconds.
     pub(super) now: i64,

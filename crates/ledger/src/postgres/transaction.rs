@@ -44,7 +44,7 @@ const TURN: &str = concat!(
     " FROM meta"
 );
 
-/// How long the record of a writer without new commits is kept, in microseconds.
+/// The time for which the record of a writer without new commits is kept, in microseconds.
 const WRITER_RETENTION: i64 = 7 * 24 * 3_600_000_000;
 
 /// The turn to write.
@@ -113,17 +113,17 @@ pub(super) async fn count_and_commit(
     Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
 
-/// How many commits of a writer the database has recorded. `None` if the database does not know the writer.
+/// The number of commits of a writer that the database has recorded. `None` if the database does not know the writer.
 pub(super) async fn count_writer_commits(connection: &mut PgConnection, writer: i64) -> sqlx::Result<Option<i64>> {
     let known = sqlx::query_scalar("SELECT commits FROM writers WHERE writer = $1").persistent(false);
     known.bind(writer).fetch_optional(connection).await
 }
 
-/// How long a change waits for an unresponsive database before it fails.
+/// The time that a change waits for an unresponsive database before it fails.
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between attempts to connect.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
-/// How long to wait before a warning is logged.
+/// The time before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
 /// A wait for a database that does not respond.

@@ -41,9 +41,9 @@ pub(super) struct WriteConnection {
     database: Arc<DatabaseInfo>,
 }
 
-/// What the database last reported about itself.
+/// The properties that the database last reported.
 pub(super) struct DatabaseInfo {
-    /// How far its clock is ahead of this machine's, in microseconds.
+    /// The lead of the database's clock over this machine's clock, in microseconds.
     pub(super) clock_offset: AtomicI64,
     /// The schema version.
     pub(super) version: AtomicI64,
@@ -251,7 +251,7 @@ impl FurthestMark {
     /// Advances to the mark that was read.
     ///
     /// # Errors
-    /// When the ledger is older than what was known before the read.
+    /// If the ledger is older than what was known before the read.
     pub(super) fn advance_to(&self, place: &str, before: HighWaterMark, now: HighWaterMark) -> Result<(), LedgerError> {
         ensure_not_behind(place, now, before)?;
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -83,7 +83,7 @@ pub(super) async fn find_refusals(
     Ok(list_refusals(is_id_taken, next.map(timestamp_from_micros).transpose()?))
 }
 
-/// Who draws a block, and at which place.
+/// The process that draws a block, and its place.
 pub(super) struct BlockOwner<'a> {
     pub(super) place: u32,
     pub(super) epoch: Epoch,

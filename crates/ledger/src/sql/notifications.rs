@@ -16,7 +16,7 @@ use crate::{
 };
 use campaign_core::domain::NotificationEvent;
 
-/// How long finished notifications are kept.
+/// The period for which finished notifications are kept.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl NotificationQueue for Adapter {

@@ -374,7 +374,7 @@ struct PackedReceipt {
     channel: Option<Channel>,
     /// Milliseconds since 1970.
     at: u64,
-    /// Milliseconds from the change of the status to its arrival here.
+    /// Milliseconds from the change in status to its arrival here.
     took: Option<i64>,
     msg_id: Option<GatewayMessageId>,
     details: Vec<ReceiptDetail>,

@@ -25,7 +25,7 @@ struct ShardRequest {
     rows: u32,
     /// Vacant places other than its own; `None` if it did not look for them.
     vacant: Option<Vec<u32>>,
-    /// Its own lock and the locks of the vacant places.
+    /// The worker's own lock and the locks of the vacant places.
     proof: LockProof,
 }
 
@@ -130,8 +130,8 @@ async fn draw_next_shard(
 ) -> Result<ShardDraw, StatementError> {
     let ShardRequest { lease, sharding, place, by, rows, vacant, proof } = draw;
     let DrawableRun { run, last_drawn, holds_locks } = load_drawable_run(&mut *connection, lease.run, &proof).await?;
-    // A worker that was suspended may have lost its locks. Other workers may hold its places now, so it must not draw
-    // any more rows.
+    // A worker that was suspended might have lost its locks. Other workers might hold its places now, so it must not
+    // draw more rows.
     if !holds_locks {
         return Ok(ShardDraw::Ended);
     }

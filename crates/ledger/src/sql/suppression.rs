@@ -498,7 +498,7 @@ async fn list_page(reader: &mut Connection, behind: Option<i64>, at_most: u32) -
     Ok(OptOutPage { entries: entries.collect::<Result<_, _>>()?, next })
 }
 
-/// What an opt-out applies to. Entries with the same key cover each other.
+/// The coverage of an opt-out. Entries with the same key cover each other.
 type OptOutKey<'a> = (u64, &'a OptOutScope, OptOutReach);
 
 fn opt_out_key(opt_out: &OptOut) -> OptOutKey<'_> {

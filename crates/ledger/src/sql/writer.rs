@@ -53,7 +53,7 @@ pub(crate) type CommitCallback = Arc<dyn Fn(Duration) + Send + Sync>;
 /// A handle of the writer task.
 pub(crate) struct Writer {
     task: Mutex<Option<WriterTask>>,
-    /// Why the task ended unexpectedly.
+    /// The reason why the task ended unexpectedly.
     failed: Arc<OnceLock<LedgerError>>,
 }
 
@@ -124,7 +124,7 @@ impl Writer {
     /// Starts the task that owns the write connection. It ends when the handle is closed or dropped.
     ///
     /// # Errors
-    /// When the system cannot start a thread for the task.
+    /// If the system cannot start a thread for the task.
     fn start_task(
         connection: WriteConnection,
         numbers: EnvelopeNumbers,
@@ -220,8 +220,8 @@ impl<I: ?Sized, T> Batch<I, T> {
     }
 }
 
-/// What commits go through: the write connection, the envelope numbers and accepted rows that this process knows, and
-/// the name of the ledger.
+/// The state that commits use: the write connection, the envelope numbers and accepted rows that this process knows,
+/// and the name of the ledger.
 struct CommitTarget {
     connection: WriteConnection,
     numbers: EnvelopeNumbers,

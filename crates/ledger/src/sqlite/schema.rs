@@ -260,7 +260,7 @@ const FORGETTING: &str = "
     CREATE INDEX forgotten_rows_waiting ON forgotten_rows (run) WHERE waits = 1;
 ";
 
-/// When a run was purged, and the hashes of the numbers with a message of it.
+/// The time of a run's purge, and the hashes of the numbers that had a message of the run.
 const PURGED: &str = "
     ALTER TABLE runs ADD COLUMN purged_at INTEGER;
     CREATE TABLE guarded (
@@ -450,7 +450,7 @@ const SECOND: &str = "
 /// The attempt that a question belongs to; 0 means none.
 const THIRD: &str = "ALTER TABLE questions ADD COLUMN envelope INTEGER NOT NULL DEFAULT 0";
 
-/// The time of the last change of a rate limit, so that a clock that was set back is noticed.
+/// The time of the last change to a rate limit, so that a clock that was set back is noticed.
 ///
 /// Existing rows get the time when their last slot was free.
 const FOURTH: &str = "
@@ -512,7 +512,7 @@ const PACE_USED: &str = "
     ALTER TABLE accounts ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// When a block was drawn, for hourly limits; unknown for earlier blocks.
+/// The time at which a block was drawn, for hourly limits; unknown for earlier blocks.
 const DRAWN_AT: &str = "ALTER TABLE blocks ADD COLUMN drawn_at INTEGER";
 
 /// Sharding of a run: its terms, the claim that started it, whether the gateway accepted any message, and which worker

@@ -21,7 +21,7 @@ use std::time::SystemTime;
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 
-/// Which files the paths of a campaign can reach.
+/// The scope of the files that the paths of a campaign can reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PathScope {
     /// Any file, for the command of a person.
@@ -83,7 +83,7 @@ impl PathScope {
     /// A scope that is confined to a folder.
     ///
     /// # Errors
-    /// When the folder does not exist.
+    /// If the folder does not exist.
     pub fn within(folder: &Path) -> io::Result<Self> {
         Ok(Self::Within(folder.canonicalize()?.into()))
     }
@@ -140,7 +140,7 @@ impl CampaignPaths {
     /// Resolves a path.
     ///
     /// # Errors
-    /// When the path is outside the scope.
+    /// If the path is outside the scope.
     pub fn resolve_path(&self, name: &str) -> Result<CampaignPath, Box<Finding>> {
         let path = self.file.join_sibling(name);
         match path.leaves_folder() {
@@ -233,7 +233,7 @@ impl CampaignPath {
     /// Opens the regular file at this path. Links are followed within the scope, even if they were just replaced.
     ///
     /// # Errors
-    /// When the file cannot be opened, is not a regular file, or is outside the scope.
+    /// If the file cannot be opened, is not a regular file, or is outside the scope.
     pub fn open_file(&self) -> io::Result<File> {
         match &self.scope {
             PathScope::Anywhere | PathScope::Editor(_) => regular_file::open(&self.path),
@@ -248,7 +248,7 @@ impl CampaignPath {
     /// Opens the text at this path: the unsaved text of an editor, or else the file.
     ///
     /// # Errors
-    /// The same errors as [`Self::open_file`].
+    /// As for [`Self::open_file`].
     pub(super) fn open_text(&self) -> io::Result<Box<dyn Read>> {
         if let PathScope::Editor(unsaved) = &self.scope
             && let Some(text) = unsaved.find(&self.path)
@@ -282,7 +282,7 @@ impl CampaignPath {
             .is_err_and(|error| is_outside(&error))
     }
 
-    /// Why an assistant must not write to the path; `None` if writing is allowed or a person named the path.
+    /// The reason why an assistant must not write to the path; `None` if writing is allowed or a person named the path.
     pub fn find_write_refusal(&self) -> Option<&'static str> {
         let PathScope::Within(folder) = &self.scope else { return None };
         if self.leaves_folder() {
@@ -301,7 +301,7 @@ impl CampaignPath {
     /// path.
     ///
     /// # Errors
-    /// When the path is outside its folder, or the folder cannot be opened or created.
+    /// If the path is outside its folder, or the folder cannot be opened or created.
     pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
         let PathScope::Within(folder) = &self.scope else { return Ok(None) };
         let below = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));

@@ -172,7 +172,7 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
             .map(|opened| opened.map(drop).map_err(|error| is_outside(&error)))
     };
     assert!(found("beside.txt").unwrap().is_ok());
-    // The folder's own `templates/` links to a place outside, so neither it nor any later folder is searched.
+    // The folder's own `templates/` is a link to a folder outside, so neither it nor any later folder is searched.
     for name in ["secret.txt", "missing.txt", "above.txt", "templates/secret.txt"] {
         assert!(found(name).unwrap().unwrap_err(), "{name}");
     }

@@ -41,7 +41,7 @@ mod by_handle {
     /// The flags for opening a file: never waiting for a pipe, and never through a link.
     const FILE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY);
 
-    /// How links at the end of a path are handled.
+    /// The treatment of links at the end of a path.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum LastLink {
         Followed,

@@ -317,7 +317,7 @@ pub(super) fn is_too_risky(key: &str, typed: &str) -> bool {
     LOOSENING_KEYS.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
 }
 
-/// Formats a key for advice to move it. The value of a guard is elided, because the author's value may be stricter than
+/// Formats a key for advice to move it. The value of a guard is elided, because the author's value can be stricter than
 /// the example.
 pub(super) fn format_moved_key(key: &KeySpec) -> String {
     if GUARD_KEYS.contains(&key.name) { format!("{}: …", key.name) } else { key.format_example() }

@@ -66,9 +66,9 @@ pub enum ValueShape {
     Message,
     /// A whole number.
     Integer {
-        /// The smallest that is allowed.
+        /// The minimum value.
         least: u32,
-        /// The largest that is allowed.
+        /// The maximum value.
         most: u32,
     },
     /// A whole number from 1, or a list of them.
@@ -77,9 +77,9 @@ pub enum ValueShape {
     Bool,
     /// A duration in seconds.
     Seconds {
-        /// The shortest that is allowed.
+        /// The minimum number of seconds.
         least: u32,
-        /// The longest that is allowed.
+        /// The maximum number of seconds.
         most: u32,
     },
     /// A number of operations per unit of time.
@@ -126,9 +126,9 @@ pub enum ValueShape {
     },
     /// The list of channels.
     Channels,
-    /// Where a secret is stored, never the secret itself.
+    /// The location of a secret, never the secret itself.
     Secret,
-    /// Where a secret is stored, or each of a list.
+    /// The location of a secret, or a list of locations.
     Secrets,
 }
 

@@ -90,7 +90,7 @@ impl Gateways {
 
 const FILE_NAME: &str = "gateways.yaml";
 
-/// Where gateways.yaml can be; the first existing file is read.
+/// The possible locations of gateways.yaml; the first existing file is read.
 #[derive(Clone, Debug, Default)]
 pub struct GatewaySearch {
     /// The file from the command line or `$CAMPAIGN_GATEWAYS`; it must exist.
@@ -126,7 +126,7 @@ pub struct NewProfile {
     pub base_url: EndpointUrl,
     /// The URL of the asynchronous endpoint.
     pub async_url: Option<EndpointUrl>,
-    /// Where its API key is stored; a file in the folder of the profiles, or an absolute path.
+    /// The location of the API key; a file in the folder of the profiles, or an absolute path.
     pub api_key: SecretSource,
     /// The rate limit of the account, such as `10/s`; optional only on loopback addresses.
     pub rate: Option<String>,
@@ -174,7 +174,7 @@ impl NewProfile {
 /// Appends a profile to the text of a file; also returns the profile as it will be read.
 ///
 /// # Errors
-/// When the profile already exists or is invalid, or the form of the file does not allow adding one.
+/// If the profile already exists or is invalid, or the form of the file does not allow adding one.
 pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String, Profile), Vec<Finding>> {
     let names = |text: &str| {
         let (gateways, _) = read_profiles(&SourceText::new(path, text));

@@ -38,7 +38,7 @@ const KEY_PREFIX: &str = "ed25519:";
 pub struct WebhookSettings {
     /// The public address of the receiver.
     pub public_url: EndpointUrl,
-    /// Where the secrets that sign addresses are stored: the first signs, all verify.
+    /// The locations of the secrets that sign addresses: the first signs, all verify.
     pub secrets: Vec<SecretSource>,
 }
 
@@ -51,7 +51,7 @@ pub struct Profile {
     pub base_url: EndpointUrl,
     /// The URL of the asynchronous endpoint (contract 4.2).
     pub async_url: Option<EndpointUrl>,
-    /// Where the API key is stored.
+    /// The location of the API key.
     pub api_key: SecretSource,
     /// The rate limit of the account.
     pub rate: Rate,
@@ -89,7 +89,7 @@ pub struct Profile {
     pub account: String,
     /// The price of a message by channel, of an SMS per part, in the account's currency.
     pub prices: Vec<(Channel, MessagePrice)>,
-    /// Who must approve large runs.
+    /// The people who must approve large runs.
     pub approval: Option<ApprovalRule>,
     /// The currency of the prices.
     pub currency: Option<String>,
@@ -211,12 +211,12 @@ impl fmt::Display for EndpointUrl {
     }
 }
 
-/// Who must approve a run through a gateway, and from how many recipients on.
+/// The rule for approvals of a run through a gateway, and the number of recipients from which it applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalRule {
     /// Runs with more recipients need an approval.
     pub above: u32,
-    /// Who can approve, each with a public key.
+    /// The people who can approve, each with a public key.
     pub by: Vec<(String, ApproverKey)>,
 }
 

@@ -15,7 +15,7 @@ use campaign_core::regular_file;
 /// The maximum size of a key, in bytes.
 const MAX_BYTES: u64 = 4096;
 
-/// Where a secret is stored.
+/// The location of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretSource {
@@ -87,7 +87,7 @@ fn read_secret_file(path: &Path, what: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// Whether other users can read a secret. A file owned by root may be readable by its group, so that a server and its
+/// Whether other users can read a secret. A file owned by root can be readable by its group, so that a server and its
 /// operators can share it.
 #[cfg(unix)]
 fn is_open_to_others(metadata: &fs::Metadata) -> bool {

@@ -221,7 +221,7 @@ impl Resolver<'_> {
         Some(ListQuery { sql, from: self.resolve_secret(from, "from")?, timeout: read_timeout(section)? })
     }
 
-    /// Where a secret is stored, with an absolute path.
+    /// The location of a secret, with an absolute path.
     fn resolve_secret(&mut self, value: &Node, key: &str) -> Option<SecretSource> {
         Some(read_secret_source(value, key, &self.paths, self.report)?.with_absolute_path())
     }
@@ -317,7 +317,7 @@ impl Resolver<'_> {
         read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
     }
 
-    /// Where consent is recorded. `None` if the key is missing, or is invalid, which was reported.
+    /// The source of consent. `None` if the key is missing, or is invalid, which was reported.
     pub(super) fn resolve_consent(&mut self, recipients: ConfigSection<'_>) -> Option<ConsentSource> {
         let entry = recipients.entry("consent").filter(|_| recipients.has_value("consent"))?;
         let section = ConfigSection::new(Some(&entry.value), CONSENT);

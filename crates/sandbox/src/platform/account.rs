@@ -86,12 +86,12 @@ impl SandboxAccount {
 
 /// The rate limit of an account: governor's GCRA with time as an argument.
 ///
-/// It shares no code with the client's rate limit, so that it can verify the client's limit.
+/// The limiter shares no code with the client's rate limit, so that it can verify the client's limit.
 pub(crate) struct OperationLimiter {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     /// The latest time of its clock.
     now: Option<Timestamp>,
-    /// How long it takes to refill a whole burst.
+    /// The time that it takes to refill a whole burst.
     refill: Duration,
 }
 

@@ -12,18 +12,18 @@ use campaign_core::domain::{Amount, Channel, Endpoint, Phone};
 /// The gateway's identifier of the first message; later ones are consecutive.
 pub(crate) const FIRST_MSG_ID: u64 = 700_000_001;
 
-/// An accepted or rejected message. There may be millions, so it is small.
+/// An accepted or rejected message. There might be millions, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct SandboxMessage {
     /// The client's identifier, replaced by the gateway's if it is missing.
     pub(crate) id: Option<ClientId>,
     /// The webhook address for its statuses.
     pub(crate) hook: Option<Arc<str>>,
-    /// Its recipient, always present for accepted messages.
+    /// The recipient, always present for accepted messages.
     pub(crate) phone: Option<Phone>,
-    /// When it arrived.
+    /// The time of arrival.
     pub(crate) at: VirtualTime,
-    /// Its current state.
+    /// The current state.
     pub(crate) state: LifecycleState,
     /// The number of its asynchronous request.
     pub(crate) request: Option<u32>,
@@ -152,7 +152,7 @@ impl ChannelStage {
         Self { dtmf, ..self }
     }
 
-    /// How long the channel tries to deliver the message.
+    /// The time for which the channel tries to deliver the message.
     pub(crate) fn lifetime(&self) -> Duration {
         Duration::from_secs(self.lifetime.into())
     }

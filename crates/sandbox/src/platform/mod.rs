@@ -344,7 +344,7 @@ pub struct Counts {
     /// Messages, lookups and verification calls, by the channel that delivered them or was tried last; only channels
     /// that occurred.
     pub channels: BTreeMap<Channel, ChannelTally>,
-    /// The same by latest final status in the gateway's words, without unfinished messages.
+    /// Messages by latest final status in the gateway's words, without unfinished messages.
     pub statuses: BTreeMap<String, u64>,
     /// Money, over all accounts.
     pub funds: Funds,
@@ -370,7 +370,7 @@ pub struct ChannelTally {
     pub replied: u64,
     /// Messages that failed on this channel as the last one that was tried.
     pub failed: u64,
-    /// Their cost.
+    /// The cost of the messages.
     pub spent: Amount,
 }
 

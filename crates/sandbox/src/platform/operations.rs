@@ -169,7 +169,7 @@ impl GatewayEmulator {
     }
 }
 
-/// How many messages an item creates: one for each recipient, or one if no recipient could be read.
+/// The number of messages that an item creates: one for each recipient, or one if no recipient could be read.
 fn count_messages(item: &RequestItem) -> u32 {
     u32::try_from(item.phones.len().max(1)).unwrap_or(u32::MAX)
 }

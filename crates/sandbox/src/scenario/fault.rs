@@ -21,7 +21,7 @@ use campaign_manifest::document::{ConfigSection, FindingCollector, Node};
 pub struct ScenarioFault {
     /// The messages or envelopes to which it applies.
     pub when: ScenarioCondition,
-    /// Its effect.
+    /// The effect of the fault.
     pub effect: FaultEffect,
 }
 
@@ -34,7 +34,7 @@ pub struct ScenarioCondition {
     pub share: Option<Percentage>,
     /// The position among envelopes with messages, counted from 1 over both endpoints.
     pub envelope: Option<RangeInclusive<u64>>,
-    /// Their endpoint.
+    /// The endpoint of the envelopes.
     pub endpoint: Option<Endpoint>,
 }
 
@@ -248,7 +248,7 @@ pub(crate) struct MessageFacts {
 pub(crate) struct EnvelopeFacts<'a> {
     /// All its numbers.
     pub(crate) phones: &'a [Phone],
-    /// Its number among the envelopes with messages.
+    /// The envelope's number among the envelopes with messages.
     pub(crate) envelope: u64,
     pub(crate) endpoint: Endpoint,
 }

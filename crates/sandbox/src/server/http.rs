@@ -26,7 +26,7 @@ use crate::request::{BODY_LIMIT, RawRequest};
 use campaign_core::domain::Endpoint;
 use campaign_net::{BACKLOG, ConnectionLimits, Connections, accept_connection, bind_socket, listen};
 
-/// How long to wait before trying to bind the port again.
+/// The delay before trying to bind the port again.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// A practically infinite duration, used if the requested one overflows.
 const FAR_FUTURE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -179,7 +179,7 @@ pub(super) async fn serve_connections(mut port: SandboxPort, app: Router, timeou
 /// The shared state of all requests.
 pub(super) struct HttpState {
     pub(super) live: Arc<LivePlatform>,
-    /// How long a body may take to arrive.
+    /// The time that a body may take to arrive.
     pub(super) body_timeout: Duration,
     /// Sends orders to the task that owns the port.
     pub(super) port_orders: mpsc::UnboundedSender<PortOrder>,
@@ -200,7 +200,7 @@ pub(super) fn router(state: Arc<HttpState>) -> Router {
     Router::new().fallback(serve_request).with_state(state)
 }
 
-/// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL may end with a
+/// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL can end with a
 /// slash.
 fn endpoint_at(path: &str) -> Option<Endpoint> {
     match path.trim_start_matches('/') {

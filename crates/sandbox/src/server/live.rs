@@ -22,7 +22,7 @@ use crate::scenario::Scenario;
 use crate::webhooks::{WebhookOutcome, WebhookPost};
 use campaign_core::domain::Endpoint;
 
-/// How many messages advance before the lock is released, so that a million due messages do not block others.
+/// The number of messages that advance before the lock is released, so that a million due messages do not block others.
 const SLICE: usize = 1_000;
 
 /// The platform that all connections share.

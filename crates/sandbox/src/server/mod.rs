@@ -35,7 +35,7 @@ pub use webhook_client::{LocalReceiver, WebhookPolicy};
 /// The drain timeout of a receiver in this process, which answers or ends with the process.
 const LOCAL_RECEIVER_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// How a sandbox is started.
+/// The options with which a sandbox is started.
 #[derive(Clone, Debug)]
 pub struct SandboxSettings {
     /// The address to listen on; port 0 picks a free one.

@@ -195,7 +195,7 @@ fn verbatim_request_target(url: &Url, at: Option<IpAddr>, original: &str) -> Opt
     Some((uri, host))
 }
 
-/// Describes why a request failed, without the URL, which may contain a secret.
+/// Describes why a request failed, without the URL, which might contain a secret.
 fn describe_send_error(error: &dyn Error, connecting: bool) -> String {
     let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
     let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);

@@ -103,12 +103,12 @@ fn any_endpoint() -> impl Strategy<Value = Endpoint> {
 /// The contract's requests.
 static REQUESTS: LazyLock<Vec<(Endpoint, Value)>> = LazyLock::new(contract_pairs::contract_requests);
 
-/// A mutation at a place in the body.
+/// A mutation at an index of the body.
 #[derive(Clone, Debug)]
 enum Mutation {
     /// Replaces a byte.
     Byte(Index, u8),
-    /// Ends the body at this place.
+    /// Ends the body at this index.
     Cut(Index),
     /// Repeats the following bytes.
     Twice(Index),

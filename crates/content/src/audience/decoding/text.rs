@@ -60,7 +60,7 @@ pub(super) struct TextDecoder<R> {
     lines: u64,
 }
 
-/// What is known about the encoding so far.
+/// The known facts about the encoding.
 enum DecodingStage {
     /// Only ASCII so far.
     Ascii,

@@ -162,7 +162,7 @@ impl<R: Read> XmlEvents<R> {
         Self { xml, buffer: Vec::new(), depth: 0, whole: None, within: None }
     }
 
-    /// The same events, but each element with this local name, including its content, counts as one piece.
+    /// Counts each element with this local name, including its content, as one piece.
     pub(super) fn with_whole_elements(self, name: &'static str) -> Self {
         Self { whole: Some(name), ..self }
     }

@@ -30,7 +30,7 @@ pub(super) fn is_workbook(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || head.starts_with(b"\xd0\xcf\x11\xe0")
 }
 
-/// Why a workbook cannot be read as a list.
+/// The reason why a workbook cannot be read as a list.
 enum WorkbookError {
     Finding(Box<Finding>),
     /// The workbook is damaged, with the library's message if there is one.

@@ -328,7 +328,7 @@ fn repeated_columns(element: &BytesStart<'_>) -> u32 {
     read_repeat(element, "table:number-columns-repeated")
 }
 
-/// How often a row is repeated, and whether it is hidden.
+/// The number of repetitions of a row, and whether the row is hidden.
 fn repeated_rows(element: &BytesStart<'_>) -> (u32, bool) {
     let hidden = matches!(attribute_value(element, "table:visibility").as_deref(), Some("collapse" | "filter"));
     (read_repeat(element, "table:number-rows-repeated"), hidden)

@@ -249,7 +249,7 @@ const NAMED: u64 = 1 << 10;
 const MERGED: u64 = 32;
 /// The last column of an `.xls`.
 const LAST_COLUMN: u16 = 255;
-/// The maximum number of cells that a sheet may declare: as many as fit into one.
+/// The maximum number of cells that a sheet can declare: as many as fit into one.
 const MAX_DECLARED_CELLS: u64 = 1 << 24;
 /// The maximum number of sheets, and of records that continue another one.
 const MAX_SHEETS: usize = 4096;
@@ -285,7 +285,7 @@ struct MemoryEstimate {
     code_page: u16,
     /// The bytes of each shared text.
     texts: Vec<u32>,
-    /// The bytes of the longest name that a formula may refer to.
+    /// The bytes of the longest name that a formula can refer to.
     longest_name: u64,
 }
 

@@ -16,9 +16,9 @@ pub(super) struct FailurePlace<'s> {
 
 /// A value that a failure is about.
 pub(super) struct FailureSubject<'s> {
-    /// Its source text.
+    /// The source text of the value.
     pub(super) source: &'s str,
-    /// Its name in a sentence.
+    /// The name of the value in a sentence.
     pub(super) title: String,
 }
 

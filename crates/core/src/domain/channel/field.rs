@@ -6,9 +6,9 @@
 use super::{Card, TextLimit};
 use crate::domain::{ExtraProperties, OperationKind};
 
-/// Why a pipeline stage cannot have a lifetime or short links.
+/// The reason why a pipeline stage cannot have a lifetime or short links.
 const NO_SUCH_FIELD: &str = "its stages have no field for this key";
-/// Why a pipeline stage cannot have an image or a button.
+/// The reason why a pipeline stage cannot have an image or a button.
 pub(super) const TEXT_ONLY: &str = "its stages contain only a signature and a message";
 
 /// A key of a channel.

@@ -64,7 +64,7 @@ pub struct ChannelFacts {
 /// A form of a channel's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageForm {
-    /// Its name on the wire and in campaign files.
+    /// The name of the form on the wire and in campaign files.
     pub name: &'static str,
     /// The required keys.
     pub required_keys: &'static [&'static str],
@@ -176,7 +176,7 @@ macro_rules! channels {
                 }
             }
 
-            /// The same stage with each text converted by `f`.
+            /// Converts each text of the stage with `f`.
             ///
             /// # Errors
             /// The first error of `f`.

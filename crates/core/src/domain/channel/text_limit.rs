@@ -38,7 +38,7 @@ pub enum TextLimit {
     OneOf(&'static [&'static str]),
 }
 
-/// Why a channel does not accept a text; `Display` explains the reason.
+/// The reason why a channel does not accept a text; `Display` explains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextViolation {
     /// The channel whose rule is broken.

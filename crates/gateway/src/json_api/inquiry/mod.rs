@@ -102,7 +102,7 @@ impl JsonApi {
     /// Sends several inquiries of one kind in one envelope. The answers are in the order of the inquiries.
     ///
     /// # Errors
-    /// Why the envelope as a whole has no valid answer.
+    /// The reason why the envelope as a whole has no valid answer.
     pub async fn ask_all<I: Inquiry>(
         &self,
         inquiries: &[I],
@@ -115,7 +115,7 @@ impl JsonApi {
     /// Sends two inquiries of different kinds in one envelope.
     ///
     /// # Errors
-    /// Why the envelope as a whole has no valid answer.
+    /// The reason why the envelope as a whole has no valid answer.
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
         first: &A,

@@ -25,7 +25,7 @@ pub struct MessageRecord {
     pub channel: Option<String>,
     /// The status.
     pub status: Status,
-    /// When it last changed, in the gateway's text (ISO 8601 with offset).
+    /// The time of the last change, in the gateway's text (ISO 8601 with offset).
     pub updated: Option<String>,
 }
 
