@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn channel_report_disproves_a_rejection_at_intake() {
-        let refused = |receipts: &[StoredReceipt]| {
+        let judge = |receipts: &[StoredReceipt]| {
             let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into(), Endpoint::Async);
             for receipt in receipts {
                 message.add_receipt(receipt);
@@ -315,10 +315,10 @@ mod tests {
             (message.state, message.refused_at_intake)
         };
         let rejected = receipt("viber", Status::Rejected, 1);
-        assert_eq!(refused(std::slice::from_ref(&rejected)), (RowState::Failed, true));
-        assert_eq!(refused(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (RowState::Failed, true));
-        assert_eq!(refused(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (RowState::Failed, false));
-        assert_eq!(refused(&[rejected, receipt("sms", Status::Delivered, 2)]), (RowState::Delivered, false));
+        assert_eq!(judge(std::slice::from_ref(&rejected)), (RowState::Failed, true));
+        assert_eq!(judge(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (RowState::Failed, true));
+        assert_eq!(judge(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (RowState::Failed, false));
+        assert_eq!(judge(&[rejected, receipt("sms", Status::Delivered, 2)]), (RowState::Delivered, false));
     }
 
     #[test]

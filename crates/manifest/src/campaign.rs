@@ -437,8 +437,8 @@ impl CampaignBrief {
         }
         let mut arms = Vec::with_capacity(self.variants.len());
         for variant in &self.variants {
-            let own = |name: &String| variant.vars.iter().any(|(other, _)| other == name);
-            let shared = self.vars.iter().filter(|(name, _)| !own(name));
+            let is_overridden = |name: &String| variant.vars.iter().any(|(other, _)| other == name);
+            let shared = self.vars.iter().filter(|(name, _)| !is_overridden(name));
             let named = (VARIANT.to_owned(), variant.name.clone());
             arms.push(MessageArm {
                 name: Some(&variant.name),
@@ -456,9 +456,9 @@ impl CampaignBrief {
 
     /// The names of all constants that texts of the campaign or of any variant can use.
     pub fn constant_names(&self) -> Vec<&str> {
-        let own = self.variants.iter().flat_map(|variant| &variant.vars);
+        let variant_vars = self.variants.iter().flat_map(|variant| &variant.vars);
         let named = (!self.variants.is_empty()).then_some(VARIANT);
-        self.vars.iter().chain(own).map(|(name, _)| name.as_str()).chain(named).collect()
+        self.vars.iter().chain(variant_vars).map(|(name, _)| name.as_str()).chain(named).collect()
     }
 
     /// The allocation of the recipients to the variants and the holdout group.

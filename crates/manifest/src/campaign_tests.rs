@@ -284,9 +284,9 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
         (Some(pattern), Some((_, span))) => match Regex::new(&pattern) {
             Ok(regex) => Some(regex),
             Err(error) => {
-                let why = error.to_string();
-                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                let message = format!("`matches` is not a regular expression: {why}");
+                let reason = error.to_string();
+                let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                let message = format!("`matches` is not a regular expression: {reason}");
                 let help = "put a backslash before each character that has a special meaning, as in `\\(`";
                 report.add(span, Finding::new(&rules::CAMPAIGN_TEST, message).help(help));
                 return None;

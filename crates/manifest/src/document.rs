@@ -53,10 +53,10 @@ pub fn load_file<T>(
 
 /// Hides text that might be a secret from the source that findings quote.
 fn conceal_secrets(source: &SourceText, mut findings: Vec<Finding>) -> Vec<Finding> {
-    let shown = SourceText::new(source.path(), conceal_addresses(source.text()));
+    let concealed = SourceText::new(source.path(), conceal_addresses(source.text()));
     for place in findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
         if place.source.path() == source.path() {
-            place.source = shown.clone();
+            place.source = concealed.clone();
         }
     }
     findings
@@ -79,8 +79,8 @@ pub struct LoadedFile<T> {
 impl<T> LoadedFile<T> {
     /// The result of loading a file. If any finding is an error, the value is kept only as a draft.
     pub fn new(value: Option<T>, findings: Vec<Finding>) -> Self {
-        let refused = findings.iter().any(Finding::is_error);
-        let (value, draft) = if refused { (None, value) } else { (value, None) };
+        let has_errors = findings.iter().any(Finding::is_error);
+        let (value, draft) = if has_errors { (None, value) } else { (value, None) };
         Self { value, draft, findings }
     }
 }

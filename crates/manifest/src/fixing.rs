@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn concealed_file_shows_no_secrets() {
-        let shown = conceal_file("production:\n  api_key: abc123\n");
-        assert!(!shown.contains("abc123") && shown.contains("api_key"), "{shown}");
+        let concealed = conceal_file("production:\n  api_key: abc123\n");
+        assert!(!concealed.contains("abc123") && concealed.contains("api_key"), "{concealed}");
     }
 
     proptest! {

@@ -88,13 +88,13 @@ pub(crate) fn read_notify(
         }
         (false, true) => NotificationMethod::Command(read_command(section, paths)),
         (both, _) => {
-            let what = if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
+            let problem = if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
             let help = if both {
                 "remove `url` or `command`"
             } else {
                 "add one of them, for example `url: { env: SLACK_URL }`"
             };
-            let finding = Finding::new(&rules::NOTIFY, what.to_owned());
+            let finding = Finding::new(&rules::NOTIFY, problem.to_owned());
             report.add(&entry.key_span, finding.help(help));
             return None;
         }

@@ -253,8 +253,8 @@ pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
 /// A finding about a list, lookup table or similar file that cannot be opened; `subject` is the subject of the message.
 pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let missing = error.kind() == ErrorKind::NotFound;
-    let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
-    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {why}"));
+    let reason = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
+    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {reason}"));
     if !missing {
         return finding;
     }

@@ -164,8 +164,8 @@ fn consent_resource(root: &Node, is_required: bool) -> Option<Resource> {
         file if file.is_empty() => format!("the column {}", text_under(consent, "column")),
         file => file,
     };
-    let shown = if is_required { format!("{place} (required)") } else { place };
-    Some(Resource::new("recipients.consent", &shown, &json!([node_to_json(consent), is_required])))
+    let source = if is_required { format!("{place} (required)") } else { place };
+    Some(Resource::new("recipients.consent", &source, &json!([node_to_json(consent), is_required])))
 }
 
 /// The resource for the program or address that receives notifications.

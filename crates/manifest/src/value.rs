@@ -73,8 +73,8 @@ impl fmt::Display for Rate {
         let units = [("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
         let whole = |&(_, seconds): &(&str, f64)| (rate * seconds).round() / seconds == rate;
         let (unit, seconds) = units.into_iter().find(whole).unwrap_or(("s", 1.0));
-        let shown = if unit == "s" { rate } else { (rate * seconds).round() };
-        write!(f, "{shown}/{unit}")
+        let number = if unit == "s" { rate } else { (rate * seconds).round() };
+        write!(f, "{number}/{unit}")
     }
 }
 

@@ -100,8 +100,8 @@ impl Campaign {
 
     /// The windows that do not depend on the recipient's time zone.
     pub fn windows_for_all(&self, profile: Option<&Profile>) -> Windows {
-        let own = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
-        Windows::new(own.map(|window| (window.window.clone(), self.home_zone())).collect())
+        let windows = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
+        Windows::new(windows.map(|window| (window.window.clone(), self.home_zone())).collect())
     }
 
     /// The sending hours with a profile, in words; `None` if sending is always allowed. Plans are compared by this

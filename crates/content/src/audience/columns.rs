@@ -230,8 +230,8 @@ fn no_header(line: &HeaderLine, column: usize) -> Finding {
 fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let message =
         format!("the campaign contains `columns: {{ {name}: {header} }}`, but the list has no column `{header}`");
-    let shown: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
-    let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
+    let headers: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
+    let known = headers.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
         _ if let Some(found) = header_by_letters(line, header).map(mask_numbers) => format!(
             "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {}`; the \
@@ -299,8 +299,8 @@ fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
         (first != column).then_some([first, column])
     });
     let repeated: Vec<[usize; 2]> = repeated.collect();
-    let shown = repeated.iter().take(MAX_REPORTED).map(|columns| duplicate_name(line, &names[columns[1]], *columns));
-    let mut findings: Vec<Finding> = shown.collect();
+    let reported = repeated.iter().take(MAX_REPORTED).map(|columns| duplicate_name(line, &names[columns[1]], *columns));
+    let mut findings: Vec<Finding> = reported.collect();
     if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MAX_REPORTED)) {
         let (columns, have) = (format_count(more as u64, "more column"), choose_plural(more as u64, "has", "have"));
         last.message.push_str(&format!("; {columns} {have} the same name as an earlier column"));

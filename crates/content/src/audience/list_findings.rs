@@ -73,7 +73,7 @@ impl<'a> FileExcerpt<'a> {
 pub(super) fn mask_numbers(text: &str) -> String {
     const SHORTEST: usize = 9;
     const KEPT: usize = 5;
-    let mut shown = String::with_capacity(text.len());
+    let mut masked = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
         let (before, run) = rest.split_at(start);
@@ -81,20 +81,20 @@ pub(super) fn mask_numbers(text: &str) -> String {
         let (run, after) = run.split_at(end.unwrap_or(run.len()));
         let hides = run.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST;
         let mut digits = 0;
-        shown.push_str(before);
-        shown.extend(run.chars().map(|character| {
+        masked.push_str(before);
+        masked.extend(run.chars().map(|character| {
             digits += usize::from(character.is_ascii_digit());
             if hides && digits > KEPT && character.is_ascii_digit() { '*' } else { character }
         }));
         rest = after;
     }
-    shown + rest
+    masked + rest
 }
 
 /// Text that is safe to print. Control characters and invalid bytes become replacement characters.
 fn to_printable(bytes: &[u8]) -> String {
-    let shown = |character: char| if character.is_control() && character != '\t' { '\u{fffd}' } else { character };
-    String::from_utf8_lossy(bytes).chars().map(shown).collect()
+    let printable = |character: char| if character.is_control() && character != '\t' { '\u{fffd}' } else { character };
+    String::from_utf8_lossy(bytes).chars().map(printable).collect()
 }
 
 /// The finding about an unreadable file: the finding that the decoder reported, or else a finding about the system
@@ -196,9 +196,9 @@ pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     let line = spot.line_at(0);
     let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
     let shortened = has_shortened_number(spot.raw, delimiter);
-    let own = guess_delimiter(spot.raw);
+    let row_delimiter = guess_delimiter(spot.raw);
     // The row has several cells, but its delimiter differs from the header's.
-    let other = cells == 1 && own != delimiter && spot.raw.contains(&own.to_byte());
+    let other = cells == 1 && row_delimiter != delimiter && spot.raw.contains(&row_delimiter.to_byte());
     let delimiter = delimiter.name();
     let help = if shortened {
         "format the column as text, and enter the number again; a spreadsheet has shortened it, so its last digits \
@@ -318,10 +318,10 @@ pub(super) fn uncertain_encoding(file: &Path, encoding: &str, cell: &str, has_ke
 pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
     let message = format!("line {line} of `{}` is not valid {encoding}", file.display());
     let place = FileExcerpt { file, line, raw: b"" }.place(0..0);
-    let why = if has_keys { "correct the file, set a different `encoding`, or" } else { "correct the line, or" };
+    let remedy = if has_keys { "correct the file, set a different `encoding`, or" } else { "correct the line, or" };
     Finding::new(&rules::RECIPIENTS_ENCODING, message)
         .at(place)
-        .help(format!("{why} save it as CSV in UTF-8: {SAVE_AS}"))
+        .help(format!("{remedy} save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
 pub(super) fn damaged_compressed_file(file: &Path, compression: &str) -> Finding {
@@ -476,13 +476,13 @@ mod tests {
 
     #[test]
     fn excerpt_masks_phone_numbers() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("380501234567,\"Ann", "38050*******,\"Ann"),
             ("Ann;+38 (050) 123-45-67;Bo 5", "Ann;+38 (050) ***-**-**;Bo 5"),
             ("0501234567 and 12345678", "05012***** and 12345678"),
             ("phone,name", "phone,name"),
         ] {
-            assert_eq!(mask_numbers(text), shown);
+            assert_eq!(mask_numbers(text), expected);
         }
     }
 

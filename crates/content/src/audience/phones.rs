@@ -451,8 +451,8 @@ pub(super) fn is_scientific(text: &str) -> bool {
 /// The digits of a number in scientific notation, such as `3.80501234538E+11`. `None` if a digit is missing.
 pub fn expand_scientific_notation(text: &str) -> Option<String> {
     let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::parse(text)?;
-    let (shown, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
-    rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{shown}"))
+    let (digits, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
+    rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{digits}"))
 }
 
 /// A quantity in scientific notation: `3.80501E+11`.

@@ -417,14 +417,14 @@ mod tests {
 
     #[test]
     fn column_finding_points_to_its_header() {
-        for (text, columns, line, shown) in [
+        for (text, columns, line, expected) in [
             ("\nname,\"Мобільний\"\nO,+380501234567\n", &[][..], 2, "\"Мобільний\""),
             ("phone,a,a\n1,2,3\n", &[], 1, "a"),
             ("phone,name\n+380501234567,O\n", &[("x", "y")], 1, "phone,name"),
             ("\n\nphone,name\n", &[], 3, "phone,name"),
         ] {
             let place = collect_findings(text, columns, "").remove(0).place.unwrap();
-            assert_eq!((place.line_number(), &place.source.text()[place.span.clone()]), (line, shown), "{text:?}");
+            assert_eq!((place.line_number(), &place.source.text()[place.span.clone()]), (line, expected), "{text:?}");
         }
     }
 

@@ -118,13 +118,13 @@ impl EmptyCellFinder<'_> {
                     let known =
                         *known.get_or_insert_with(|| self.messages.cells.fill_context(context, row, &field).is_ok());
                     let tera = self.tera.as_ref().filter(|_| known);
-                    let shown = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
-                    shown.map(|shown| shown.chars().filter_map(marker_number).collect()).unwrap_or_default()
+                    let filled = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
+                    filled.map(|text| text.chars().filter_map(marker_number).collect()).unwrap_or_default()
                 }
             });
-            let shown =
+            let empty_uses =
                 numbers.iter().filter(|&&number| self.uses.get(number).is_some_and(|used| is_empty(used.column)));
-            found.extend(shown.map(|&number| EmptyCellUse { text: index, number }));
+            found.extend(empty_uses.map(|&number| EmptyCellUse { text: index, number }));
         }
         found
     }
@@ -163,21 +163,22 @@ fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> 
 /// Adds to the real value the markers of each traced form whose text, without markers, equals the real text.
 fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
-    let mut shown = String::new();
-    write_value(real, &mut shown);
-    let real_words = remove_markers_and_white_space(&shown);
+    let mut real_text = String::new();
+    write_value(real, &mut real_text);
+    let real_words = remove_markers_and_white_space(&real_text);
     let list = kwargs.get("list")?.unwrap_or(false);
     if list && real.as_array().is_none() {
         return Ok(real.clone());
     }
-    let (mut markers, mut marked, mut most) = (BTreeSet::new(), real, 0);
+    let (mut markers, mut marked, mut max_markers) = (BTreeSet::new(), real, 0);
     for form in forms {
-        let mut shown = String::new();
-        write_value(form, &mut shown);
-        if remove_markers_and_white_space(&shown) == real_words {
-            let own: BTreeSet<char> = shown.chars().filter(|&character| marker_number(character).is_some()).collect();
-            (marked, most) = if own.len() > most { (form, own.len()) } else { (marked, most) };
-            markers.extend(own);
+        let mut text = String::new();
+        write_value(form, &mut text);
+        if remove_markers_and_white_space(&text) == real_words {
+            let in_form: BTreeSet<char> = text.chars().filter(|&character| marker_number(character).is_some()).collect();
+            (marked, max_markers) =
+                if in_form.len() > max_markers { (form, in_form.len()) } else { (marked, max_markers) };
+            markers.extend(in_form);
         }
     }
     Ok(match real.as_str() {
@@ -199,8 +200,8 @@ fn write_value(value: &Value, text: &mut String) {
             text.push('\0');
             write_value(item, text);
         }
-    } else if let Some(own) = value.as_str() {
-        text.push_str(own);
+    } else if let Some(string) = value.as_str() {
+        text.push_str(string);
     } else {
         text.push_str(&value.to_string());
     }

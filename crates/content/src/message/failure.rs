@@ -209,7 +209,7 @@ impl<'s> FailurePlace<'s> {
                 RenderFailure::new("`super()` has no parent block", "remove `super()`")
             }
             // Messages written by the author of the template or by this program.
-            _ if self.source_text().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
+            _ if self.source_text().starts_with("throw") || OWN_MESSAGES.iter().any(|prefix| message.starts_with(prefix)) => {
                 RenderFailure::without_help(message.trim_end_matches('.'))
             }
             _ => RenderFailure::new(
@@ -326,12 +326,12 @@ impl<'s> FailurePlace<'s> {
     fn explain_wrong_type(&self, expected: &str, found: &str) -> RenderFailure {
         let name = self.next_filter().unwrap_or("it");
         let is_test = super::engine::TESTS.contains(&name) && !super::engine::FILTERS.contains(&name);
-        let what = if is_test { "test" } else { "filter" };
+        let kind = if is_test { "test" } else { "filter" };
         match expected {
             "usize" | "i32" | "u32" | "i64" | "i128" | "bool" => {
                 return RenderFailure::new(
                     format!(
-                        "an argument to the {what} `{name}` is {}, but must be {}",
+                        "an argument to the {kind} `{name}` is {}, but must be {}",
                         describe_type(found),
                         describe_type(expected)
                     ),
@@ -351,7 +351,7 @@ impl<'s> FailurePlace<'s> {
         };
         RenderFailure::new(
             format!(
-                "the {what} `{name}` needs {}, but {} is {}",
+                "the {kind} `{name}` needs {}, but {} is {}",
                 describe_type(expected),
                 self.find_subject().title,
                 describe_type(found)
@@ -409,9 +409,9 @@ impl<'s> FailurePlace<'s> {
                 "add the row to the table",
             );
         }
-        let why = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
+        let reason = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
         RenderFailure::new(
-            format!("`{source}` has no value in this row{why}"),
+            format!("`{source}` has no value in this row{reason}"),
             format!(
                 "write `{source} | default(value=\"…\")`, or use `{{% if {source} is defined %}}` to test whether the value exists"
             ),

@@ -141,7 +141,7 @@ impl<'l> TemplateLibrary<'l> {
             ));
         }
         let source = (self.load)(name)
-            .map_err(|why| IncludeError::new(&rules::MISSING_INCLUDE, format!("cannot include `{name}`: {why}")))?;
+            .map_err(|reason| IncludeError::new(&rules::MISSING_INCLUDE, format!("cannot include `{name}`: {reason}")))?;
         chain.push(name.to_owned());
         let analysis = self.read_included(&NamedTemplate { name: name.to_owned(), source }, chain);
         chain.pop();

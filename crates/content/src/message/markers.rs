@@ -303,12 +303,12 @@ mod mark_tests {
 
     /// The text with `[` and `]` around marked parts.
     fn show_marks(marked: &MarkedText) -> String {
-        let (mut shown, mut copied) = (String::new(), 0);
+        let (mut output, mut copied) = (String::new(), 0);
         for range in &marked.from_row {
-            shown += &format!("{}[{}]", &marked.text[copied..range.start], &marked.text[range.clone()]);
+            output += &format!("{}[{}]", &marked.text[copied..range.start], &marked.text[range.clone()]);
             copied = range.end;
         }
-        shown + &marked.text[copied..]
+        output + &marked.text[copied..]
     }
 
     fn mark_cells(messages: &CompiledMessages, cells: &[&str]) -> Option<String> {

@@ -534,8 +534,8 @@ mod tests {
             ("Hi", "{{ code }}", "the Telegram text must be a code of 4 to 8 digits"),
             ("{{ code | trim(pat='?') }}", "{{ code }}", "the SMS text is empty"),
         ] {
-            let why = check(sms, code).unwrap_err();
-            assert!(why.contains(expected), "{sms} {code}: {why}");
+            let error = check(sms, code).unwrap_err();
+            assert!(error.contains(expected), "{sms} {code}: {error}");
         }
     }
 
@@ -592,14 +592,14 @@ mod tests {
         ];
         for (source, cells, expected) in table {
             let invalid = render_sms(&compile_sms(source, &[]), &cells).unwrap_err();
-            let shown = invalid.to_string();
-            assert!(shown.contains(expected), "{source}: `{shown}` does not say `{expected}`");
-            assert!(!format!("{shown}{invalid:?}").contains("050123"), "{shown}");
+            let message = invalid.to_string();
+            assert!(message.contains(expected), "{source}: `{message}` does not say `{expected}`");
+            assert!(!format!("{message}{invalid:?}").contains("050123"), "{message}");
         }
         let cells = [CELLS[0], CELLS[1], &long, CELLS[3]];
         for source in ["{{ code }}", "{{ recipient['code'] }}"] {
-            let shown = render_sms(&compile_sms(source, &[]), &cells).unwrap_err().to_string();
-            assert!(shown.contains("the cell in `code` is longer than"), "{shown}");
+            let message = render_sms(&compile_sms(source, &[]), &cells).unwrap_err().to_string();
+            assert!(message.contains("the cell in `code` is longer than"), "{message}");
         }
     }
 }

@@ -337,14 +337,14 @@ mod tests {
 
     #[test]
     fn hours_and_days_are_parsed_and_formatted() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("09:00-20:00", "09:00-20:00"),
             ("9:00 - 20:30", "09:00-20:30"),
             ("22:00-06:00", "22:00-06:00"),
             ("00:00-24:00", "00:00-24:00"),
             ("22:00-00:00", "22:00-24:00"),
         ] {
-            assert_eq!(DailyHours::parse(text).unwrap().to_string(), shown, "{text}");
+            assert_eq!(DailyHours::parse(text).unwrap().to_string(), expected, "{text}");
         }
         for text in [
             "",
@@ -359,10 +359,10 @@ mod tests {
         ] {
             assert_eq!(DailyHours::parse(text), None, "{text}");
         }
-        for (text, shown) in
+        for (text, expected) in
             [("mon-fri", "mon, tue, wed, thu, fri"), ("Sat-Mon", "mon, sat, sun"), ("wed, fri", "wed, fri")]
         {
-            assert_eq!(Days::parse(text).unwrap().to_string(), shown);
+            assert_eq!(Days::parse(text).unwrap().to_string(), expected);
         }
         for (text, ranges) in [("mon-fri", "mon-fri"), ("Sat-Mon", "mon, sat, sun"), ("wed, fri-sun", "wed, fri-sun")] {
             assert_eq!(Days::parse(text).unwrap().format_ranges(), ranges);

@@ -221,10 +221,10 @@ mod tests {
             ("1.5E-3", "0.0015", "0.0015"),
             ("1e+2", "100", "100.00"),
         ];
-        for (text, digits, shown) in table {
+        for (text, digits, expected) in table {
             assert_eq!(
                 (amount(text).to_json_digits().as_str(), amount(text).to_string().as_str()),
-                (digits, shown),
+                (digits, expected),
                 "{text}"
             );
             assert_eq!(serde_json::to_string(&amount(text)).unwrap(), digits);

@@ -268,8 +268,8 @@ mod tests {
         for no in ["", "no", "0", "yes please", "ні", "так?", "11"] {
             assert!(!rules.is_yes(no), "{no}");
         }
-        let own = ConsentRules::new(&["Згоден".to_owned()], false, None, date(2026, 11, 27));
-        assert!(own.is_yes("ЗГОДЕН") && !own.is_yes("yes"));
+        let rules = ConsentRules::new(&["Згоден".to_owned()], false, None, date(2026, 11, 27));
+        assert!(rules.is_yes("ЗГОДЕН") && !rules.is_yes("yes"));
     }
 
     #[test]

@@ -281,9 +281,9 @@ mod escaping_tests {
         fn escaped_json_keeps_its_meaning(text in "[\u{0}-\u{2100}]*|.*") {
             let json = serde_json::json!({ "error": text });
             let written = format!("{json}\n");
-            let shown = escape_json_controls(&written);
-            prop_assert!(!shown.trim_end().chars().any(is_harmful), "{:?}", shown);
-            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), json);
+            let escaped = escape_json_controls(&written);
+            prop_assert!(!escaped.trim_end().chars().any(is_harmful), "{:?}", escaped);
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), json);
         }
     }
 }

@@ -472,9 +472,9 @@ mod redaction_tests {
             let mut reply =
                 GatewayReply { outcomes: outcomes.clone(), signal, evidence: Some(quoting()), deviations: Vec::new() };
             redact_key(&mut reply, "s3cret/key");
-            let shown = format!("{reply:?}");
-            assert!(!shown.contains("s3cret/key"), "{shown}");
-            assert_eq!(shown.matches("wrong key `[key]`").count(), 6, "{shown}");
+            let output = format!("{reply:?}");
+            assert!(!output.contains("s3cret/key"), "{output}");
+            assert_eq!(output.matches("wrong key `[key]`").count(), 6, "{output}");
         }
     }
 }

@@ -240,14 +240,14 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>
         SharedRun { suppression: SuppressionPolicy { loopback: true, ..marketing.suppression }, ..shared_run() };
     for (shared, expected) in [(&marketing, [3].as_slice()), (&sandbox, &[3, 4]), (&shared_run(), &[])] {
         let block = scene.draw_from(shared, BlockRequest::for_rows(3)).await.into_block().expect("a block");
-        let mut refused = Vec::new();
+        let mut refusals = Vec::new();
         for last in [2, 3, 4] {
             // In this test, each envelope has the same number as its row.
             match scene.begin_row(block.lease, block.lease.rows.first.get() + last - 2).await {
-                Permit::OptedOut(_) => refused.push(last),
+                Permit::OptedOut(_) => refusals.push(last),
                 permit => assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}"),
             }
         }
-        assert_eq!(refused, expected);
+        assert_eq!(refusals, expected);
     }
 }

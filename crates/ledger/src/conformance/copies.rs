@@ -61,9 +61,9 @@ pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: S
 }
 
 pub(super) async fn missing_copies_are_reported_with_their_location<L: Ledger>(scene: Scene<L>) {
-    let refused = scene.ledger.load_copies(&scene.run).await;
-    let Err(LedgerError::CopiesUnreadable { place, reason }) = &refused else { panic!("{refused:?}") };
-    assert!(place.contains("sale@1") && !reason.is_empty(), "{refused:?}");
+    let result = scene.ledger.load_copies(&scene.run).await;
+    let Err(LedgerError::CopiesUnreadable { place, reason }) = &result else { panic!("{result:?}") };
+    assert!(place.contains("sale@1") && !reason.is_empty(), "{result:?}");
 }
 
 pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(scene: Scene<L>) {

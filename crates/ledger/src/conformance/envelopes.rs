@@ -267,8 +267,8 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         assert_eq!(record.evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
     }
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
-    let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
-    assert!(refused.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
+    let refusals = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
+    assert!(refusals.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
 }
 
 async fn load_all_envelopes<L: Ledger>(scene: &Scene<L>) -> Vec<EnvelopeRecord> {

@@ -281,19 +281,19 @@ pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledg
 pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
-    let refused = async |counted: Run| {
+    let assert_refused = async |counted: Run| {
         assert_eq!(scene.ledger.purge_run(purge_order(counted, final_counts(), 7)).await.unwrap(), Ownership::Lost);
         assert_eq!(scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap().len(), 1);
     };
-    refused(scene.reload_run().await).await;
+    assert_refused(scene.reload_run().await).await;
     let paused = RunEnd { progress: RunProgress::Open, ..run_end() };
     scene.ledger.end_run(scene.lease, paused).await.unwrap();
-    refused(scene.reload_run().await).await;
+    assert_refused(scene.reload_run().await).await;
     let again = scene.claim_again().await;
     scene.ledger.end_run(again, run_end()).await.unwrap();
     let counted = scene.reload_run().await;
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
-    refused(counted).await;
+    assert_refused(counted).await;
     let counted = scene.reload_run().await;
     assert_eq!(scene.ledger.purge_run(purge_order(counted.clone(), final_counts(), 7)).await.unwrap(), Ownership::Held);
     assert_eq!(

@@ -165,8 +165,8 @@ pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(s
     for (campaign, account) in [("other", "account"), ("sale", "other")] {
         let lock =
             scene.ledger.acquire_campaign_lock(campaign, account).await.unwrap().expect("the campaign is not locked");
-        let refused = scene.ledger.claim_run(&lock, scene.run.key).await;
-        assert!(matches!(refused, Err(LedgerError::CampaignNotLocked { .. })), "{refused:?}");
+        let refusal = scene.ledger.claim_run(&lock, scene.run.key).await;
+        assert!(matches!(refusal, Err(LedgerError::CampaignNotLocked { .. })), "{refusal:?}");
     }
     assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1), "nothing was taken");
 }

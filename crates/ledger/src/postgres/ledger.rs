@@ -182,11 +182,11 @@ impl PostgresLedger {
         address: &PostgresAddress,
         marks: &Path,
     ) -> Result<(Self, Option<LedgerError>), LedgerError> {
-        let refused = Self::open(address, marks).await?;
-        let Some(reason) = refused.stale.clone() else { return Ok((refused, None)) };
-        let known = high_water_mark::read_mark(&refused.mark);
-        adopt_ledger(&refused.pool, &refused.place, &refused.mark, &known).await?;
-        refused.close().await;
+        let opened = Self::open(address, marks).await?;
+        let Some(reason) = opened.stale.clone() else { return Ok((opened, None)) };
+        let known = high_water_mark::read_mark(&opened.mark);
+        adopt_ledger(&opened.pool, &opened.place, &opened.mark, &known).await?;
+        opened.close().await;
         Ok((Self::open(address, marks).await?, Some(reason)))
     }
 

@@ -224,8 +224,8 @@ impl PostgresLedger {
 
     /// The holder numbers of this lease's lock and of these other locks.
     pub(super) fn lock_proof(&self, epoch: Epoch, others: &[Lock]) -> LockProof {
-        let own = self.locks.leases.find_lock(epoch);
-        own.into_iter().map(|(_, holder)| holder).chain(others.iter().map(|lock| lock.holder)).collect()
+        let lock = self.locks.leases.find_lock(epoch);
+        lock.into_iter().map(|(_, holder)| holder).chain(others.iter().map(|lock| lock.holder)).collect()
     }
 
     /// Whether this process may send under this lease now.

@@ -271,8 +271,8 @@ fn migrations() -> Vec<Migration> {
         ("evidence of consent", SIXTH),
         ("scopes of opt-outs", SEVENTH),
     ];
-    let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
-        Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    let migration = |(version, (description, sql)): (i64, (&'static str, &'static str))| {
+        Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };
     (1..).zip(steps).map(migration).collect()
 }

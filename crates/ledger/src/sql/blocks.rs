@@ -236,8 +236,8 @@ pub(super) async fn load_block_ids(reader: &mut Connection, run: RunId) -> Resul
         let rows = RowSpan { first: read_row_number(&block, 0)?, last: read_row_number(&block, 1)? };
         let known = BlockIds { rows, first: runs::to_unsigned(block.try_get(2)?) };
         if !block_checksum(run, known).matches(block.try_get(3)?) {
-            let what = format!("the record of identifiers starting at row {}", rows.first);
-            return Err(LedgerError::Damaged { what }.into());
+            let record = format!("the record of identifiers starting at row {}", rows.first);
+            return Err(LedgerError::Damaged { what: record }.into());
         }
         ids.push(known);
     }

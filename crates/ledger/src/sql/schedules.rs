@@ -137,8 +137,8 @@ async fn find_outcome_and_run_state(
     let Some(OccurrenceOutcome::Fired(run)) = outcome else { return Ok((outcome, false)) };
     let progress: Option<String> =
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
-    let what = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
-    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: what() })?;
+    let record = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
+    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: record() })?;
     Ok((outcome, progress != PREPARING))
 }
 
@@ -209,8 +209,8 @@ pub(super) fn occurrence_from_row(row: &Record) -> Result<OccurrenceRecord, Stat
         |run| OccurrenceOutcome::Fired(RunId(run)),
     );
     if !occurrence_checksum(&key, at, &outcome).matches(row.try_get("sum")?) {
-        let what = format!("the record of schedule {} for {}", key.schedule, key.nominal);
-        return Err(LedgerError::Damaged { what }.into());
+        let record = format!("the record of schedule {} for {}", key.schedule, key.nominal);
+        return Err(LedgerError::Damaged { what: record }.into());
     }
     Ok(OccurrenceRecord { key, at, outcome })
 }

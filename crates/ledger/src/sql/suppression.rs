@@ -531,8 +531,8 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
 /// Removes imported entries that these opt-outs replace. Returns the entries and their repetitions.
 async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
     let mut replaced = Vec::new();
-    let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
-    for chunk in own.chunks(ENTRIES_PER_STATEMENT) {
+    let not_imported: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
+    for chunk in not_imported.chunks(ENTRIES_PER_STATEMENT) {
         let by_key = index_by_key(chunk.iter().copied());
         for record in &select_records(connection, chunk.iter().map(|new| new.who)).await? {
             let known = opt_out_from_row(record)?;

@@ -138,10 +138,10 @@ impl SqliteLedger {
     pub async fn open_accepted(path: &Path, clock: TimeSource) -> Result<(Self, Option<LedgerError>), LedgerError> {
         let (known, deleted) =
             (high_water_mark::read_mark(&high_water_mark::mark_path(path)), Self::detect_deletion(path));
-        let refused = Self::open(path, clock).await?;
-        let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
-        check_integrity(&refused.readers, path).await?;
-        refused.close().await;
+        let opened = Self::open(path, clock).await?;
+        let Some(reason) = deleted.or_else(|| opened.stale.clone()) else { return Ok((opened, None)) };
+        check_integrity(&opened.readers, path).await?;
+        opened.close().await;
         adopt_ledger(path, &known, clock).await?;
         Ok((Self::open(path, clock).await?, Some(reason)))
     }

@@ -37,8 +37,8 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("evidence of consent", CONSENTS),
         ("scopes of opt-outs", SCOPES),
     ];
-    let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
-        Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    let migration = |(version, (description, sql)): (i64, (&'static str, &'static str))| {
+        Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };
     (1..).zip(steps).map(migration).collect()
 }

@@ -173,20 +173,20 @@ impl CampaignPaths {
     /// in the folder above. Authors of confined campaigns cannot change the templates in the folder above.
     pub(super) fn text_folders(&self) -> Vec<TextFolder> {
         let folder = self.file_folder();
-        let own = [folder.to_owned(), folder.join("templates")];
+        let default_folders = [folder.to_owned(), folder.join("templates")];
         let unsaved = match &self.file.scope {
             PathScope::Editor(unsaved) => unsaved.clone(),
             PathScope::Anywhere | PathScope::Within(_) => UnsavedTexts::default(),
         };
         let at_path = |shown| TextFolder::at_path(shown, unsaved.clone());
-        let own = own.map(|shown| match &self.file.scope {
+        let default_folders = default_folders.map(|shown| match &self.file.scope {
             PathScope::Anywhere | PathScope::Editor(_) => at_path(shown),
             scope @ PathScope::Within(_) => {
                 let folder = CampaignPath { path: shown.clone(), scope: scope.clone() };
                 TextFolder { folder: Some(folder), shown, unsaved: UnsavedTexts::default() }
             }
         });
-        own.into_iter().chain([at_path(parent_folder(folder).join("templates"))]).collect()
+        default_folders.into_iter().chain([at_path(parent_folder(folder).join("templates"))]).collect()
     }
 
     fn file_folder(&self) -> &Path {

@@ -65,8 +65,8 @@ fn confined_path_that_leaves_the_folder_is_refused() {
     let names =
         ["../secret.csv", "../missing.csv", "..", "sub/../../secret.csv", "../campaigns/list.csv", "none/../../x"];
     for name in names.into_iter().chain([secret.as_str(), &missing, "/etc/passwd", "/proc/self/environ", "/"]) {
-        let refused = test.open(name).unwrap_err();
-        assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
+        let error = test.open(name).unwrap_err();
+        assert_eq!(error, format!("`{name}` is outside the campaigns folder"));
     }
 }
 
@@ -100,8 +100,8 @@ fn confined_link_is_followed_only_inside_the_folder() {
         "self/environ",
         "parent/campaigns/list.csv",
     ] {
-        let refused = test.open(name).unwrap_err();
-        assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
+        let error = test.open(name).unwrap_err();
+        assert_eq!(error, format!("`{name}` is outside the campaigns folder"));
     }
     test.link("circle.csv", "circle.csv");
     test.link("nothing.csv", "dangling.csv");
@@ -143,11 +143,11 @@ fn results_written_by_an_assistant_do_not_follow_links() {
     let test = TestFolders::create();
     test.link("list.csv", "same.csv");
     test.link("..", "parent");
-    let why = |name: &str| test.paths.file().join_sibling(name).find_write_refusal();
-    assert_eq!((why("new.csv"), why("new/new.csv"), why("list.csv")), (None, None, None));
-    assert!(why("same.csv").unwrap().contains("a symbolic link"));
+    let refusal = |name: &str| test.paths.file().join_sibling(name).find_write_refusal();
+    assert_eq!((refusal("new.csv"), refusal("new/new.csv"), refusal("list.csv")), (None, None, None));
+    assert!(refusal("same.csv").unwrap().contains("a symbolic link"));
     for name in ["../new.csv", "parent/new.csv", "parent/secret.csv", "/tmp/new.csv"] {
-        assert!(why(name).unwrap().contains("outside"), "{name}");
+        assert!(refusal(name).unwrap().contains("outside"), "{name}");
     }
     assert_eq!(CampaignPath::anywhere("../new.csv").find_write_refusal(), None);
 }

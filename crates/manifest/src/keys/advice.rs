@@ -39,8 +39,8 @@ const CHANNEL: &str = "channels[…].";
 pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> String {
     let known = |name: &str| find_key(keys, name).is_some();
     if let Some((channel, rest)) = split_channel_prefix(name).filter(|_| is_campaign(root)) {
-        let own = std::ptr::eq(keys, channel_keys(channel));
-        return match (own, known(rest)) {
+        let is_in_channel = std::ptr::eq(keys, channel_keys(channel));
+        return match (is_in_channel, known(rest)) {
             (true, true) => format!("write `{rest}`; keys do not include the channel's name"),
             _ => format!("write `{rest}` under `{channel}`"),
         };
@@ -79,11 +79,11 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
 
 /// The key among `keys` that the author probably meant by an unknown key.
 pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
-    let own = |(channel, rest): (&str, &str)| {
+    let is_key_of_channel = |(channel, rest): (&str, &str)| {
         let is_own = std::ptr::eq(keys, channel_keys(channel));
         is_own.then(|| find_key(keys, rest).map(|key| key.name)).flatten()
     };
-    split_channel_prefix(name).and_then(own).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
+    split_channel_prefix(name).and_then(is_key_of_channel).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
 }
 
 /// The only key that the author can have meant by an unknown key, if correcting it cannot loosen a protection of
@@ -93,8 +93,8 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
 /// `None` if another key is similar, if the name is a valid key elsewhere, or if the key can allow more than its
 /// default. A person must decide these cases.
 pub(super) fn find_only_key(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> Option<&'static str> {
-    let own = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
-    let only = match own {
+    let channel_key = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
+    let only = match channel_key {
         Some((_, rest)) => find_key(keys, rest)?.name,
         None if find_synonym(name, keys).is_some() || is_known(name, root) => return None,
         None => only_candidate(name, key_names(keys))?,
@@ -184,8 +184,8 @@ fn channel_in_path(path: &str) -> Option<&str> {
 fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
     let mut found = Vec::new();
     walk_keys(root, "", name, &mut found);
-    let own = |channel: &&KeySpec| is_campaign(root) && find_key(channel_keys(channel.name), name).is_some();
-    if let Some(channel) = CHANNELS.iter().find(own) {
+    let has_key = |channel: &&KeySpec| is_campaign(root) && find_key(channel_keys(channel.name), name).is_some();
+    if let Some(channel) = CHANNELS.iter().find(has_key) {
         found.push(format!("{CHANNEL}{}.{name}", channel.name));
     }
     found

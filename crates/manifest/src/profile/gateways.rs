@@ -200,7 +200,7 @@ pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(Stri
         Ok(profile) if !findings.iter().any(Finding::is_error) && before.iter().all(|name| after.contains(name)) => {
             Ok((added, profile))
         }
-        Err(refused) if refused.iter().all(|finding| *finding.rule != rules::UNKNOWN_GATEWAY) => Err(refused),
+        Err(errors) if errors.iter().all(|finding| *finding.rule != rules::UNKNOWN_GATEWAY) => Err(errors),
         _ => {
             let message = format!("cannot add a profile to `{file}`");
             let finding = Finding::new(&rules::GATEWAYS_FORM, message);

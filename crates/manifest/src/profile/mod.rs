@@ -294,8 +294,8 @@ pub struct MessagePrice {
 impl MessagePrice {
     /// The price for a number of this country.
     pub fn for_country(&self, country: Option<Region>) -> Amount {
-        let own = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
-        own.map_or(self.others, |(_, price)| *price)
+        let country_price = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
+        country_price.map_or(self.others, |(_, price)| *price)
     }
 
     /// The highest price of all countries.
@@ -308,8 +308,8 @@ impl MessagePrice {
         if self.by_country.is_empty() {
             return self.others.to_string();
         }
-        let own = self.by_country.iter().map(|(country, price)| format!("{country}: {price}"));
-        own.chain([format!("{OTHER_COUNTRIES}: {}", self.others)]).collect::<Vec<_>>().join(", ")
+        let country_prices = self.by_country.iter().map(|(country, price)| format!("{country}: {price}"));
+        country_prices.chain([format!("{OTHER_COUNTRIES}: {}", self.others)]).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -348,11 +348,11 @@ mod tests {
             ("http://localhost", "http://localhost", "localhost", true),
             ("http://[::1]:80", "http://[::1]", "[::1]", true),
         ];
-        for (text, shown, host, loopback) in cases {
+        for (text, expected, host, loopback) in cases {
             let address = EndpointUrl::parse(text).unwrap();
             assert_eq!(
                 (address.as_str(), address.host_and_port().as_str(), address.is_loopback()),
-                (shown, host, loopback)
+                (expected, host, loopback)
             );
         }
     }

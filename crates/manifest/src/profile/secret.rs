@@ -99,8 +99,8 @@ fn is_open_to_others(metadata: &fs::Metadata) -> bool {
 #[cfg(unix)]
 fn is_mode_open(mode: u32, owner: u32) -> bool {
     const SUPERUSER: u32 = 0;
-    let refused = if owner == SUPERUSER { 0o037 } else { 0o077 };
-    mode & refused != 0
+    let forbidden_mode = if owner == SUPERUSER { 0o037 } else { 0o077 };
+    mode & forbidden_mode != 0
 }
 
 #[cfg(not(unix))]
@@ -130,29 +130,29 @@ pub(crate) fn conceal_addresses(text: &str) -> String {
 /// Replaces the rest of each line in which `begin` finds the start of a secret. If that rest is empty, replaces the
 /// next line instead.
 fn conceal_lines(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut concealed = String::with_capacity(text.len());
     let mut expects_key = false;
     for line in text.split_inclusive('\n') {
         let (open, rest) = match begin(line) {
             Some(at) => line.split_at(at),
             None if expects_key && !line.trim().is_empty() => ("", line),
             None => {
-                shown.push_str(line);
+                concealed.push_str(line);
                 continue;
             }
         };
         let value = rest.trim_start_matches(['"', '\'', ' ', ':', '\t']);
         expects_key = value.trim().is_empty();
         let (gap, value) = rest.split_at(rest.len() - value.len());
-        shown.push_str(open);
-        shown.push_str(gap);
+        concealed.push_str(open);
+        concealed.push_str(gap);
         if is_reference(value) {
-            shown.push_str(value);
+            concealed.push_str(value);
         } else {
-            shown.extend(value.bytes().map(|byte| if byte.is_ascii_whitespace() { char::from(byte) } else { '*' }));
+            concealed.extend(value.bytes().map(|byte| if byte.is_ascii_whitespace() { char::from(byte) } else { '*' }));
         }
     }
-    shown
+    concealed
 }
 
 /// The end of `api_key` or `secret:` in a line; `None` in a comment.
@@ -263,8 +263,8 @@ mod conceal_tests {
             ("a: { api_key: {s3cret} }\n", "a: { api_key: ******** *\n"),
             ("  by: { O: ed25519-private:s3cret }\n", "  by: { O: ed25519-private:****** *\n"),
         ];
-        for (text, shown) in cases {
-            assert_eq!(conceal_keys(text), shown, "{text}");
+        for (text, expected) in cases {
+            assert_eq!(conceal_keys(text), expected, "{text}");
         }
     }
 
@@ -287,8 +287,8 @@ mod conceal_tests {
                 "channels:\n  - sms: { message: \"url: https://a\" }\n",
             ),
         ];
-        for (text, shown) in cases {
-            assert_eq!(conceal_addresses(text), shown, "{text}");
+        for (text, expected) in cases {
+            assert_eq!(conceal_addresses(text), expected, "{text}");
         }
     }
 

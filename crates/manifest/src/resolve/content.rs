@@ -166,7 +166,7 @@ impl Resolver<'_> {
         };
         for slot in slots {
             for field in slot.channel.facts().fields {
-                let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place_in(kind))
+                let (Some(entry), WirePlace::Nowhere(reason)) = (slot.section.entry(field.key), field.place_in(kind))
                 else {
                     continue;
                 };
@@ -177,12 +177,12 @@ impl Resolver<'_> {
                     OperationKind::Pipeline if !chosen => {
                         format!(
                             "a message with these channels is a `pipeline`, which does not support the key `{}` of \
-                                `{}`: {why}",
+                                `{}`: {reason}",
                             field.key, slot.channel
                         )
                     }
                     _ => format!(
-                        "a `{kind}` message does not support the key `{}` of `{}`: {why}",
+                        "a `{kind}` message does not support the key `{}` of `{}`: {reason}",
                         field.key, slot.channel
                     ),
                 };
@@ -355,23 +355,23 @@ impl Resolver<'_> {
     fn report_missing_fields(&mut self, kind: Option<OperationKind>, slot: &ChannelEntry<'_>) {
         let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
         for field in slot.channel.facts().fields {
-            let why = match (field.need, kind) {
-                (FieldRequirement::InPipeline(why), Some(OperationKind::Pipeline)) => why,
-                (FieldRequirement::OutsidePipeline(why), Some(kind)) if kind != OperationKind::Pipeline => why,
+            let reason = match (field.need, kind) {
+                (FieldRequirement::InPipeline(reason), Some(OperationKind::Pipeline)) => reason,
+                (FieldRequirement::OutsidePipeline(reason), Some(kind)) if kind != OperationKind::Pipeline => reason,
                 _ => continue,
             };
             if slot.section.entry(field.key).is_some() || slot.section.has_misspelt(field.key) {
                 continue;
             }
-            match missing.iter_mut().find(|(known, _)| *known == why) {
+            match missing.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, keys)) => keys.push(field.key),
-                None => missing.push((why, vec![field.key])),
+                None => missing.push((reason, vec![field.key])),
             }
         }
-        for (why, keys) in missing {
+        for (reason, keys) in missing {
             let keys = join_names(keys);
             let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs {keys}", slot.channel));
-            self.report.add(slot.name_span, finding.help(format!("add {keys}: {why}")));
+            self.report.add(slot.name_span, finding.help(format!("add {keys}: {reason}")));
         }
     }
 

@@ -226,9 +226,9 @@ impl Resolver<'_> {
             true => self.resolve_file_key(root, "results")?,
             false => default_results_path(self.paths.file(), name?),
         };
-        if let Some(why) = results.find_write_refusal() {
+        if let Some(reason) = results.find_write_refusal() {
             let span = root.typed_text("results").map_or(&(0..0), |(_, span)| span).clone();
-            let message = format!("cannot write results to `{}`, which is {why}", results.display());
+            let message = format!("cannot write results to `{}`, which is {reason}", results.display());
             let help = "set `results` to a regular file in the campaigns folder, for example `results: \
                 results/NAME.csv`";
             self.report.add(&span, Finding::new(&rules::PATH_OUTSIDE, message).help(help));
@@ -350,14 +350,14 @@ impl Resolver<'_> {
         else {
             return;
         };
-        let why = if read_endpoint(root) == Some(Endpoint::Async) {
+        let reason = if read_endpoint(root) == Some(Endpoint::Async) {
             "with the asynchronous endpoint, because a message might still be queued"
         } else if contents.any(|content| !content.may_repeat()) {
             "for codes and calls"
         } else {
             return;
         };
-        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {why}"));
+        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {reason}"));
         self.report.add(span, finding.help("use `hold`, then resolve rows in doubt with `campaign resolve`"));
     }
 }

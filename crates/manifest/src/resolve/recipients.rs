@@ -99,8 +99,8 @@ impl Resolver<'_> {
     /// The source of the list; `None` if it is missing or wrong, which was reported.
     pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
         let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
-        if let [(source, own)] = named.as_slice() {
-            self.refuse_foreign_keys(section, source, own);
+        if let [(source, source_key)] = named.as_slice() {
+            self.refuse_foreign_keys(section, source, source_key);
             return self.resolve_source(section, source);
         }
         // Several sources are given and the intended one is unknown, so all are checked.
@@ -333,9 +333,9 @@ impl Resolver<'_> {
             return None;
         }
         let file_keys = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];
-        for (key, why) in file_keys.into_iter().filter(|_| !has_file) {
+        for (key, reason) in file_keys.into_iter().filter(|_| !has_file) {
             if let Some(entry) = section.entry(key) {
-                let message = format!("`consent.{key}` applies only to a `file`; {why}");
+                let message = format!("`consent.{key}` applies only to a `file`; {reason}");
                 refuse(&entry.key_span, message, "remove the key, or add `file`");
             }
         }

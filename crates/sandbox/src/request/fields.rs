@@ -710,8 +710,8 @@ mod stages_tests {
                 "Error in telegram.message",
             ),
         ] {
-            let refused = read_with(kind, changes.clone()).expect_err(error);
-            assert_eq!(refused.text(), error, "{} {changes}", kind.name());
+            let rejection = read_with(kind, changes.clone()).expect_err(error);
+            assert_eq!(rejection.text(), error, "{} {changes}", kind.name());
         }
     }
 

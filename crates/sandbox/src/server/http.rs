@@ -219,9 +219,9 @@ async fn serve_request(
         let response = ApiResponse::rejected("No such endpoint; use /api/json.php or /v1/json");
         return json_response(StatusCode::NOT_FOUND, &response).map(Body::from);
     };
-    let refused = |error: &'static str| json_response(StatusCode::OK, &ApiResponse::rejected(error)).map(Body::from);
+    let reject = |error: &'static str| json_response(StatusCode::OK, &ApiResponse::rejected(error)).map(Body::from);
     if request.method() != Method::POST {
-        return refused("Send a POST request");
+        return reject("Send a POST request");
     }
     let (head, body) = request.into_parts();
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -229,7 +229,7 @@ async fn serve_request(
     let body = match &arrival {
         BodyArrival::Whole(body) => Some(body.as_slice()),
         BodyArrival::TooLarge => None,
-        BodyArrival::TooLate => return refused("The request was not received in time"),
+        BodyArrival::TooLate => return reject("The request was not received in time"),
     };
     match state.live.execute_request(endpoint, remote, RawRequest { content_type, body }).await {
         Some(plan) => state.finish_response(plan).await,
@@ -354,8 +354,8 @@ mod tests {
         let mut port = open_test_port();
         let address = port.address();
         port.apply(PortBehaviour::Refuse(Duration::from_millis(50)));
-        let refused = TcpStream::connect(address).await.expect_err("refused");
-        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let error = TcpStream::connect(address).await.expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         let connecting = tokio::spawn(async move {
             loop {
                 if let Ok(stream) = TcpStream::connect(address).await {

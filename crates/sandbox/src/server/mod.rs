@@ -346,8 +346,8 @@ mod tests {
         let sandbox = start_sandbox(Journal::Nowhere).await;
         let address = sandbox.address;
         drop(sandbox);
-        let refused = async { while TcpStream::connect(address).await.is_ok() {} };
-        tokio::time::timeout(Duration::from_secs(10), refused).await.expect("the port is closed");
+        let wait_for_refusal = async { while TcpStream::connect(address).await.is_ok() {} };
+        tokio::time::timeout(Duration::from_secs(10), wait_for_refusal).await.expect("the port is closed");
     }
 
     #[tokio::test]

@@ -199,8 +199,8 @@ fn verbatim_request_target(url: &Url, at: Option<IpAddr>, original: &str) -> Opt
 fn describe_send_error(error: &dyn Error, connecting: bool) -> String {
     let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
     let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    let what = if connecting { "cannot connect" } else { "the connection was interrupted" };
-    format!("{what}: {cause}")
+    let problem = if connecting { "cannot connect" } else { "the connection was interrupted" };
+    format!("{problem}: {cause}")
 }
 
 type ReceiveFn = dyn Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync;

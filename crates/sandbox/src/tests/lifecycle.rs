@@ -29,11 +29,11 @@ fn simulate_lifecycle(scenario: &Scenario, stages: &[ChannelStage], phone: u64) 
     let life = MessageLifecycle { scenario, facts, stages, intake };
     let states =
         std::iter::successors(Some(LifecycleState::at_intake(Phase::Queued, intake)), |state| life.next_state(*state));
-    let shown = states.map(|state| {
+    let steps = states.map(|state| {
         let millis = state.since.to_timestamp().as_millisecond();
         (stages[usize::from(state.stage)].channel, state.phase.status_name(scenario).to_owned(), millis)
     });
-    shown.take(100).collect()
+    steps.take(100).collect()
 }
 
 fn undelivered(channel: Channel) -> Behaviour {

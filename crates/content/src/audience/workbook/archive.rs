@@ -337,7 +337,7 @@ mod events_tests {
     const LONG: usize = 3 << 20;
 
     fn events(xml: impl Into<Vec<u8>>) -> XmlEvents<io::Cursor<Vec<u8>>> {
-        let finding = |what| list_findings::large_workbook(Path::new("list.xlsx"), what);
+        let finding = |problem| list_findings::large_workbook(Path::new("list.xlsx"), problem);
         XmlEvents::new(io::Cursor::new(xml.into()), SizeFindings { piece: finding("piece"), part: finding("part") })
     }
 
@@ -349,7 +349,7 @@ mod events_tests {
                 Ok(Event::Eof) => break Ok(count),
                 Ok(_) => count += 1,
                 Err(WorkbookError::Finding(finding)) => break Err(finding.message),
-                Err(WorkbookError::Damaged(why)) => break Err(why),
+                Err(WorkbookError::Damaged(damage)) => break Err(damage),
             }
         };
         (result, events.buffer.capacity())

@@ -232,13 +232,13 @@ impl<'f> SheetRows<'f> {
             self.write_row(&[])?;
         }
         self.done += 1;
-        let own = self.cells.len();
+        let size = self.cells.len();
         if self.width.0 == 0 {
-            self.width.0 = own;
+            self.width.0 = size;
         }
-        self.width.1 = self.width.1.max(own);
+        self.width.1 = self.width.1.max(size);
         self.held = 0;
-        self.cells.resize(own.max(self.width.0), String::new());
+        self.cells.resize(size.max(self.width.0), String::new());
         let cells = std::mem::take(&mut self.cells);
         self.filled = (self.filled.0 + 1, self.filled.1 + cells.len() as u64);
         self.write_row(&cells)

@@ -185,19 +185,19 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
 
     fn read_row(&mut self, repeated: u32, hidden: bool) -> Result<(), WorkbookError> {
         let mut cells = Vec::new();
-        let (mut held, mut column) = (0, 0_u32);
+        let (mut text_size, mut column) = (0, 0_u32);
         loop {
             match self.xml.next_event()? {
                 Event::Start(element) if is_cell(&element) => {
-                    let (owned, mut shown) = (
+                    let (owned, mut cell) = (
                         element.to_owned(),
                         ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() },
                     );
-                    self.read_text(&mut shown)?;
-                    shown.restore_stored_value(&owned, self.has_local_date(&owned, column));
-                    column = column.saturating_add(shown.repeated);
-                    held += shown.text.len();
-                    cells.push(shown);
+                    self.read_text(&mut cell)?;
+                    cell.restore_stored_value(&owned, self.has_local_date(&owned, column));
+                    column = column.saturating_add(cell.repeated);
+                    text_size += cell.text.len();
+                    cells.push(cell);
                 }
                 Event::Empty(element) if is_cell(&element) => {
                     let repeated = repeated_columns(&element);
@@ -208,7 +208,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                 Event::Eof => return Err(damaged_error("it is incomplete")),
                 _ => {}
             }
-            if held > RECORD_LIMIT {
+            if text_size > RECORD_LIMIT {
                 return Err(self.rows.long_row_finding(self.row).into());
             }
             if cells.len() > MAX_CELLS {

@@ -257,7 +257,7 @@ impl ChannelField {
             return self.stage;
         }
         let nowhere = self.nowhere.iter().find(|(without, _)| *without == kind);
-        nowhere.map_or(self.flat, |(_, why)| WirePlace::Nowhere(why))
+        nowhere.map_or(self.flat, |(_, reason)| WirePlace::Nowhere(reason))
     }
 }
 

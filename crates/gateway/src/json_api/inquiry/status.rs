@@ -142,14 +142,14 @@ pub fn read_status_answers(
     exchange: &HttpExchange,
     reader: &RedactingReader<'_>,
 ) -> Vec<StatusAnswer> {
-    let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
+    let unclear = |reason: &str| vec![StatusAnswer::Unclear(reason.to_owned()); ids.len()];
     let body = match exchange {
         HttpExchange::Answer { status: 200, body, .. } => body,
         HttpExchange::Answer { status, .. } | HttpExchange::TooLong { status } => {
             return unclear(&format!("HTTP {status}"));
         }
-        HttpExchange::NotConnected(why) | HttpExchange::Handshake(why) | HttpExchange::Broken(why) => {
-            return unclear(why);
+        HttpExchange::NotConnected(reason) | HttpExchange::Handshake(reason) | HttpExchange::Broken(reason) => {
+            return unclear(reason);
         }
         HttpExchange::TimedOut(_) => return unclear("the gateway did not respond in time"),
     };
