@@ -140,7 +140,7 @@ pub trait PlanStore: Send + Sync {
     /// The records that match. Among plans, a damaged record does not hide the others.
     fn list_records<'a>(
         &'a self,
-        wanted: PlanFilter<'a>,
+        filter: PlanFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>>;
 }
 

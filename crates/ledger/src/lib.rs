@@ -196,7 +196,7 @@ pub trait Ledger:
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
-        wanted: BlockRequest,
+        request: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>>;
 
     /// The blocks that processes own in a shared run, oldest first.

@@ -324,15 +324,15 @@ mod tests {
     #[test]
     fn last_inquiry_makes_a_failure_final() {
         let viber = receipt("viber", Status::Expired, 1);
-        let asked = |status| {
+        let inquiry_receipt = |status| {
             let mut stored = receipt("viber", status, 1);
             stored.receipt.source = ReceiptSource::AskedLast;
             stored
         };
-        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber.clone(), asked(Status::Expired)]), RowState::Failed);
-        assert_eq!(after(RowState::Queued, VIBER_SMS, &[viber.clone(), asked(Status::Accepted)]), RowState::Queued);
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Expired)]), RowState::Failed);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Accepted)]), RowState::Queued);
         let late = receipt("sms", Status::Delivered, 0);
-        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber, asked(Status::Expired), late]), RowState::Delivered);
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber, inquiry_receipt(Status::Expired), late]), RowState::Delivered);
     }
 
     #[test]

@@ -382,10 +382,10 @@ mod tests {
                         let share = limit.rebase_to(real + shift).share_at(real + shift);
                         let reservation = limit.reserve(real + shift, count, Some(rate));
                         let wait = micros(reservation.wait);
-                        let each = slot_length(count, rate * if asked { MIN_SHARE } else { share });
+                        let slot = slot_length(count, rate * if asked { MIN_SHARE } else { share });
                         // Each time the clock is set back, the rest of a wait is unknown.
-                        let most = 3 * (1 + back) * each + if asked { MAX_REQUESTED_WAIT } else { 0 };
-                        prop_assert!(wait <= most, "waits {wait} of {most}");
+                        let max_wait = 3 * (1 + back) * slot + if asked { MAX_REQUESTED_WAIT } else { 0 };
+                        prop_assert!(wait <= max_wait, "waits {wait} of {max_wait}");
                         // A requested wait is respected, unless the clock is set forward.
                         prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
                         limit = reservation.rate_limit;

@@ -180,37 +180,37 @@ mod tests {
 
     #[test]
     fn repeated_receipt_is_stored_once() {
-        let mut kept = Vec::new();
-        assert_eq!(add_receipt(&mut kept, receipt(Status::Delivered, 1)), ReceiptOutcome::Stored);
+        let mut receipts = Vec::new();
+        assert_eq!(add_receipt(&mut receipts, receipt(Status::Delivered, 1)), ReceiptOutcome::Stored);
         let again = StoredReceipt { at: Timestamp::from_second(99).unwrap(), ..receipt(Status::Delivered, 1) };
-        assert_eq!(add_receipt(&mut kept, again), ReceiptOutcome::Known);
+        assert_eq!(add_receipt(&mut receipts, again), ReceiptOutcome::Known);
         let other = StoredReceipt { order: Some(1), ..receipt(Status::Delivered, 1) };
-        assert_eq!(add_receipt(&mut kept, other), ReceiptOutcome::Stored, "another message of the row");
+        assert_eq!(add_receipt(&mut receipts, other), ReceiptOutcome::Stored, "another message of the row");
     }
 
     #[test]
     fn receipt_limit_does_not_apply_to_new_information() {
-        let mut kept = Vec::new();
+        let mut receipts = Vec::new();
         let all: Vec<ReceiptOutcome> =
-            (1..200).map(|second| add_receipt(&mut kept, receipt(Status::Routing, second))).collect();
+            (1..200).map(|second| add_receipt(&mut receipts, receipt(Status::Routing, second))).collect();
         assert_eq!(all.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count(), MAX_RECEIPTS);
         let expired = |second| with_channel("viber", receipt(Status::Expired, second));
-        assert_eq!(add_receipt(&mut kept, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
+        assert_eq!(add_receipt(&mut receipts, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
         assert_eq!(
-            add_receipt(&mut kept, with_channel("sms", expired(201))),
+            add_receipt(&mut receipts, with_channel("sms", expired(201))),
             ReceiptOutcome::Stored,
             "the first failure of another channel"
         );
-        assert_eq!(add_receipt(&mut kept, expired(202)), ReceiptOutcome::Known);
+        assert_eq!(add_receipt(&mut receipts, expired(202)), ReceiptOutcome::Known);
         let mut last = expired(203);
         last.receipt.source = ReceiptSource::AskedLast;
-        assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
-        assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
+        assert_eq!(add_receipt(&mut receipts, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
+        assert_eq!(add_receipt(&mut receipts, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
         let channels = (0..99)
-            .filter(|n| add_receipt(&mut kept, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
+            .filter(|n| add_receipt(&mut receipts, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
         assert_eq!(channels.count(), 1, "unknown channel names count as one channel");
         assert_eq!(
-            add_receipt(&mut kept, receipt(Status::Expired, 301)),
+            add_receipt(&mut receipts, receipt(Status::Expired, 301)),
             ReceiptOutcome::Stored,
             "the failure of the whole message"
         );

@@ -278,14 +278,14 @@ impl RowStates {
             }
             let attempt = self.activities.build_attempt(envelope, sent, outcome);
             let unsent = attempt.state == RowState::Planned;
-            let judged = if unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
+            let judgement = if unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
                 let attempts = self.attempts.entry(sent.row).or_default();
                 attempts.push(attempt);
                 self.events.judge_row(sent.row, attempts, &[])
             } else {
                 self.events.judge_row(sent.row, &[attempt], &[])
             };
-            let (state, is_unreported) = (judged.state, judged.awaits_fallback());
+            let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
             self.set_state(sent.row, state, attempt.chain);
             self.note_fallback(sent.row, is_unreported);
         }
@@ -298,12 +298,12 @@ impl RowStates {
             return;
         };
         let chain = self.chains.get(usize::from(chain)).copied().unwrap_or_default();
-        let judged = match self.attempts.get(&row) {
+        let judgement = match self.attempts.get(&row) {
             Some(attempts) => self.events.judge_row(row, attempts, receipts),
             // A row without events has one message, so its state is sufficient.
             None => self.events.judge_row(row, &[Attempt { envelope: 0, state, chain }], receipts),
         };
-        let (state, is_unreported) = (judged.state, judged.awaits_fallback());
+        let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
         self.set_state(row, state, chain);
         self.note_fallback(row, is_unreported);
     }

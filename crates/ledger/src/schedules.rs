@@ -148,7 +148,7 @@ pub trait ScheduleStore: Send + Sync {
     /// other records.
     fn list_occurrences<'a>(
         &'a self,
-        wanted: OccurrenceFilter<'a>,
+        filter: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
 }
 
@@ -158,9 +158,9 @@ pub trait ScheduleStore: Send + Sync {
 /// If the ledger cannot be read, or the record is damaged.
 pub async fn find_occurrence(
     ledger: &(impl ScheduleStore + ?Sized),
-    wanted: OccurrenceFilter<'_>,
+    filter: OccurrenceFilter<'_>,
 ) -> Result<Option<OccurrenceRecord>, LedgerError> {
-    let first = ledger.list_occurrences(wanted).await?.into_iter().next();
+    let first = ledger.list_occurrences(filter).await?.into_iter().next();
     first.transpose().map_err(|damaged| damaged.error)
 }
 

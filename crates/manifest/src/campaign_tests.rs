@@ -368,8 +368,8 @@ mod tests {
             let (tests, findings) = read(expect);
             assert_eq!((tests.len(), findings), (0, vec![message.to_owned()]), "{expect}");
         }
-        let each = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
-        assert_eq!(read_yaml(each).1, ["`each` tests messages, so it cannot expect that recipients are skipped"]);
+        let unknown_key = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
+        assert_eq!(read_yaml(unknown_key).1, ["`each` tests messages, so it cannot expect that recipients are skipped"]);
         let twice = "tests:\n  - { name: x, each: 5, expect: { sms: { parts: 1 } } }\n  \
                      - { name: x, each: 5, expect: { channels: sms } }\n";
         let (tests, findings) = read_yaml(twice);

@@ -321,8 +321,8 @@ mod tests {
         for sent in ["", "GET / HTTP/1.1\r\nHo"] {
             assert_eq!(send_and_read(server.address, sent).await, "", "{sent}");
         }
-        let answered = send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
-        assert!(answered.ends_with("hello"), "{answered}");
+        let answer = send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        assert!(answer.ends_with("hello"), "{answer}");
     }
 
     #[tokio::test]

@@ -74,10 +74,10 @@ pub(crate) fn decide_webhook_fault(scenario: &Scenario, facts: MessageFacts) -> 
 fn find_message_effect<'a, T>(
     scenario: &'a Scenario,
     facts: MessageFacts,
-    wanted: impl Fn(&'a FaultEffect) -> Option<T>,
+    select: impl Fn(&'a FaultEffect) -> Option<T>,
 ) -> Option<T> {
     faults_with_draws(scenario).find_map(|(draw, fault)| {
-        let effect = wanted(&fault.effect)?;
+        let effect = select(&fault.effect)?;
         fault.when.applies_to_message(draw, facts).then_some(effect)
     })
 }

@@ -107,8 +107,8 @@ impl Outbox {
     /// `None` if the webhook has no open attempt.
     fn finish_attempt(&mut self, webhook: u64) -> Option<StatusNotice> {
         let notice = self.in_flight.remove(&webhook)?;
-        let held = self.held.remove(&notice.message).unwrap_or_default();
-        self.waiting.extend(held.into_iter().map(Reverse));
+        let waiting = self.held.remove(&notice.message).unwrap_or_default();
+        self.waiting.extend(waiting.into_iter().map(Reverse));
         Some(notice)
     }
 }

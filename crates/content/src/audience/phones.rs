@@ -678,8 +678,8 @@ mod tests {
                 let dialled = known.number.format_as(PhoneNumberFormat::National).into_owned();
                 let bare = known.number.get_national_significant_number();
                 for text in [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, bare] {
-                    let got = parse_phone_number(&text, Some(home));
-                    assert!(got.is_err() || got == Ok(expected), "{text:?} in {region}: {}", got.unwrap().to_u64());
+                    let parsed = parse_phone_number(&text, Some(home));
+                    assert!(parsed.is_err() || parsed == Ok(expected), "{text:?} in {region}: {}", parsed.unwrap().to_u64());
                 }
             }
             assert_eq!(parse_phone_number(&example.to_string(), Some(home)), Ok(example), "{region}");
@@ -744,7 +744,7 @@ mod shortcut_tests {
             "MX", "BR", "AU", "ZA",
         ];
         let chance = std::cell::Cell::new(20_261_123_u64);
-        let below = |limit: u64| {
+        let draw = |limit: u64| {
             chance.set(chance.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
             (chance.get() >> 33) % limit
         };
@@ -752,12 +752,12 @@ mod shortcut_tests {
         for number in 0..100_000 {
             let home: Region = COUNTRIES[number % COUNTRIES.len()].parse().unwrap();
             let code = PHONE_NUMBER_UTIL.get_country_code_for_region(home.to_library_region()).unwrap();
-            let begin = ["+", "", "00", "0", "8", "80"][below(6) as usize];
-            let code = if begin.len() == 2 || below(2) == 0 { code.to_string() } else { String::new() };
+            let begin = ["+", "", "00", "0", "8", "80"][draw(6) as usize];
+            let code = if begin.len() == 2 || draw(2) == 0 { code.to_string() } else { String::new() };
             // Most of these are Ukrainian mobile prefixes.
-            let prefix = [39, 50, 63, 67, 73, 91, 99, 12, 44, 80][below(10) as usize];
-            let text = format!("{begin}{code}{prefix}{:0width$}", below(1_000_000), width = 5 + below(4) as usize);
-            for region in [None, Some(home), Some(Region::UKRAINE), COUNTRIES[below(40) as usize].parse().ok()] {
+            let prefix = [39, 50, 63, 67, 73, 91, 99, 12, 44, 80][draw(10) as usize];
+            let text = format!("{begin}{code}{prefix}{:0width$}", draw(1_000_000), width = 5 + draw(4) as usize);
+            for region in [None, Some(home), Some(Region::UKRAINE), COUNTRIES[draw(40) as usize].parse().ok()] {
                 short += check_agreement(&text, region);
             }
         }

@@ -306,9 +306,9 @@ fn find_header_rows(text: DecodedText, file: &Path, format: &ListFormat) -> Opti
     }
     let mut likely: Option<(String, RangeInclusive<u32>)> = None;
     for row in 1..=LAST_HEADER_ROW {
-        let below = RowBlanker::new(Cursor::new(sample.as_slice()), row, file);
+        let rest = RowBlanker::new(Cursor::new(sample.as_slice()), row, file);
         let declared = Cursor::new(format.delimiter.map(delimiter_line).unwrap_or_default());
-        let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(declared.chain(below), file)
+        let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(declared.chain(rest), file)
         else {
             continue;
         };
@@ -433,17 +433,17 @@ mod naming_tests {
             ("_", "column_3"),
             ("city", "city_2"),
         ] {
-            let mut taken = TakenNames::default();
-            taken.take_free_name("city".to_owned());
-            assert_eq!(suggest_name(header, 2, &mut taken), name, "{header:?}");
+            let mut names = TakenNames::default();
+            names.take_free_name("city".to_owned());
+            assert_eq!(suggest_name(header, 2, &mut names), name, "{header:?}");
         }
     }
 
     #[test]
     fn duplicate_headers_are_numbered_in_linear_time() {
-        let mut taken = TakenNames::default();
-        let last = (0..4_000).map(|_| taken.take_free_name("x_y".to_owned())).last();
-        assert_eq!((last, taken.tried), (Some("x_y_4000".to_owned()), 3_999));
+        let mut names = TakenNames::default();
+        let last = (0..4_000).map(|_| names.take_free_name("x_y".to_owned())).last();
+        assert_eq!((last, names.tried), (Some("x_y_4000".to_owned()), 3_999));
     }
 
     proptest! {

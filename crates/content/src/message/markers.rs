@@ -249,13 +249,13 @@ impl BranchFinder<'_> {
         if self.messages.cells.fill_context(&mut self.context, row, field).is_err() {
             return 0;
         }
-        let mut taken = 0;
+        let mut branches = 0;
         for key in &self.keys {
             let text = fill_template(&self.tera, key, &self.context, &mut self.buffer).unwrap_or_default();
             let markers = text.chars().filter_map(|character| u32::from(character).checked_sub(FIRST_MARKER));
-            taken |= markers.filter(|number| *number < MAX_BRANCHES).fold(0, |taken, number| taken | 1 << number);
+            branches |= markers.filter(|number| *number < MAX_BRANCHES).fold(0, |bits, number| bits | 1 << number);
         }
-        taken
+        branches
     }
 }
 

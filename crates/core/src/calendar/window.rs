@@ -66,8 +66,8 @@ impl DailyHours {
 /// Parses a time such as `09:00` into the minute of the day.
 fn parse_minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
-    let number = |digits: &str, least: usize| {
-        let fits = (least..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |digits: &str, min: usize| {
+        let fits = (min..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         fits.then(|| digits.parse::<u16>().ok()).flatten()
     };
     let (hours, minutes) = (number(hours, 1)?, number(minutes, 2)?);

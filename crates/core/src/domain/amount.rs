@@ -258,9 +258,9 @@ mod tests {
         assert_eq!(amount("0.1").saturating_add(amount("0.2")), amount("0.3"));
         assert_eq!(amount("0.80").saturating_mul(3), amount("2.4"));
         assert_eq!(amount("1.5").saturating_sub(amount("2")).to_string(), "-0.50");
-        let most = amount("999999999999999999.999999999999999999").saturating_mul(u64::MAX);
-        assert!(most.saturating_add(most) >= most && most > amount("1"));
-        assert!(most.saturating_sub(amount("1")).saturating_sub(most.saturating_mul(u64::MAX)) <= amount("0"));
+        let max = amount("999999999999999999.999999999999999999").saturating_mul(u64::MAX);
+        assert!(max.saturating_add(max) >= max && max > amount("1"));
+        assert!(max.saturating_sub(amount("1")).saturating_sub(max.saturating_mul(u64::MAX)) <= amount("0"));
     }
 
     #[test]

@@ -109,17 +109,17 @@ fn wrap_text(text: &str, label: usize, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     // Every second part is quoted, unless a backtick is unpaired.
     let is_quoted = |at: usize| at % 2 == 1 && text.matches('`').count().is_multiple_of(2);
-    let kept = text.split('`').enumerate().map(|(at, part)| match is_quoted(at) && is_kept_whole(part) {
+    let parts = text.split('`').enumerate().map(|(at, part)| match is_quoted(at) && is_kept_whole(part) {
         true => part.replace(' ', KEPT_BLANK.encode_utf8(&mut [0; 4])),
         false => part.to_owned(),
     });
-    let kept = kept.collect::<Vec<_>>().join("`");
+    let parts = parts.collect::<Vec<_>>().join("`");
     let options = Options::new(columns.min(PROSE_WIDTH).saturating_sub(label).max(MIN_TEXT_WIDTH))
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::fill(&keep_digit_groups(&kept), options).replace(KEPT_BLANK, " ")
+    textwrap::fill(&keep_digit_groups(&parts), options).replace(KEPT_BLANK, " ")
 }
 
 fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>) -> String {
@@ -203,7 +203,7 @@ pub fn render_sarif(findings: &[(&Path, Finding)]) -> Value {
             "tool": { "driver": {
                 "name": "campaign",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(|each| rule_json(each)).collect::<Vec<_>>(),
+                "rules": rules.iter().map(|rule| rule_json(rule)).collect::<Vec<_>>(),
             } },
             "columnKind": "utf16CodeUnits",
             "results": results,

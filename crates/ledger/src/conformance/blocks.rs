@@ -62,8 +62,8 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
             assert_eq!(block.run.message_id(row, None), Some(id), "the caller knows the identifier");
             assert!(ids.insert(id), "an identifier was used twice");
             assert_eq!(scene.port().find_message(id).await.unwrap(), Some(MessageOrigin { run: run.key, row }));
-            let wanted = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
-            assert_eq!(scene.port().list_runs(wanted).await.unwrap().len(), 1);
+            let filter = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
+            assert_eq!(scene.port().list_runs(filter).await.unwrap().len(), 1);
         }
     }
     assert_eq!((ids.len(), run.message_id(Row::new(8), None), run.message_id(Row::HEADER, None)), (6, None, None));
@@ -90,17 +90,17 @@ pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: L
 }
 
 pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: Scene<L>) {
-    let most = scene.draw_block(SharedRun::ROWS - 1).await;
+    let rest_of_run = scene.draw_block(SharedRun::ROWS - 1).await;
     let last = scene.draw_block(5).await;
-    assert_eq!((last.run.key, last.lease.rows.first), (most.run.key, last.lease.rows.last), "the remaining rows");
-    assert_eq!(last.lease.rows.last, most.run.last_row());
+    assert_eq!((last.run.key, last.lease.rows.first), (rest_of_run.run.key, last.lease.rows.last), "the remaining rows");
+    assert_eq!(last.lease.rows.last, rest_of_run.run.last_row());
     let next = scene.draw_block(5).await;
     assert_eq!((next.run.name(), next.lease.rows), ("gateway.test@2".to_owned(), rows(2, 6)));
     let ids = |block: &RowBlock| {
         (block.run.message_id(block.lease.rows.first, None), block.run.message_id(block.lease.rows.last, None))
     };
-    assert!(ids(&next).0.is_some() && ids(&next) != ids(&most) && ids(&next) != ids(&last));
-    drop((most, last));
+    assert!(ids(&next).0.is_some() && ids(&next) != ids(&rest_of_run) && ids(&next) != ids(&last));
+    drop((rest_of_run, last));
     // The earlier places are free again, but their blocks belong to the full run, so the next block comes from a new
     // run.
     assert_eq!(scene.draw_block(1).await.lease.rows, rows(7, 7));
@@ -159,9 +159,9 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
 }
 
 pub(super) async fn shared_runs_differ_by_edition<L: Ledger>(scene: Scene<L>) {
-    let of_day = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
+    let shared_run_of = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
     let drawn = async |day| {
-        let block = scene.draw_from(&of_day(day), BlockRequest::for_rows(1)).await.into_block().expect("a block");
+        let block = scene.draw_from(&shared_run_of(day), BlockRequest::for_rows(1)).await.into_block().expect("a block");
         (block.run.name(), block.run.edition.clone(), block.lease.rows.first.get())
     };
     assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 2));
@@ -191,26 +191,26 @@ pub(super) async fn given_identifier_is_used_for_one_message<L: Ledger>(scene: S
 }
 
 pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
-    let wanted = BlockRequest::for_message(None, Some(2));
+    let request = BlockRequest::for_message(None, Some(2));
     let began = jiff::Timestamp::now();
     for _ in 0..2 {
-        assert!(matches!(scene.draw_from(&shared_run(), wanted).await, DrawOutcome::Block(_)));
+        assert!(matches!(scene.draw_from(&shared_run(), request).await, DrawOutcome::Block(_)));
     }
     let tomorrow = SharedRun { edition: "tomorrow".into(), ..shared_run() };
     for shared in [&shared_run(), &tomorrow] {
-        let DrawOutcome::Refused(DrawRefusal::TooMany(next)) = scene.draw_from(shared, wanted).await else {
+        let DrawOutcome::Refused(DrawRefusal::TooMany(next)) = scene.draw_from(shared, request).await else {
             panic!("a third")
         };
         assert!((3_595..=3_605).contains(&next.duration_since(began).as_secs()), "{next}");
     }
-    let taken = BlockRequest::for_message(MessageId::new(scene.run.ids.first), Some(2));
-    let refusals = scene.ledger.list_draw_refusals(&shared_run(), taken).await.unwrap();
+    let request = BlockRequest::for_message(MessageId::new(scene.run.ids.first), Some(2));
+    let refusals = scene.ledger.list_draw_refusals(&shared_run(), request).await.unwrap();
     assert!(matches!(refusals[..], [DrawRefusal::IdTaken, DrawRefusal::TooMany(_)]), "{refusals:?}");
     let three = BlockRequest::for_message(None, Some(3));
     assert_eq!(scene.ledger.list_draw_refusals(&shared_run(), three).await.unwrap(), [], "the check draws nothing");
     let elsewhere = SharedRun { gateway: "other".into(), ..shared_run() };
     assert!(
-        matches!(scene.draw_from(&elsewhere, wanted).await, DrawOutcome::Block(_)),
+        matches!(scene.draw_from(&elsewhere, request).await, DrawOutcome::Block(_)),
         "each profile has a separate limit"
     );
     let uncounted = scene.draw_block(1).await;

@@ -50,13 +50,13 @@ pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: S
     freeze_copies(&scene, &scene.lock, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
     freeze_copies(&scene, &scene.lock, &next, ["", ""]).await;
     let copies = scene.ledger.load_copies(&scene.run).await.unwrap();
-    let mut begun = [0; 4];
+    let mut starts = [0; 4];
     let mut first = copies.open_list().unwrap();
-    first.read_exact(&mut begun).unwrap();
+    first.read_exact(&mut starts).unwrap();
     assert_eq!(read_copies(&copies), ["{\r\n\u{feff}}", "phone\r\n1\n\n"], "each reader starts at the beginning");
     let mut rest = String::new();
     first.read_to_string(&mut rest).unwrap();
-    assert_eq!((&begun, rest.as_str()), (b"phon", "e\r\n1\n\n"));
+    assert_eq!((&starts, rest.as_str()), (b"phon", "e\r\n1\n\n"));
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["", ""]);
 }
 

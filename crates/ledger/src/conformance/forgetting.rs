@@ -71,26 +71,26 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
     let states = scene.row_states().await;
     forget_row(&scene, 2).await;
     let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=2)).await.unwrap();
-    let [gone, kept] = envelopes[0].rows.as_slice() else { panic!("two rows") };
-    assert!(matches!(gone.to, Addressee::Forgotten(_)) && gone.digest == [0; 8], "{gone:?}");
-    assert_eq!((kept.to, kept.digest), (phone(3).into(), [3; 8]));
+    let [forgotten, other] = envelopes[0].rows.as_slice() else { panic!("two rows") };
+    assert!(matches!(forgotten.to, Addressee::Forgotten(_)) && forgotten.digest == [0; 8], "{forgotten:?}");
+    assert_eq!((other.to, other.digest), (phone(3).into(), [3; 8]));
     let (_, outcomes) = envelopes[0].settled.clone().unwrap();
     let sent = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
     assert_eq!(outcomes, [sent, OperationOutcome::Rejected { error: reported(3) }]);
     let evidence = envelopes[0].evidence.clone().unwrap();
     assert!(!evidence.contains(&phone(2).to_string()) && evidence.contains(&phone(3).to_string()), "{evidence}");
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..4).await.unwrap();
-    let reported: Vec<_> = receipts.iter().map(|(_, kept)| &kept[0].receipt).collect();
+    let reported: Vec<_> = receipts.iter().map(|(_, stored)| &stored[0].receipt).collect();
     assert!(reported[0].replies.is_empty() && reported[0].digit.is_none() && reported[0].error.is_none());
     assert_eq!((reported[0].status.clone(), reported[1].replies.len()), (Status::Delivered, 1));
     assert_eq!(scene.row_states().await, states, "other outcomes are unchanged");
-    assert_eq!(scene.port().find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(gone.to));
+    assert_eq!(scene.port().find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(forgotten.to));
     // Later receipts are stored without texts, too.
     let mut later = reply_receipt(2, scene.run.key);
     later.receipt.status = Status::Read;
     scene.ledger.store_receipts(vec![later]).await.unwrap();
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..3).await.unwrap();
-    assert!(receipts[0].1.len() == 2 && receipts[0].1.iter().all(|kept| kept.receipt.replies.is_empty()));
+    assert!(receipts[0].1.len() == 2 && receipts[0].1.iter().all(|stored| stored.receipt.replies.is_empty()));
 }
 
 pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Ledger>(scene: Scene<L>) {

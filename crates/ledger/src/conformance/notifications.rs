@@ -34,12 +34,12 @@ pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scen
     let ledger = scene.port();
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
     queue(ledger, vec![new_notification("a", "one"), new_notification("b", "two")]).await;
-    let taken = ledger.take_notifications(LONG, LONG).await.unwrap();
-    assert_eq!(texts_and_attempts(&taken), [("one", 1), ("two", 1)]);
-    assert_eq!(taken[0].content, new_notification("a", "one"));
+    let notifications = ledger.take_notifications(LONG, LONG).await.unwrap();
+    assert_eq!(texts_and_attempts(&notifications), [("one", 1), ("two", 1)]);
+    assert_eq!(notifications[0].content, new_notification("a", "one"));
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
-    attempt(ledger, keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await;
-    attempt(ledger, keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await;
+    attempt(ledger, keys(&notifications[..1]), NotificationOutcome::RetryAfter(NOW)).await;
+    attempt(ledger, keys(&notifications[1..]), NotificationOutcome::RetryAfter(LONG)).await;
     // The notifications are reserved for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
     assert_eq!(texts_and_attempts(&again), [("one", 2)]);
@@ -77,6 +77,6 @@ pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scen
     let none = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
     assert!(none.is_empty(), "a lost lease queues no notifications");
     scene.ledger.end_run(scene.lease, end).await.unwrap();
-    let taken = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
-    assert_eq!(texts_and_attempts(&taken), [("the end", 1)]);
+    let notifications = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
+    assert_eq!(texts_and_attempts(&notifications), [("the end", 1)]);
 }

@@ -233,22 +233,22 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         self.write_contents(move |contents, now| {
             let (campaign, account) = (&shared.campaign, &shared.account);
-            let (place, kept) = self.take_free_place(campaign, account);
-            let drawn = contents.draw_block(now, (shared, rand::random()), (place, wanted))?;
+            let (place, lock) = self.take_free_place(campaign, account);
+            let drawn = contents.draw_block(now, (shared, rand::random()), (place, request))?;
             Ok(drawn
-                .map_or_else(DrawOutcome::Refused, |(run, lease)| DrawOutcome::Block(RowBlock::new(run, lease, kept))))
+                .map_or_else(DrawOutcome::Refused, |(run, lease)| DrawOutcome::Block(RowBlock::new(run, lease, lock))))
         })
     }
 
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
-        wanted: BlockRequest,
+        request: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
-        self.write_contents(move |contents, now| contents.list_draw_refusals(now, shared, wanted))
+        self.write_contents(move |contents, now| contents.list_draw_refusals(now, shared, request))
     }
 
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {

@@ -173,8 +173,8 @@ impl LedgerContents {
             NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
             NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_by_run(run),
             NumberFilter::Cancelled(run) => {
-                let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
-                NumberSet::new(kept, self.opt_outs.key())
+                let cancelled = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
+                NumberSet::new(cancelled, self.opt_outs.key())
             }
             NumberFilter::Rows(run, rows) => {
                 let envelopes = self.stored_run(run).into_iter().flat_map(|stored| stored.envelopes.values());
@@ -259,9 +259,9 @@ impl LedgerContents {
         shared: &SharedRun,
         BlockRequest { id, per_hour, .. }: BlockRequest,
     ) -> Result<Vec<DrawRefusal>, LedgerError> {
-        let taken = id.is_some_and(|id| !self.are_ids_free(IdRange { first: id.get(), len: 1 }));
-        let next = per_hour.and_then(|most| next_draw_time(&self.list_draw_times(shared), now, most));
-        Ok(list_refusals(taken, next.map(timestamp_from_micros).transpose()?))
+        let is_id_taken = id.is_some_and(|id| !self.are_ids_free(IdRange { first: id.get(), len: 1 }));
+        let next = per_hour.and_then(|limit| next_draw_time(&self.list_draw_times(shared), now, limit));
+        Ok(list_refusals(is_id_taken, next.map(timestamp_from_micros).transpose()?))
     }
 
     /// The times when blocks were drawn for a gateway profile, in ascending order.
@@ -318,8 +318,8 @@ impl LedgerContents {
             capped.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, CAPPED));
             return Ok(Permit::Capped(capped));
         }
-        if let Some(over) = self.find_exceeded_bound(now, (&intent, departs_at))? {
-            return Ok(over);
+        if let Some(refusal) = self.find_exceeded_bound(now, (&intent, departs_at))? {
+            return Ok(refusal);
         }
         let stored = self.stored_run_mut(intent.lease.run)?;
         let (account, count) = (intent.account.clone(), intent.rows.len());
@@ -489,17 +489,17 @@ impl LedgerContents {
         let (sharers, rows) =
             (|| self.stored_runs().filter(|stored| share_budget(run, &stored.run)), intent.rows.len());
         let used = sharers().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
-        let mut over = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
+        let mut exceeded = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
         if let Some(per_day) = &bounds.per_day {
             let mut sent_by_day = BTreeMap::new();
             let days = sharers().flat_map(|stored| stored.count_by_day(per_day));
             days.for_each(|(day, count)| *sent_by_day.entry(day).or_default() += count);
-            over = tighter_bound(
-                over,
+            exceeded = tighter_bound(
+                exceeded,
                 find_exceeded_daily_limit(per_day, &sent_by_day, timestamp_from_micros(now)?, departs_at, rows),
             );
         }
-        Ok(over.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
+        Ok(exceeded.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
     }
 }
 

@@ -81,15 +81,15 @@ impl Locks {
 
     /// Renews the leases of this process and records which of them were lost.
     pub(super) async fn renew_leases(&self) -> sqlx::Result<()> {
-        let held = self.leases.list_held_locks();
-        if held.is_empty() {
+        let locks = self.leases.list_held_locks();
+        if locks.is_empty() {
             return Ok(());
         }
         let asked_at = ClockReading::now();
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
         let now = transaction::load_time(&mut transaction).await?;
-        let mut renewals = Vec::with_capacity(held.len());
-        for (name, holder) in held {
+        let mut renewals = Vec::with_capacity(locks.len());
+        for (name, holder) in locks {
             let renewed = query("UPDATE locks SET until = $1 WHERE name = $2 AND holder = $3")
                 .bind(lease_end(now))
                 .bind(&name)
@@ -173,18 +173,18 @@ impl PostgresLedger {
     async fn take_lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
         let (asked_at, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
         let ended = list_ended_processes(&self.locks.mark);
-        let wanted = LockRequest { name: name.to_owned(), holder, process, runs };
-        let (leases, gone) = (self.locks.leases.clone(), ended.clone());
-        let taken = self.write(move |connection, now| {
-            let (wanted, leases, gone) = (wanted.clone(), leases.clone(), gone.clone());
+        let request = LockRequest { name: name.to_owned(), holder, process, runs };
+        let (leases, ended_processes) = (self.locks.leases.clone(), ended.clone());
+        let acquired = self.write(move |connection, now| {
+            let (request, leases, ended_processes) = (request.clone(), leases.clone(), ended_processes.clone());
             Box::pin(async move {
-                release_locks_of_ended_processes(&mut *connection, &gone).await?;
-                try_take_lock(connection, now, leases, wanted).await
+                release_locks_of_ended_processes(&mut *connection, &ended_processes).await?;
+                try_take_lock(connection, now, leases, request).await
             })
         });
-        let taken = taken.await?;
+        let acquired = acquired.await?;
         remove_ended_process_files(&self.locks.mark, &ended);
-        if !taken {
+        if !acquired {
             return Ok(None);
         }
         self.locks.leases.record_acquisition(name, holder, asked_at);
@@ -387,7 +387,7 @@ impl Leases {
 
     /// Forgets a released lock, because the database has recorded the release.
     pub(super) fn forget_release(&self, name: &str, holder: i64) {
-        self.lock_table().released.retain(|(gone, by)| gone != name || *by != holder);
+        self.lock_table().released.retain(|(released, by)| released != name || *by != holder);
     }
 
     /// Released locks that the database might still consider held.

@@ -155,11 +155,11 @@ pub(super) async fn load_state(pool: &PgPool) -> sqlx::Result<LedgerState> {
 /// Returns why the ledger is older than the last state that this machine wrote, or might be older than the state that
 /// another machine wrote. If this machine never wrote to the ledger, only the second check applies.
 pub(super) fn check_state(state: &LedgerState, known: &MarkReading, place: &str, mark: &Path) -> Option<LedgerError> {
-    let behind = match known {
+    let reason = match known {
         MarkReading::Missing => None,
         known => state.mark.find_mismatch(known),
     };
-    let reason = behind.or_else(|| state.succession.describe_doubt())?;
+    let reason = reason.or_else(|| state.succession.describe_doubt())?;
     Some(LedgerError::Outdated { path: place.to_owned(), reason, mark: mark.display().to_string() })
 }
 

@@ -342,8 +342,8 @@ mod tests {
         seen.advance_to("here", late, mark(6)).unwrap();
         seen.advance_to("here", early, mark(5)).unwrap();
         assert_eq!(seen.current_mark(), mark(6));
-        let behind = seen.advance_to("here", seen.current_mark(), mark(5));
-        assert!(matches!(behind, Err(LedgerError::Outdated { .. })), "{behind:?}");
+        let error = seen.advance_to("here", seen.current_mark(), mark(5));
+        assert!(matches!(error, Err(LedgerError::Outdated { .. })), "{error:?}");
         let other = seen.advance_to("here", seen.current_mark(), HighWaterMark { id: 8, generation: 9 });
         assert!(matches!(other, Err(LedgerError::Outdated { .. })), "{other:?}");
     }

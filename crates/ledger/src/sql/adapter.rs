@@ -91,8 +91,8 @@ impl Ledger for Adapter {
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>> {
         Box::pin(async move {
-            let taken = self.try_lock_campaign(campaign, account).await?;
-            Ok(taken.map(|lock| CampaignLock::new(campaign, account, lock)))
+            let lock = self.try_lock_campaign(campaign, account).await?;
+            Ok(lock.map(|lock| CampaignLock::new(campaign, account, lock)))
         })
     }
 
@@ -163,9 +163,9 @@ impl Ledger for Adapter {
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
-        wanted: BlockRequest,
+        request: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
-        Box::pin(async move { read_ledger!(self, blocks::find_refusals, self.now(), shared, wanted) })
+        Box::pin(async move { read_ledger!(self, blocks::find_refusals, self.now(), shared, request) })
     }
 
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {

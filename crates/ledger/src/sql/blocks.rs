@@ -35,7 +35,7 @@ pub(super) async fn draw_block(
 ) -> Result<Result<(Run, Lease), DrawRefusal>, StatementError> {
     let BlockDraw { shared, wanted, place, epoch, random } = draw;
     let BlockRequest { rows, id, .. } = wanted;
-    let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
+    let id_range = id.map(|id| IdRange { first: id.get(), len: 1 });
     if let Some(refusal) = find_refusals(connection, now, &shared, wanted).await?.into_iter().next() {
         return Ok(Err(refusal));
     }
@@ -54,7 +54,7 @@ pub(super) async fn draw_block(
             (run, rows.ok_or_else(|| LedgerError::Unreadable("a new run has no rows".to_owned()))?)
         }
     };
-    let first = match of_id {
+    let first = match id_range {
         Some(ids) => ids.first,
         None => runs::find_free_ids(connection, now, rand::random(), rows.len()).await?.first,
     };
@@ -77,7 +77,7 @@ pub(super) async fn find_refusals(
         None => false,
     };
     let next = match per_hour {
-        Some(most) => next_draw_time(&list_draw_times(connection, now, shared).await?, now.0, most),
+        Some(limit) => next_draw_time(&list_draw_times(connection, now, shared).await?, now.0, limit),
         None => None,
     };
     Ok(list_refusals(is_id_taken, next.map(timestamp_from_micros).transpose()?))

@@ -124,8 +124,8 @@ pub(super) async fn begin_envelope(
         if let Some(late) = check_deadline(&intent, departs_at) {
             return Ok(late);
         }
-        if let Some(over) = limits::apply_bounds(connection, now, &run, &intent, departs_at).await? {
-            return Ok(over);
+        if let Some(refusal) = limits::apply_bounds(connection, now, &run, &intent, departs_at).await? {
+            return Ok(refusal);
         }
         inserted = insert_intents(connection, now, lease, account, &envelope, true).await?;
     }

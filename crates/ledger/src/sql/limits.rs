@@ -43,7 +43,7 @@ pub(super) async fn apply_bounds(
     }
     let Some(bounds) = &intent.bounds else { return Ok(None) };
     let (budget, rows) = (Some(&bounds.budget).filter(|budget| !budget.is_unlimited()), intent.rows.len());
-    let spent = match budget {
+    let spending = match budget {
         Some(budget) => Some(check_budget(connection, run, budget, intent).await?),
         None => None,
     };
@@ -52,7 +52,7 @@ pub(super) async fn apply_bounds(
         None => None,
     };
     let (run_spending, exceeded) =
-        spent.map_or((None, None), |(spending, exceeded)| (Some(spending), exceeded));
+        spending.map_or((None, None), |(spending, exceeded)| (Some(spending), exceeded));
     if let Some((fits, bound)) = tighter_bound(exceeded, day) {
         return Ok(Some(Permit::BoundExceeded { fits, bound }));
     }

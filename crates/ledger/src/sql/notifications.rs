@@ -53,11 +53,11 @@ pub(super) async fn queue_notifications(
     now: Now,
     new: Vec<NewNotification>,
 ) -> Result<(), StatementError> {
-    for NewNotification { occasion, target: way, notice } in new {
+    for NewNotification { occasion, target, notice } in new {
         query("INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES ($1, $2, $3, $4, $1)")
             .bind(now.0)
             .bind(serialize_name(&occasion)?)
-            .bind(way)
+            .bind(target)
             .bind(notice)
             .execute(&mut *connection)
             .await?;

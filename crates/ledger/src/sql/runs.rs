@@ -254,9 +254,9 @@ pub(super) async fn apply_update(
 /// Lists the opened runs that match, oldest first, with damaged records as errors in their place.
 pub(super) async fn list_runs(
     reader: &mut Connection,
-    wanted: RunFilter,
+    filter: RunFilter,
 ) -> Result<Vec<Result<Run, DamagedRun>>, StatementError> {
-    let rows = select_run_records(&mut *reader, wanted).await?;
+    let rows = select_run_records(&mut *reader, filter).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {
         let name = || format!("{}@{}", read_lossy(row, "campaign"), read_u32(row, "number").unwrap_or_default());

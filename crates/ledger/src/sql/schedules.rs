@@ -36,9 +36,9 @@ impl ScheduleStore for Adapter {
 
     fn list_occurrences<'a>(
         &'a self,
-        wanted: OccurrenceFilter<'a>,
+        filter: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
-        Box::pin(async move { read_ledger!(self, list_occurrences, wanted) })
+        Box::pin(async move { read_ledger!(self, list_occurrences, filter) })
     }
 }
 
@@ -102,9 +102,9 @@ async fn change_schedule(
 /// The recorded occurrences that match the filter, latest first.
 async fn list_occurrences(
     reader: &mut Connection,
-    wanted: OccurrenceFilter<'_>,
+    filter: OccurrenceFilter<'_>,
 ) -> Result<Vec<Result<OccurrenceRecord, DamagedOccurrence>>, StatementError> {
-    let statement = match wanted {
+    let statement = match filter {
         OccurrenceFilter::Latest { schedule, until, most } => {
             query("SELECT * FROM occurrences WHERE schedule = $1 AND at <= $2 ORDER BY at DESC, nominal DESC LIMIT $3")
                 .bind(schedule)

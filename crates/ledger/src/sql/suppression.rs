@@ -317,9 +317,9 @@ async fn select_by_number(
     phone: Phone,
     scope: Option<&OptOutScope>,
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
-    let who = resolve_phone(connection, phone).await?;
+    let addressee = resolve_phone(connection, phone).await?;
     let records = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
-        .bind(to_signed(who.to_u64()))
+        .bind(to_signed(addressee.to_u64()))
         .fetch_all(connection)
         .await?;
     let mut selected = read_records(records)?;
@@ -384,16 +384,16 @@ pub(super) async fn find_opted_out_rows(
         |sent: &SentRow| forgotten.as_ref().map_or(sent.to, |forgotten| forgotten.resolve_addressee(sent.to));
     let listed = find_by_addressees(connection, rows.iter().map(as_listed)).await?;
     let is_suppressed = |sent: &&SentRow| {
-        let who = as_listed(sent);
-        listed.iter().any(|out| out.who == who && run.is_suppressed_by(out))
+        let addressee = as_listed(sent);
+        listed.iter().any(|out| out.who == addressee && run.is_suppressed_by(out))
     };
     Ok(rows.iter().filter(is_suppressed).map(|sent| sent.row).collect())
 }
 
 /// The list entries of a number.
 async fn list_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
-    let who = resolve_phone(reader, phone).await?;
-    let found = find_by_addressees(reader, [who].into_iter()).await?.into_iter();
+    let addressee = resolve_phone(reader, phone).await?;
+    let found = find_by_addressees(reader, [addressee].into_iter()).await?.into_iter();
     Ok(OptOutPage { entries: found.map(listed_record).collect(), next: None })
 }
 
@@ -424,9 +424,9 @@ pub(super) async fn load_numbers_opted_out_by_run(
 
 /// The entries of a number that are no longer on the list, oldest first.
 async fn list_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
-    let who = resolve_phone(reader, phone).await?;
+    let addressee = resolve_phone(reader, phone).await?;
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NOT NULL AND phone = $1 ORDER BY key")
-        .bind(to_signed(who.to_u64()))
+        .bind(to_signed(addressee.to_u64()))
         .fetch_all(reader)
         .await?;
     let read = |row: &Record| Ok(OptOutRecord { end: end_from_row(row)?, opt_out: opt_out_from_row(row)? });
@@ -437,17 +437,17 @@ async fn list_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<Op
 /// The list entries of these recipients.
 async fn find_by_addressees(
     connection: &mut Connection,
-    people: impl Iterator<Item = Addressee>,
+    addressees: impl Iterator<Item = Addressee>,
 ) -> Result<Vec<OptOut>, StatementError> {
-    select_records(connection, people).await?.iter().map(opt_out_from_row).collect()
+    select_records(connection, addressees).await?.iter().map(opt_out_from_row).collect()
 }
 
 /// Selects the active records of these recipients.
 pub(super) async fn select_records(
     connection: &mut Connection,
-    people: impl Iterator<Item = Addressee>,
+    addressees: impl Iterator<Item = Addressee>,
 ) -> Result<Vec<Record>, StatementError> {
-    let phones: BTreeSet<u64> = people.map(Addressee::to_u64).collect();
+    let phones: BTreeSet<u64> = addressees.map(Addressee::to_u64).collect();
     let rows = query(concat!(
         "SELECT opt_outs.* FROM ",
         json_elements!("$1"),

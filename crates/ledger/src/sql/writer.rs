@@ -216,7 +216,7 @@ impl<I: ?Sized, T> Batch<I, T> {
 
     /// Stores the results, which are in the order of the inputs.
     fn store_results(self, results: impl IntoIterator<Item = T>) {
-        self.results.iter().zip(results).for_each(|(kept, result)| kept.store_value(result));
+        self.results.iter().zip(results).for_each(|(slot, result)| slot.store_value(result));
     }
 }
 

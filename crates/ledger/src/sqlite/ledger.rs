@@ -345,8 +345,8 @@ impl SqliteLedger {
         let began = Instant::now();
         while self.run_outside_transaction("PRAGMA wal_checkpoint(TRUNCATE)").await? != 0 {
             if began.elapsed() > CHECKPOINT_TIMEOUT {
-                let who = "another process is reading the ledger, so its log cannot be emptied";
-                return Err(LedgerError::from_lock_holder(&self.path.display(), who));
+                let holder = "another process is reading the ledger, so its log cannot be emptied";
+                return Err(LedgerError::from_lock_holder(&self.path.display(), holder));
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }

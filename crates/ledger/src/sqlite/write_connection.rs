@@ -222,8 +222,8 @@ fn find_lock_owner(locks: &str, inode: u64) -> Option<u32> {
         let [_, "POSIX", _, "WRITE", process, file, first, last] = words.as_slice() else { return None };
         let same = file.rsplit(':').next()?.parse() == Ok(inode);
         let last = if *last == "EOF" { u64::MAX } else { last.parse().ok()? };
-        let held = (first.parse::<u64>().ok()?..=last).contains(&WRITE_LOCK);
-        if same && held { process.parse().ok() } else { None }
+        let is_held = (first.parse::<u64>().ok()?..=last).contains(&WRITE_LOCK);
+        if same && is_held { process.parse().ok() } else { None }
     })
 }
 

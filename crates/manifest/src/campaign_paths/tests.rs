@@ -201,12 +201,12 @@ fn held_folder_is_not_redirected_by_a_link() {
     fs::create_dir_all(at("campaigns")).unwrap();
     fs::create_dir_all(at("outside")).unwrap();
     let PathScope::Within(folder) = PathScope::within(&at("campaigns")).unwrap() else { panic!("a folder") };
-    let held = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(true).unwrap().unwrap();
+    let folder_handle = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(true).unwrap().unwrap();
     fs::rename(at("campaigns/new/results"), at("campaigns/new/moved")).unwrap();
     symlink(at("outside"), at("campaigns/new/results")).unwrap();
-    fs::write(held.file_path(OsStr::new("r.csv")), "x").unwrap();
+    fs::write(folder_handle.file_path(OsStr::new("r.csv")), "x").unwrap();
     assert!(at("campaigns/new/moved/r.csv").exists() && !at("outside/r.csv").exists());
-    assert_eq!(held.current_path(), at("campaigns/new/moved").canonicalize().unwrap());
+    assert_eq!(folder_handle.current_path(), at("campaigns/new/moved").canonicalize().unwrap());
     for create in [false, true] {
         let error = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(create).unwrap_err();
         assert!(is_outside(&error), "{error}");

@@ -112,8 +112,8 @@ impl GatewaySearch {
     /// The paths at which a file with profiles is searched for, in order.
     pub(super) fn candidate_files(&self) -> Vec<PathBuf> {
         let folder = self.campaign.as_deref().map(|file| file.parent().unwrap_or(Path::new("")).to_owned());
-        let above = folder.as_deref().map(parent_folder);
-        [folder, above, self.configuration.clone()].into_iter().flatten().map(|folder| folder.join(FILE_NAME)).collect()
+        let parent = folder.as_deref().map(parent_folder);
+        [folder, parent, self.configuration.clone()].into_iter().flatten().map(|folder| folder.join(FILE_NAME)).collect()
     }
 }
 

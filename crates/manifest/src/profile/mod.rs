@@ -256,8 +256,8 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
     let above = section.parse_value("above")?;
     let by = section.entry("by")?;
     let mut keys = Vec::new();
-    let people = by.value.as_entries()?;
-    for person in people {
+    let approvers = by.value.as_entries()?;
+    for person in approvers {
         let text = person.value.as_scalar()?.text.trim();
         match text.parse() {
             Ok(key) => keys.push((person.key.clone(), key)),
@@ -272,7 +272,7 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
             }
         }
     }
-    if people.is_empty() {
+    if approvers.is_empty() {
         let finding = Finding::new(&rules::APPROVER_KEY, "`by` lists no approvers, so no run can be approved");
         report.add(
             &by.key_span,

@@ -537,10 +537,10 @@ impl Resolver<'_> {
 
     /// Reports shares whose sum is not 100 %.
     fn check_share_total(&mut self, root: ConfigSection<'_>, entry: &MapEntry, variants: &[MessageVariant]) {
-        let held = read_holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
-        let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + held;
+        let holdout = read_holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
+        let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + holdout;
         if shares != 10_000 {
-            let with = if held == 0 { "" } else { " and `holdout`" };
+            let with = if holdout == 0 { "" } else { " and `holdout`" };
             let message =
                 format!("the shares of the variants{with} add up to {}%, not 100%", f64::from(shares) / 100.0);
             let help = "change the shares so that they add up to 100%; use `holdout` for recipients who get no \

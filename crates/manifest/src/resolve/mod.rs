@@ -276,13 +276,13 @@ impl Resolver<'_> {
 
     /// The constants, as they were typed.
     fn resolve_vars(&mut self, root: ConfigSection<'_>, columns: &[(String, String)]) -> Vec<(String, String)> {
-        let taken: HashMap<&str, &str> =
+        let column_headers: HashMap<&str, &str> =
             columns.iter().map(|(name, header)| (name.as_str(), header.as_str())).collect();
         let entries = root.find_value("vars").and_then(|node| node.as_entries()).unwrap_or_default();
         let mut vars = Vec::new();
         for entry in entries {
             self.check_variable_name(&entry.key, &entry.key_span);
-            if let Some(header) = taken.get(entry.key.as_str()) {
+            if let Some(header) = column_headers.get(entry.key.as_str()) {
                 let message = format!("`{}` is the name of both a constant and the column `{header}`", entry.key);
                 let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
                 self.report.add(&entry.key_span, finding);

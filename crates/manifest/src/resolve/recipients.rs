@@ -312,9 +312,9 @@ const ENCODINGS: [&str; 14] = [
 impl Resolver<'_> {
     /// The files under `suppress`.
     pub(super) fn resolve_suppress_files(&mut self, recipients: ConfigSection<'_>) -> Vec<SuppressionFile> {
-        let this = std::cell::RefCell::new(self);
-        let path = |name: &str, span: &Range<usize>| this.borrow_mut().resolve_file_name(name, span);
-        read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
+        let cell = std::cell::RefCell::new(self);
+        let path = |name: &str, span: &Range<usize>| cell.borrow_mut().resolve_file_name(name, span);
+        read_suppression_files(recipients, "recipients", path, |section| cell.borrow_mut().resolve_region(section))
     }
 
     /// The source of consent. `None` if the key is missing, or is invalid, which was reported.
@@ -446,8 +446,8 @@ impl Resolver<'_> {
     pub(super) fn resolve_tables(&mut self, root: ConfigSection<'_>, vars: &[(String, String)]) -> Vec<TableFile> {
         let entries = root.find_value("data").and_then(|node| node.as_entries()).unwrap_or_default();
         let columns = self.columns.clone();
-        let taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
-        entries.iter().filter_map(|entry| self.resolve_table(entry, taken(&entry.key))).collect()
+        let is_taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
+        entries.iter().filter_map(|entry| self.resolve_table(entry, is_taken(&entry.key))).collect()
     }
 
     fn resolve_table(&mut self, entry: &MapEntry, taken: bool) -> Option<TableFile> {

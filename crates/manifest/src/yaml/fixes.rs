@@ -178,8 +178,8 @@ pub(super) fn replace_no_break_spaces(text: &str, line: usize, indentation: &str
     // Other kinds of space have other widths.
     let is_same_width = |character: char| matches!(character, ' ' | '\u{a0}' | '\u{202f}');
     let is_clear = indentation.chars().all(is_same_width) && !continues_text(text, line, indentation.chars().count());
-    let odd = indentation.char_indices().filter(|&(_, character)| character != ' ');
-    let edits = odd.map(|(at, space)| (line + at..line + at + space.len_utf8(), " ".to_owned()));
+    let other_spaces = indentation.char_indices().filter(|&(_, character)| character != ' ');
+    let edits = other_spaces.map(|(at, space)| (line + at..line + at + space.len_utf8(), " ".to_owned()));
     is_clear.then(|| Fix::new("indent with ordinary spaces", edits.collect::<Vec<_>>()))
 }
 

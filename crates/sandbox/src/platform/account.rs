@@ -98,8 +98,8 @@ pub(crate) struct OperationLimiter {
 impl OperationLimiter {
     /// An unused limit.
     pub(crate) fn new(limit: scenario::OperationLimit) -> Self {
-        let each = Duration::from_secs_f64(1.0 / limit.rate);
-        let quota = Quota::with_period(each).expect("a million a second is the highest rate").allow_burst(limit.burst);
+        let interval = Duration::from_secs_f64(1.0 / limit.rate);
+        let quota = Quota::with_period(interval).expect("a million a second is the highest rate").allow_burst(limit.burst);
         let refill = quota.burst_size_replenished_in();
         Self { limiter: RateLimiter::direct_with_clock(quota, FakeRelativeClock::default()), now: None, refill }
     }
@@ -333,7 +333,7 @@ mod limit_tests {
             rate in 1_u32..1_000, burst in 1_u32..200, steps in prop::collection::vec((0_i64..500, 1_usize..50), 1..200),
         ) {
             let mut limit = limiter(rate.into(), burst);
-            let (mut now, mut taken) = (at(0), Vec::new());
+            let (mut now, mut accepted) = (at(0), Vec::new());
             for (pause, count) in steps {
                 now += Duration::from_millis(pause as u64);
                 if let Err(wait) = limit.take_operations(count, now) {
@@ -344,14 +344,14 @@ mod limit_tests {
                     now += wait + Duration::from_nanos(1);
                     prop_assert_eq!(limit.take_operations(count, now), Ok(()));
                 }
-                taken.push((now, count));
+                accepted.push((now, count));
             }
-            for (first, &(since, _)) in taken.iter().enumerate() {
+            for (first, &(since, _)) in accepted.iter().enumerate() {
                 let mut sum = 0;
-                for &(until, count) in &taken[first..] {
+                for &(until, count) in &accepted[first..] {
                     sum += count;
-                    let most = f64::from(burst) + f64::from(rate) * until.duration_since(since).as_secs_f64();
-                    prop_assert!(sum as f64 <= most + 0.001, "{sum} of {most}");
+                    let max_accepted = f64::from(burst) + f64::from(rate) * until.duration_since(since).as_secs_f64();
+                    prop_assert!(sum as f64 <= max_accepted + 0.001, "{sum} of {max_accepted}");
                 }
             }
         }

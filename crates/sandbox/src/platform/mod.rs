@@ -441,9 +441,9 @@ impl Counts {
 
     /// Charges part of a reservation to a channel and releases the unspent part.
     pub(crate) fn settle_funds(&mut self, channel: Channel, reserved: Amount, spent: Amount) {
-        let Funds { spent: all, reserved: held, balance, .. } = &mut self.funds;
-        *held = held.saturating_sub(reserved);
-        *all = all.saturating_add(spent);
+        let Funds { spent: total_spent, reserved: total_reserved, balance, .. } = &mut self.funds;
+        *total_reserved = total_reserved.saturating_sub(reserved);
+        *total_spent = total_spent.saturating_add(spent);
         *balance = balance.saturating_add(reserved).saturating_sub(spent);
         let tally = self.channels.entry(channel).or_default();
         tally.spent = tally.spent.saturating_add(spent);

@@ -111,7 +111,7 @@ impl WebhookClient {
             }
         };
         match tokio::time::timeout(self.timeout, self.post_to(receiver, post)).await {
-            Ok(answered) => answered.map_or_else(WebhookOutcome::Failed, WebhookOutcome::Answered),
+            Ok(answer) => answer.map_or_else(WebhookOutcome::Failed, WebhookOutcome::Answered),
             Err(_) => WebhookOutcome::Failed(format!("no answer within {} s", self.timeout.as_secs_f32())),
         }
     }

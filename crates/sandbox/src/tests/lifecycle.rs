@@ -127,8 +127,9 @@ fn first_matching_exception_replaces_the_behaviour() {
     let suffix = |suffix: &str| ScenarioCondition { suffix: Some(suffix.into()), ..ScenarioCondition::default() };
     let failing = |when, channel, fails_as: Status| {
         let mut behaviours = Behaviours::default();
-        for each in Channel::ALL {
-            behaviours.set(each, Behaviour { fails_as: fails_as.clone(), ..undelivered(each) });
+        for failing_channel in Channel::ALL {
+            let behaviour = Behaviour { fails_as: fails_as.clone(), ..undelivered(failing_channel) };
+            behaviours.set(failing_channel, behaviour);
         }
         Exception { when, channel, behaviours }
     };

@@ -184,15 +184,15 @@ proptest! {
         requests in prop::collection::vec(any::<Index>(), 1..4),
     ) {
         let mut bench = Bench::new();
-        let mut most = 0;
+        let mut max = 0;
         for request in requests {
             let (endpoint, body) = request.get(&REQUESTS).clone();
             let body = apply_mutations(body, &mutations);
             prop_assert!(bench.post(endpoint, &body)["success"].is_boolean());
-            most += max_messages(&body);
+            max += max_messages(&body);
         }
         let before = bench.platform.messages.len();
-        prop_assert!(before as usize <= most && bench.platform.plans.all.len() <= most + 1);
+        prop_assert!(before as usize <= max && bench.platform.plans.all.len() <= max + 1);
         // Every accepted message reaches a final status, and each of its webhooks is JSON with a status.
         bench.advance_millis(1_000_000_000);
         prop_assert!(bench.take_webhooks().iter().all(|(_, _, body)| body["status"].is_string()));

@@ -141,9 +141,9 @@ impl<R: Read> TextDecoder<R> {
 
     /// Reads until the sample is large enough. Returns the sample, and whether the text ended with it.
     fn read_sample(&mut self, mut sample: Vec<u8>) -> io::Result<(Vec<u8>, bool)> {
-        let wanted = SAMPLE.saturating_sub(sample.len());
-        let read = self.input.by_ref().take(wanted as u64).read_to_end(&mut sample)?;
-        Ok((sample, read < wanted))
+        let missing = SAMPLE.saturating_sub(sample.len());
+        let read = self.input.by_ref().take(missing as u64).read_to_end(&mut sample)?;
+        Ok((sample, read < missing))
     }
 
     /// Decodes bytes and appends the text to the output that is ready to be read.

@@ -231,8 +231,8 @@ impl WholeDigits {
     /// Writes the digits for a placeholder: one digit or none, except that the first placeholder also gets all surplus
     /// digits.
     fn push_placeholder_digits(&mut self, shown: &mut String, kind: char) {
-        let here = self.digits.len().saturating_sub(self.placeholders - 1);
-        let digits: Vec<char> = self.digits.drain(..here).collect();
+        let start = self.digits.len().saturating_sub(self.placeholders - 1);
+        let digits: Vec<char> = self.digits.drain(..start).collect();
         if digits.is_empty() && kind == '0' {
             self.push_digit(shown, '0', self.placeholders - 1);
         }
@@ -264,7 +264,7 @@ fn compare(value: f64, sign: &str, operand: f64) -> bool {
 
 fn starts_with(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> bool {
     let mut rest = rest.clone();
-    with.chars().all(|wanted| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&wanted)))
+    with.chars().all(|expected| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&expected)))
 }
 
 /// Splits a format code into sections. Semicolons in quotes do not count.
@@ -320,9 +320,9 @@ fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
         point = 0;
     }
     let point = usize::try_from(point).unwrap_or(0);
-    let wanted = point + decimals;
-    let rounds_up = digits.as_bytes().get(wanted).is_some_and(|digit| *digit >= b'5');
-    let mut digits: Vec<u8> = digits.bytes().chain(std::iter::repeat(b'0')).take(wanted).collect();
+    let length = point + decimals;
+    let rounds_up = digits.as_bytes().get(length).is_some_and(|digit| *digit >= b'5');
+    let mut digits: Vec<u8> = digits.bytes().chain(std::iter::repeat(b'0')).take(length).collect();
     let mut carry = rounds_up;
     for digit in digits.iter_mut().rev() {
         if !carry {

@@ -79,9 +79,9 @@ impl From<ZipError> for WorkbookError {
 pub(super) fn read_workbook<S: Read + Seek>(
     mut input: S,
     file: &Path,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), Box<Finding>> {
-    let read = catch_panic(|| convert_workbook(&mut input, file, wanted));
+    let read = catch_panic(|| convert_workbook(&mut input, file, sheet));
     read.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|error| match error {
         WorkbookError::Finding(finding) => finding,
         WorkbookError::Damaged(why) => list_findings::damaged_workbook(file, &why).into(),
@@ -91,13 +91,13 @@ pub(super) fn read_workbook<S: Read + Seek>(
 fn convert_workbook<S: Read + Seek>(
     input: &mut S,
     file: &Path,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let mut head = [0];
     input.read_exact(&mut head)?;
     input.rewind()?;
     if head == [0xd0] {
-        return xls::read_xls(input, file, wanted);
+        return xls::read_xls(input, file, sheet);
     }
     let mut archive = WorkbookArchive::open(&mut *input, file)?;
     if archive.has_part("xl/workbook.bin") {
@@ -110,10 +110,10 @@ fn convert_workbook<S: Read + Seek>(
         return Err(list_findings::foreign_format(file, "a Word or PowerPoint document", None).into());
     }
     if archive.has_part("content.xml") {
-        return ods::read_ods(&mut archive, wanted);
+        return ods::read_ods(&mut archive, sheet);
     }
     if archive.has_part("[Content_Types].xml") || archive.names().any(|name| name.starts_with("xl/")) {
-        return xlsx::read_xlsx(&mut archive, wanted);
+        return xlsx::read_xlsx(&mut archive, sheet);
     }
     Err(list_findings::foreign_format(file, "an archive (ZIP)", Some("unpack the file, and use the list inside"))
         .into())
@@ -121,19 +121,19 @@ fn convert_workbook<S: Read + Seek>(
 
 /// The index of the requested sheet, or of the first visible sheet if none is requested. `sheets` contains each name
 /// with a flag that is true for visible sheets.
-fn choose_sheet(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, WorkbookError> {
+fn choose_sheet(file: &Path, sheets: &[(String, bool)], sheet: Option<&str>) -> Result<usize, WorkbookError> {
     let names = || sheets.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    let Some(wanted) = wanted else {
+    let Some(sheet) = sheet else {
         return sheets
             .iter()
             .position(|(_, visible)| *visible)
             .ok_or_else(|| list_findings::no_visible_sheet(file, &names()).into());
     };
     let normalize = |name: &str| name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    let exact = sheets.iter().position(|(name, _)| name == wanted);
+    let exact = sheets.iter().position(|(name, _)| name == sheet);
     exact
-        .or_else(|| sheets.iter().position(|(name, _)| normalize(name) == normalize(wanted)))
-        .ok_or_else(|| list_findings::no_sheet(file, wanted, &names()).into())
+        .or_else(|| sheets.iter().position(|(name, _)| normalize(name) == normalize(sheet)))
+        .ok_or_else(|| list_findings::no_sheet(file, sheet, &names()).into())
 }
 
 /// The last row and column of a sheet, from 0.

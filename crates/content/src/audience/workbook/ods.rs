@@ -19,11 +19,11 @@ const MAX_CELLS: usize = 1 << 14;
 
 pub(super) fn read_ods<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let file = archive.file;
     let WorkbookOutline { sheets, date_styles } = read_outline(archive)?;
-    let chosen = choose_sheet(file, &sheets, wanted)?;
+    let chosen = choose_sheet(file, &sheets, sheet)?;
     let mut reader = SheetReader {
         xml: open_content(archive)?,
         rows: SheetRows::new(file)?,

@@ -33,13 +33,13 @@ impl From<XlsxError> for WorkbookError {
 
 pub(super) fn read_xlsx<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let file = archive.file;
     let mut budget = MemoryBudget::new(file);
     let parts = WorkbookParts::read(archive, &mut budget)?;
     let sheets: Vec<(String, bool)> = parts.sheets.iter().map(|sheet| (sheet.name.clone(), sheet.visible)).collect();
-    let chosen = choose_sheet(file, &sheets, wanted)?;
+    let chosen = choose_sheet(file, &sheets, sheet)?;
     let name = sheets[chosen].0.clone();
     let formats = CellFormats::read(archive, &parts.styles_part(), &mut budget)?;
     check_shared_strings(archive, &parts.shared_strings_part(), &mut budget)?;

@@ -153,14 +153,14 @@ impl fmt::Display for TextViolation {
         match &self.reason {
             ViolationReason::Empty => write!(f, "{noun} {}", self.channel.facts().empty),
             ViolationReason::Parts { text, max } => {
-                let ((alone, each), reason) = match text.encoding {
+                let ((alone, per_part), reason) = match text.encoding {
                     SmsEncoding::Gsm7 => ((160, 153), ""),
                     SmsEncoding::Ucs2 => {
                         ((70, 67), " because some characters, such as Cyrillic letters, are not in the SMS alphabet")
                     }
                 };
                 let (parts, has) = (text.parts, text.units);
-                let fit = if *max == 1 { alone } else { each * max };
+                let fit = if *max == 1 { alone } else { per_part * max };
                 write!(
                     f,
                     "{parts} parts exceed `max_parts: {max}`: {noun} has {has} characters, but only {fit} fit{reason}"

@@ -119,9 +119,9 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
     lossy[usize::try_from((page - 1) * size + 4).unwrap()] = 0;
     let judge = async || {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-        let judged = ledger.find_defect().await;
+        let result = ledger.find_defect().await;
         ledger.close().await;
-        judged
+        result
     };
     std::fs::write(&path, &lossy).unwrap();
     assert!(matches!(judge().await, Some(LedgerError::DamagedFile { .. })));
