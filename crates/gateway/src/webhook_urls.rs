@@ -310,17 +310,19 @@ mod tests {
     #[test]
     fn only_a_holder_of_the_secret_can_prove_possession() {
         let hook = |names: &[&str]| WebhookUrls::new("https://hooks.example".into(), secrets(names));
-        let ours = hook(&["new", "old"]);
+        let current = hook(&["new", "old"]);
         let account_mac = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();
         for known in [&["new", "old"][..], &["old", "new"]] {
-            let proof = secrets(known).answer_challenge(&account_mac(&ours), "7").unwrap();
+            let proof = secrets(known).answer_challenge(&account_mac(&current), "7").unwrap();
             assert!(
-                ours.is_proof("7", &proof) && !ours.is_proof("8", &proof) && !hook(&["other"]).is_proof("7", &proof)
+                current.is_proof("7", &proof)
+                    && !current.is_proof("8", &proof)
+                    && !hook(&["other"]).is_proof("7", &proof)
             );
-            assert_ne!(proof, account_mac(&ours));
+            assert_ne!(proof, account_mac(&current));
         }
-        assert_eq!(secrets(&["old"]).answer_challenge(&account_mac(&ours), "7"), None);
-        assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &account_mac(&ours)));
+        assert_eq!(secrets(&["old"]).answer_challenge(&account_mac(&current), "7"), None);
+        assert!(!current.is_proof("7", "ok") && !current.is_proof("7", &account_mac(&current)));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) fn unpack_list<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, L
 /// Encodes the outcomes of an envelope. Equal neighbours are stored once with their count.
 pub(crate) fn pack_outcomes(outcomes: &[OperationOutcome]) -> Result<Vec<u8>, LedgerError> {
     let stretches: Vec<(usize, &OperationOutcome)> =
-        outcomes.chunk_by(|one, next| one == next).map(|equal| (equal.len(), &equal[0])).collect();
+        outcomes.chunk_by(|one, next| one == next).map(|chunk| (chunk.len(), &chunk[0])).collect();
     pack_list(&stretches)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>, LedgerErro
         return Ok(None);
     }
     let stretches: Vec<(usize, String)> =
-        costs.chunk_by(|one, next| one == next).map(|equal| (equal.len(), equal[0].to_json_digits())).collect();
+        costs.chunk_by(|one, next| one == next).map(|chunk| (chunk.len(), chunk[0].to_json_digits())).collect();
     pack_list(&stretches).map(Some)
 }
 

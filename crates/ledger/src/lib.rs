@@ -153,7 +153,7 @@ pub trait Ledger:
     /// the other runs.
     ///
     /// Decisions about sending use `list_runs`, which fails if a record is damaged.
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
+    fn list_stored_runs(&self, filter: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
 
     /// Locks a campaign of an account. The lock must be acquired before the guard is read. `None` if another process
     /// holds the lock.
@@ -190,7 +190,7 @@ pub trait Ledger:
 
     /// Draws the next rows of a shared run for this process. Creates a new run if no run has unused rows. Puts the open
     /// intents of an ended process at the same place in doubt.
-    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
 
     /// All reasons why [`Ledger::draw_block`] would refuse this draw now. Draws nothing.
     fn list_draw_refusals<'a>(
@@ -231,13 +231,13 @@ pub trait Ledger:
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
 
     /// The matching envelopes of a run, in the order of their numbers.
-    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
+    fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
 
     /// The rows of a run that are never sent, with reasons.
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows>;
 
     /// The numbers that match the filter, forgotten or not.
-    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet>;
+    fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet>;
 
     /// The rows of a run that have or might have a message. Empty for a purged run.
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;

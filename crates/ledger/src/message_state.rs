@@ -329,10 +329,19 @@ mod tests {
             stored.receipt.source = ReceiptSource::AskedLast;
             stored
         };
-        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Expired)]), RowState::Failed);
-        assert_eq!(after(RowState::Queued, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Accepted)]), RowState::Queued);
+        assert_eq!(
+            after(RowState::Accepted, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Expired)]),
+            RowState::Failed
+        );
+        assert_eq!(
+            after(RowState::Queued, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Accepted)]),
+            RowState::Queued
+        );
         let late = receipt("sms", Status::Delivered, 0);
-        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber, inquiry_receipt(Status::Expired), late]), RowState::Delivered);
+        assert_eq!(
+            after(RowState::Accepted, VIBER_SMS, &[viber, inquiry_receipt(Status::Expired), late]),
+            RowState::Delivered
+        );
     }
 
     #[test]

@@ -206,8 +206,9 @@ mod tests {
         last.receipt.source = ReceiptSource::AskedLast;
         assert_eq!(add_receipt(&mut receipts, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
         assert_eq!(add_receipt(&mut receipts, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
-        let channels = (0..99)
-            .filter(|n| add_receipt(&mut receipts, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
+        let channels = (0..99).filter(|n| {
+            add_receipt(&mut receipts, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored
+        });
         assert_eq!(channels.count(), 1, "unknown channel names count as one channel");
         assert_eq!(
             add_receipt(&mut receipts, receipt(Status::Expired, 301)),

@@ -427,7 +427,7 @@ pub trait SuppressionList: Send + Sync {
     ) -> LedgerFuture<'a, SuppressedNumbers>;
 
     /// The opt-outs that match, oldest first.
-    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage>;
+    fn list_opt_outs(&self, filter: OptOutFilter) -> LedgerFuture<'_, OptOutPage>;
 }
 
 #[cfg(test)]

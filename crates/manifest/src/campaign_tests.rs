@@ -369,7 +369,10 @@ mod tests {
             assert_eq!((tests.len(), findings), (0, vec![message.to_owned()]), "{expect}");
         }
         let unknown_key = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
-        assert_eq!(read_yaml(unknown_key).1, ["`each` tests messages, so it cannot expect that recipients are skipped"]);
+        assert_eq!(
+            read_yaml(unknown_key).1,
+            ["`each` tests messages, so it cannot expect that recipients are skipped"]
+        );
         let twice = "tests:\n  - { name: x, each: 5, expect: { sms: { parts: 1 } } }\n  \
                      - { name: x, each: 5, expect: { channels: sms } }\n";
         let (tests, findings) = read_yaml(twice);

@@ -88,7 +88,8 @@ pub(crate) fn read_notify(
         }
         (false, true) => NotificationMethod::Command(read_command(section, paths)),
         (both, _) => {
-            let problem = if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
+            let problem =
+                if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
             let help = if both {
                 "remove `url` or `command`"
             } else {

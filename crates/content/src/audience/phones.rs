@@ -679,7 +679,11 @@ mod tests {
                 let bare = known.number.get_national_significant_number();
                 for text in [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, bare] {
                     let parsed = parse_phone_number(&text, Some(home));
-                    assert!(parsed.is_err() || parsed == Ok(expected), "{text:?} in {region}: {}", parsed.unwrap().to_u64());
+                    assert!(
+                        parsed.is_err() || parsed == Ok(expected),
+                        "{text:?} in {region}: {}",
+                        parsed.unwrap().to_u64()
+                    );
                 }
             }
             assert_eq!(parse_phone_number(&example.to_string(), Some(home)), Ok(example), "{region}");

@@ -268,8 +268,8 @@ pub(super) fn split_cells(raw: &[u8], delimiter: u8) -> RawCells<'_> {
 }
 
 impl RawCells<'_> {
-    fn find_byte(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
-        self.raw.get(from..)?.iter().position(|&byte| wanted(byte)).map(|at| from + at)
+    fn find_byte(&self, from: usize, matches: impl Fn(u8) -> bool) -> Option<usize> {
+        self.raw.get(from..)?.iter().position(|&byte| matches(byte)).map(|at| from + at)
     }
 
     /// The end of the unquoted cell that continues at `from`.

@@ -569,9 +569,9 @@ mod seen_numbers_tests {
     #[test]
     fn same_number_in_another_format_is_a_duplicate() {
         let region = "UA".parse().ok();
-        let mut seen = SeenNumbers::new();
+        let mut numbers = SeenNumbers::new();
         let is_new = ["+380 50 123 45 67", "0501234567", "0501234568", "380501234567.0"]
-            .map(|text| seen.insert(parse_phone_number(text, region).unwrap()));
+            .map(|text| numbers.insert(parse_phone_number(text, region).unwrap()));
         assert_eq!(is_new, [true, false, true, false]);
     }
 }

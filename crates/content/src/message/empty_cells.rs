@@ -72,12 +72,12 @@ impl CompiledMessages {
         let headers = self.cells.by_header.iter();
         let locals: HashSet<String> =
             self.metered.values().flat_map(|text| find_defined_names(&text.text.source)).collect();
-        let given =
+        let known_locals =
             locals.iter().filter(|name| self.context.contains_key(name) || ROW_VARIABLES.contains(&name.as_str()));
         let mut instrumenter = Instrumenter {
             columns: self.cells.by_name.iter().map(|(column, name)| (*name, *column)).collect(),
             headers: headers.filter_map(|(column, header)| Some((header.as_str()?, *column))).collect(),
-            given: given.cloned().collect(),
+            given: known_locals.cloned().collect(),
             locals,
             uses: Vec::new(),
         };
@@ -175,7 +175,8 @@ fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
         let mut text = String::new();
         write_value(form, &mut text);
         if remove_markers_and_white_space(&text) == real_words {
-            let in_form: BTreeSet<char> = text.chars().filter(|&character| marker_number(character).is_some()).collect();
+            let in_form: BTreeSet<char> =
+                text.chars().filter(|&character| marker_number(character).is_some()).collect();
             (marked, max_markers) =
                 if in_form.len() > max_markers { (form, in_form.len()) } else { (marked, max_markers) };
             markers.extend(in_form);

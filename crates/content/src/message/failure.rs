@@ -209,7 +209,9 @@ impl<'s> FailurePlace<'s> {
                 RenderFailure::new("`super()` has no parent block", "remove `super()`")
             }
             // Messages written by the author of the template or by this program.
-            _ if self.source_text().starts_with("throw") || OWN_MESSAGES.iter().any(|prefix| message.starts_with(prefix)) => {
+            _ if self.source_text().starts_with("throw")
+                || OWN_MESSAGES.iter().any(|prefix| message.starts_with(prefix)) =>
+            {
                 RenderFailure::without_help(message.trim_end_matches('.'))
             }
             _ => RenderFailure::new(

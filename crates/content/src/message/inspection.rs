@@ -30,8 +30,8 @@ pub fn find_filter_calls(text: &NamedTemplate) -> Vec<FilterCall> {
             if FILTERS.contains(name) =>
         {
             let (required, optional) = filter_arguments(name);
-            let given = argument_names(&tokens[at + 2..]);
-            Some(FilterCall { name: (*name).to_owned(), span: span.clone(), arguments: given, required, optional })
+            let arguments = argument_names(&tokens[at + 2..]);
+            Some(FilterCall { name: (*name).to_owned(), span: span.clone(), arguments, required, optional })
         }
         _ => None,
     });
@@ -40,7 +40,7 @@ pub fn find_filter_calls(text: &NamedTemplate) -> Vec<FilterCall> {
 
 /// The names of the arguments in the brackets at the beginning of `tokens`.
 fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
-    let (mut depth, mut given) = (0_usize, Vec::new());
+    let (mut depth, mut arguments) = (0_usize, Vec::new());
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
             TokenKind::Symbol("(" | "[" | "{") => depth += 1,
@@ -49,7 +49,7 @@ fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
                 if depth == 1
                     && matches!(tokens.get(at + 1).map(|token| &token.kind), Some(TokenKind::Symbol("="))) =>
             {
-                given.push((name.to_owned(), token.span.clone()));
+                arguments.push((name.to_owned(), token.span.clone()));
             }
             _ => {}
         }
@@ -57,7 +57,7 @@ fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
             break;
         }
     }
-    given
+    arguments
 }
 
 /// The plain names that a text loops over, with their places.

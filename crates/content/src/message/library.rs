@@ -140,8 +140,9 @@ impl<'l> TemplateLibrary<'l> {
                 format!("more than {MAX_LOADED} templates are included"),
             ));
         }
-        let source = (self.load)(name)
-            .map_err(|reason| IncludeError::new(&rules::MISSING_INCLUDE, format!("cannot include `{name}`: {reason}")))?;
+        let source = (self.load)(name).map_err(|reason| {
+            IncludeError::new(&rules::MISSING_INCLUDE, format!("cannot include `{name}`: {reason}"))
+        })?;
         chain.push(name.to_owned());
         let analysis = self.read_included(&NamedTemplate { name: name.to_owned(), source }, chain);
         chain.pop();

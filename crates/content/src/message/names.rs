@@ -72,9 +72,9 @@ impl TemplateNames {
         let vars = self.vars.iter().position(|(var, _)| var == name).map(NameMeaning::Var);
         let tables = self.tables.iter().position(|(table, _)| table == name).map(NameMeaning::Table);
         let tables = tables.filter(|_| scope == NameScope::Recipient);
-        let ours =
+        let is_built_in =
             CAMPAIGN_VARIABLES.contains(&name) || (scope == NameScope::Recipient && ROW_VARIABLES.contains(&name));
-        columns.chain(vars).chain(tables).chain(ours.then_some(NameMeaning::BuiltIn)).collect()
+        columns.chain(vars).chain(tables).chain(is_built_in.then_some(NameMeaning::BuiltIn)).collect()
     }
 
     /// The table that `name` refers to, if nothing else has that name.

@@ -223,12 +223,12 @@ fn transliterate_word(word: &str, latin: &mut String) {
     let cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| find_letter(*c));
     let mut has_begun = false;
     for (at, &letter) in letters.iter().enumerate() {
-        let (before, current) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
+        let (previous, current) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
         match current {
-            None if is_apostrophe(letter) && before.is_some() && cyrillic(Some(at + 1)).is_some() => {}
+            None if is_apostrophe(letter) && previous.is_some() && cyrillic(Some(at + 1)).is_some() => {}
             None => latin.push(letter),
             Some((lower, _)) => {
-                let written = match before {
+                let written = match previous {
                     // `Зг` becomes `Zgh`, because `Zh` is `Ж`.
                     Some(('з', _)) if lower == 'г' => "gh",
                     _ if has_begun => find_latin(&LETTERS, lower),

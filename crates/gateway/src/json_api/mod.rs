@@ -157,7 +157,9 @@ impl JsonApi {
             Endpoint::Async => &self.async_url,
         };
         let response = self.client.head(url).send().await.map_err(|error| match self.classify_error(&error) {
-            HttpExchange::NotConnected(reason) | HttpExchange::Handshake(reason) | HttpExchange::Broken(reason) => reason,
+            HttpExchange::NotConnected(reason) | HttpExchange::Handshake(reason) | HttpExchange::Broken(reason) => {
+                reason
+            }
             HttpExchange::TimedOut(after) => format!("no response within {} s", after.as_secs_f64()),
             HttpExchange::TooLong { .. } | HttpExchange::Answer { .. } => error.to_string(),
         })?;

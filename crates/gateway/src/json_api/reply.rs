@@ -39,7 +39,9 @@ pub fn read_reply(
     let count = envelope.operations().len();
     match exchange {
         HttpExchange::NotConnected(reason) => all_not_sent(count, reason, Signal::Unreachable(reason.clone())),
-        HttpExchange::Handshake(reason) => all_not_sent(count, reason, Signal::Stop(StopCause::Connection, reason.clone())),
+        HttpExchange::Handshake(reason) => {
+            all_not_sent(count, reason, Signal::Stop(StopCause::Connection, reason.clone()))
+        }
         HttpExchange::TimedOut(after) => {
             let reason = format!("no answer within {} s", after.as_secs_f64());
             all_in_doubt(count, &reason, Signal::Broken(reason.clone()))
@@ -405,7 +407,8 @@ fn read_miscounted(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayRe
         })
         .collect();
     let items = format_count(results.len() as u64, "item");
-    let reason = format!("the response has {items} for {}", format_count(envelope.operations().len() as u64, "operation"));
+    let reason =
+        format!("the response has {items} for {}", format_count(envelope.operations().len() as u64, "operation"));
     GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, reason))
 }
 

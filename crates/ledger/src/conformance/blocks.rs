@@ -17,8 +17,8 @@ impl<L: Ledger> Scene<L> {
         self.draw_from(&shared_run(), BlockRequest::for_rows(rows)).await.into_block().expect("a block")
     }
 
-    async fn draw_from(&self, shared: &SharedRun, wanted: BlockRequest) -> DrawOutcome {
-        self.ledger.draw_block(shared, wanted).await.unwrap()
+    async fn draw_from(&self, shared: &SharedRun, request: BlockRequest) -> DrawOutcome {
+        self.ledger.draw_block(shared, request).await.unwrap()
     }
 
     /// Begins an envelope of one row.
@@ -92,7 +92,11 @@ pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: L
 pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: Scene<L>) {
     let rest_of_run = scene.draw_block(SharedRun::ROWS - 1).await;
     let last = scene.draw_block(5).await;
-    assert_eq!((last.run.key, last.lease.rows.first), (rest_of_run.run.key, last.lease.rows.last), "the remaining rows");
+    assert_eq!(
+        (last.run.key, last.lease.rows.first),
+        (rest_of_run.run.key, last.lease.rows.last),
+        "the remaining rows"
+    );
     assert_eq!(last.lease.rows.last, rest_of_run.run.last_row());
     let next = scene.draw_block(5).await;
     assert_eq!((next.run.name(), next.lease.rows), ("gateway.test@2".to_owned(), rows(2, 6)));
@@ -161,7 +165,8 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
 pub(super) async fn shared_runs_differ_by_edition<L: Ledger>(scene: Scene<L>) {
     let shared_run_of = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
     let drawn = async |day| {
-        let block = scene.draw_from(&shared_run_of(day), BlockRequest::for_rows(1)).await.into_block().expect("a block");
+        let block =
+            scene.draw_from(&shared_run_of(day), BlockRequest::for_rows(1)).await.into_block().expect("a block");
         (block.run.name(), block.run.edition.clone(), block.lease.rows.first.get())
     };
     assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 2));

@@ -68,8 +68,8 @@ pub(super) async fn missing_copies_are_reported_with_their_location<L: Ledger>(s
 
 pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(scene: Scene<L>) {
     let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("the campaign is not locked");
-    let mut theirs = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
-    theirs.list_writer().unwrap().write_all(b"theirs").unwrap();
+    let mut other_copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
+    other_copies.list_writer().unwrap().write_all(b"theirs").unwrap();
     // A start that is refused, and a start whose process is killed.
     for killed in [false, true] {
         let mut left = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.unwrap();
@@ -85,7 +85,7 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
     freeze_copies(&scene, &scene.lock, &scene.run, ["mine", "phone\n"]).await;
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["mine", "phone\n"]);
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
-    theirs.freeze(b"other".to_vec(), &next).await.unwrap();
+    other_copies.freeze(b"other".to_vec(), &next).await.unwrap();
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["other", "theirs"]);
 }
 

@@ -179,8 +179,8 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        self.read_contents(move |contents| contents.list_runs(&wanted).into_iter().map(Ok).collect())
+    fn list_stored_runs(&self, filter: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        self.read_contents(move |contents| contents.list_runs(&filter).into_iter().map(Ok).collect())
     }
 
     fn acquire_campaign_lock<'a>(
@@ -284,11 +284,11 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        if let EnvelopeFilter::Numbers(numbers) = &wanted {
+    fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        if let EnvelopeFilter::Numbers(numbers) = &filter {
             self.read.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
         }
-        self.read_contents(move |contents| contents.load_envelopes(run, &wanted))
+        self.read_contents(move |contents| contents.load_envelopes(run, &filter))
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
@@ -297,9 +297,9 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
+    fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         let now = self.now().as_microsecond();
-        self.read_contents(move |contents| contents.load_numbers(now, wanted))
+        self.read_contents(move |contents| contents.load_numbers(now, filter))
     }
 
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {

@@ -71,10 +71,10 @@ impl LedgerContents {
     }
 
     /// The opened runs that match a filter, oldest first.
-    pub fn list_runs(&self, wanted: &RunFilter) -> Vec<Run> {
+    pub fn list_runs(&self, filter: &RunFilter) -> Vec<Run> {
         let opened = self.stored_runs().filter(|stored| stored.opened).map(|stored| &stored.run);
-        let mut runs: Vec<Run> = opened.filter(|run| matches_filter(wanted, run)).cloned().collect();
-        let latest = wanted.latest.map_or(usize::MAX, |latest| latest as usize);
+        let mut runs: Vec<Run> = opened.filter(|run| matches_filter(filter, run)).cloned().collect();
+        let latest = filter.latest.map_or(usize::MAX, |latest| latest as usize);
         runs.drain(..runs.len().saturating_sub(latest));
         runs
     }
@@ -167,8 +167,8 @@ impl LedgerContents {
     }
 
     /// The numbers that match the filter.
-    pub fn load_numbers(&self, now: i64, wanted: NumberFilter<'_>) -> NumberSet {
-        match wanted {
+    pub fn load_numbers(&self, now: i64, filter: NumberFilter<'_>) -> NumberSet {
+        match filter {
             NumberFilter::Sent(runs) => self.load_sent_numbers(runs),
             NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
             NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_by_run(run),
@@ -205,11 +205,11 @@ impl LedgerContents {
         &mut self,
         now: i64,
         (shared, random): (&SharedRun, u64),
-        (place, wanted): (u32, BlockRequest),
+        (place, request): (u32, BlockRequest),
     ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
-        let (at, BlockRequest { rows, id, .. }) = (timestamp_from_micros(now)?, wanted);
+        let (at, BlockRequest { rows, id, .. }) = (timestamp_from_micros(now)?, request);
         let given_ids = id.map(|id| IdRange { first: id.get(), len: 1 });
-        if let Some(refusal) = self.list_draw_refusals(now, shared, wanted)?.into_iter().next() {
+        if let Some(refusal) = self.list_draw_refusals(now, shared, request)?.into_iter().next() {
             return Ok(Err(refusal));
         }
         let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
@@ -384,9 +384,9 @@ impl LedgerContents {
         Ok(Ownership::Held)
     }
 
-    pub fn load_envelopes(&self, run: RunId, wanted: &EnvelopeFilter) -> Vec<EnvelopeRecord> {
+    pub fn load_envelopes(&self, run: RunId, filter: &EnvelopeFilter) -> Vec<EnvelopeRecord> {
         let Ok(stored) = self.stored_run(run) else { return Vec::new() };
-        match wanted {
+        match filter {
             EnvelopeFilter::Numbers(numbers) => {
                 stored.envelopes.range(numbers.clone()).map(|(_, record)| record.clone()).collect()
             }
@@ -420,8 +420,8 @@ impl LedgerContents {
 }
 
 /// Whether a run matches a filter, apart from its limit.
-fn matches_filter(wanted: &RunFilter, run: &Run) -> bool {
-    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest: _ } = wanted;
+fn matches_filter(filter: &RunFilter, run: &Run) -> bool {
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest: _ } = filter;
     let overlaps = |ids: &IdRange| run.id_ranges().any(|range| range.overlaps(*ids));
     key.is_none_or(|key| key == run.key)
         && campaign.as_ref().is_none_or(|campaign| *campaign == run.campaign)

@@ -82,7 +82,8 @@ impl LedgerContents {
         reserved_for: Duration,
     ) -> Result<Vec<Notification>, LedgerError> {
         let (due, now) = (self.list_due_groups(now, interval)?, timestamp_from_micros(now)?);
-        let notifications = self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
+        let notifications =
+            self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
         Ok(notifications
             .map(|one| {
                 one.taken_until = now.checked_add(to_signed(reserved_for)).ok();

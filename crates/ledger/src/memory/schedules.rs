@@ -174,8 +174,8 @@ impl LedgerContents {
         found
     }
 
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> impl Iterator<Item = StoredApproval> + 'a {
-        let matches = move |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match wanted {
+    fn list_approvals<'a>(&'a self, filter: ApprovalFilter<'a>) -> impl Iterator<Item = StoredApproval> + 'a {
+        let matches = move |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match filter {
             ApprovalFilter::Digest(digest) => approval.digest == digest,
             ApprovalFilter::Run(run) => uses.iter().any(|used| used.run == Some(run)),
         };

@@ -234,7 +234,7 @@ impl PostgresLedger {
             let reason = format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display());
             LedgerError::from_storage(&self.place, &reason)
         };
-        let seen = self.seen.current_mark();
+        let before = self.seen.current_mark();
         // Done while holding the write lock, so that only one process creates a missing mark.
         let first = self.retry_while_unavailable(|| async {
             let mut connection = transaction::open_connection(&self.address).await?;
@@ -242,7 +242,7 @@ impl PostgresLedger {
             Ok((connection, turn))
         });
         let (connection, turn) = self.to_ledger_result(first.await.map_err(StatementError::Sql))?;
-        self.seen.advance_to(&self.place, seen, turn.mark)?;
+        self.seen.advance_to(&self.place, before, turn.mark)?;
         write_connection::ensure_no_doubt(&self.place, turn.succession)?;
         let mark = match self.leaves_mark || self.mark.exists() {
             true => MarkFile::open(&self.mark, turn.mark),
@@ -264,11 +264,11 @@ impl PostgresLedger {
     pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
-        let (known, seen) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
+        let (known, before) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
         let state = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
         let state = self.to_ledger_result(state.map_err(StatementError::Sql))?;
         opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;
-        self.seen.advance_to(&self.place, seen, state.mark)
+        self.seen.advance_to(&self.place, before, state.mark)
     }
 
     /// The database's current time, estimated from the local clock.

@@ -80,10 +80,10 @@ pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Reader>
 /// Begins a write transaction and takes the advisory lock that orders writers.
 pub(super) async fn begin_write(connection: &mut PgConnection) -> sqlx::Result<WriteTurn> {
     let answers = raw_sql(TURN).fetch_all(connection).await?;
-    let turn = answers.last().ok_or(sqlx::Error::RowNotFound)?;
-    let mark = HighWaterMark { id: turn.try_get("id")?, generation: turn.try_get("generation")? };
-    let succession = ServerSuccession::from_row(turn)?;
-    Ok(WriteTurn { now: turn.try_get("now")?, mark, version: turn.try_get("version")?, succession })
+    let answer = answers.last().ok_or(sqlx::Error::RowNotFound)?;
+    let mark = HighWaterMark { id: answer.try_get("id")?, generation: answer.try_get("generation")? };
+    let succession = ServerSuccession::from_row(answer)?;
+    Ok(WriteTurn { now: answer.try_get("now")?, mark, version: answer.try_get("version")?, succession })
 }
 
 /// The time of the database.

@@ -254,10 +254,10 @@ impl FurthestMark {
     /// If the ledger is older than what was known before the read.
     pub(super) fn advance_to(&self, place: &str, before: HighWaterMark, now: HighWaterMark) -> Result<(), LedgerError> {
         ensure_not_behind(place, now, before)?;
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut furthest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Another task might have seen a newer state meanwhile.
-        if seen.id != now.id || seen.generation < now.generation {
-            *seen = now;
+        if furthest.id != now.id || furthest.generation < now.generation {
+            *furthest = now;
         }
         Ok(())
     }
@@ -337,14 +337,14 @@ mod tests {
 
     #[test]
     fn early_read_that_arrives_late_is_not_reported_as_outdated() {
-        let seen = FurthestMark::new(mark(4));
-        let (early, late) = (seen.current_mark(), seen.current_mark());
-        seen.advance_to("here", late, mark(6)).unwrap();
-        seen.advance_to("here", early, mark(5)).unwrap();
-        assert_eq!(seen.current_mark(), mark(6));
-        let error = seen.advance_to("here", seen.current_mark(), mark(5));
+        let furthest = FurthestMark::new(mark(4));
+        let (early, late) = (furthest.current_mark(), furthest.current_mark());
+        furthest.advance_to("here", late, mark(6)).unwrap();
+        furthest.advance_to("here", early, mark(5)).unwrap();
+        assert_eq!(furthest.current_mark(), mark(6));
+        let error = furthest.advance_to("here", furthest.current_mark(), mark(5));
         assert!(matches!(error, Err(LedgerError::Outdated { .. })), "{error:?}");
-        let other = seen.advance_to("here", seen.current_mark(), HighWaterMark { id: 8, generation: 9 });
+        let other = furthest.advance_to("here", furthest.current_mark(), HighWaterMark { id: 8, generation: 9 });
         assert!(matches!(other, Err(LedgerError::Outdated { .. })), "{other:?}");
     }
 

@@ -81,8 +81,8 @@ impl Ledger for Adapter {
         }))
     }
 
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        Box::pin(async move { read_ledger!(self, runs::list_runs, wanted.clone()) })
+    fn list_stored_runs(&self, filter: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { read_ledger!(self, runs::list_runs, filter.clone()) })
     }
 
     fn acquire_campaign_lock<'a>(
@@ -144,13 +144,13 @@ impl Ledger for Adapter {
         })
     }
 
-    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         Box::pin(async move {
             self.ensure_sendable().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
             let shared = SharedRun { suppression: self.to_storable_policy(shared.suppression), ..shared.clone() };
             let (epoch, random) = (Epoch(rand::random()), rand::random());
-            let draw = BlockDraw { shared, wanted, place, epoch, random };
+            let draw = BlockDraw { shared, request, place, epoch, random };
             let drawn =
                 self.write(move |connection, now| Box::pin(blocks::draw_block(connection, now, draw.clone()))).await?;
             Ok(drawn.map_or_else(DrawOutcome::Refused, |(run, lease)| {
@@ -225,9 +225,9 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, envelopes::load_summaries, run) })
     }
 
-    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+    fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
         Box::pin(async move {
-            match wanted {
+            match filter {
                 EnvelopeFilter::Numbers(numbers) => {
                     read_ledger!(self, envelopes::load_envelopes, run, numbers.clone())
                 }
@@ -240,9 +240,9 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, events::load_skipped_rows, run) })
     }
 
-    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
+    fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
-            match wanted {
+            match filter {
                 NumberFilter::Sent(runs) => read_ledger!(self, guards::load_numbers_sent_to, runs),
                 NumberFilter::Capped(caps) => read_ledger!(self, contacts::load_capped_numbers, self.now(), caps),
                 NumberFilter::OptedOut(run) => read_ledger!(self, suppression::load_numbers_opted_out_by_run, run),

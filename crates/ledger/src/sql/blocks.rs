@@ -21,7 +21,7 @@ use campaign_core::domain::{IdRange, Row};
 #[derive(Clone)]
 pub(super) struct BlockDraw {
     pub(super) shared: SharedRun,
-    pub(super) wanted: BlockRequest,
+    pub(super) request: BlockRequest,
     pub(super) place: u32,
     pub(super) epoch: Epoch,
     pub(super) random: u64,
@@ -33,10 +33,10 @@ pub(super) async fn draw_block(
     now: Now,
     draw: BlockDraw,
 ) -> Result<Result<(Run, Lease), DrawRefusal>, StatementError> {
-    let BlockDraw { shared, wanted, place, epoch, random } = draw;
-    let BlockRequest { rows, id, .. } = wanted;
+    let BlockDraw { shared, request, place, epoch, random } = draw;
+    let BlockRequest { rows, id, .. } = request;
     let id_range = id.map(|id| IdRange { first: id.get(), len: 1 });
-    if let Some(refusal) = find_refusals(connection, now, &shared, wanted).await?.into_iter().next() {
+    if let Some(refusal) = find_refusals(connection, now, &shared, request).await?.into_iter().next() {
         return Ok(Err(refusal));
     }
     reclaim_blocks(connection, now, &shared, place).await?;

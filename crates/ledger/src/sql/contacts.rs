@@ -260,7 +260,8 @@ impl From<CountedMessage> for Contact {
 }
 
 async fn insert_contacts(connection: &mut Connection, run: &Run, found: &[Contact]) -> Result<(), StatementError> {
-    let records: Vec<_> = found.iter().map(|one| json!([one.phone, one.at, one.envelope, one.row])).collect();
+    let records: Vec<_> =
+        found.iter().map(|contact| json!([contact.phone, contact.at, contact.envelope, contact.row])).collect();
     query(concat!(
         "INSERT INTO contacts (phone, loopback, at, run, envelope, row)
              SELECT CAST(value ->> 0 AS BIGINT), $2, CAST(value ->> 1 AS BIGINT), $3, CAST(value ->> 2 AS BIGINT),

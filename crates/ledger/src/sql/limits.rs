@@ -51,8 +51,7 @@ pub(super) async fn apply_bounds(
         Some(per_day) => check_daily_limit(connection, now, run, per_day, rows, departs_at).await?,
         None => None,
     };
-    let (run_spending, exceeded) =
-        spending.map_or((None, None), |(spending, exceeded)| (Some(spending), exceeded));
+    let (run_spending, exceeded) = spending.map_or((None, None), |(spending, exceeded)| (Some(spending), exceeded));
     if let Some((fits, bound)) = tighter_bound(exceeded, day) {
         return Ok(Some(Permit::BoundExceeded { fits, bound }));
     }
@@ -144,8 +143,7 @@ pub(super) async fn check_budget(
     intent: &Intent,
 ) -> Result<(Spending, Option<(usize, Bound)>), StatementError> {
     let (spending, others) = load_spending(connection, run).await?;
-    let exceeded =
-        rules::find_exceeded_budget(budget, spending.add_spending(others), intent.rows.len(), &intent.costs);
+    let exceeded = rules::find_exceeded_budget(budget, spending.add_spending(others), intent.rows.len(), &intent.costs);
     Ok((spending, exceeded))
 }
 

@@ -266,8 +266,8 @@ pub(super) async fn list_runs(
     Ok(runs)
 }
 
-async fn select_run_records(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, StatementError> {
-    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
+async fn select_run_records(reader: &mut Connection, filter: RunFilter) -> Result<Vec<Record>, StatementError> {
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = filter;
     let mut query = QueryBuilder::<Database>::new("SELECT * FROM runs WHERE progress <> ");
     query.push_bind(PREPARING);
     if let Some(key) = key {

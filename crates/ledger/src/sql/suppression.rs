@@ -59,9 +59,9 @@ impl SuppressionList for Adapter {
         Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, policy) })
     }
 
-    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
+    fn list_opt_outs(&self, filter: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
         Box::pin(async move {
-            match wanted {
+            match filter {
                 OptOutFilter::Listed { behind, at_most } => read_ledger!(self, list_page, behind, at_most),
                 OptOutFilter::OfNumber(phone) => read_ledger!(self, list_by_phone, phone),
                 OptOutFilter::EndedOfNumber(phone) => read_ledger!(self, list_ended_by_phone, phone),
@@ -512,13 +512,13 @@ fn index_by_key<'o>(opt_outs: impl IntoIterator<Item = &'o OptOut>) -> HashMap<O
 /// Counts what adding these opt-outs would change.
 pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
     let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
-    let (mut additions, mut seen) = (Additions::default(), HashSet::new());
+    let (mut additions, mut keys) = (Additions::default(), HashSet::new());
     for chunk in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
         let known = find_by_addressees(reader, chunk.iter().map(|new| new.who)).await?;
         let known = index_by_key(&known);
         for new in chunk {
             let is_covered = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
-            if is_covered || !seen.insert(opt_out_key(new)) {
+            if is_covered || !keys.insert(opt_out_key(new)) {
                 additions.already += 1;
             } else {
                 additions.added += 1;

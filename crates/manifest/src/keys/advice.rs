@@ -83,7 +83,10 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
         let is_own = std::ptr::eq(keys, channel_keys(channel));
         is_own.then(|| find_key(keys, rest).map(|key| key.name)).flatten()
     };
-    split_channel_prefix(name).and_then(is_key_of_channel).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
+    split_channel_prefix(name)
+        .and_then(is_key_of_channel)
+        .or_else(|| find_synonym(name, keys))
+        .or_else(|| find_near_key(name, keys))
 }
 
 /// The only key that the author can have meant by an unknown key, if correcting it cannot loosen a protection of

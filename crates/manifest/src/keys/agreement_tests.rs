@@ -29,7 +29,9 @@ fn fits_schema(schema: &Value, value: &Value) -> bool {
         ("items", Value::Array(items)) => items.iter().all(|item| fits_schema(expected, item)),
         ("minItems", Value::Array(items)) => items.len() as u64 >= expected.as_u64().unwrap(),
         ("maxItems", Value::Array(items)) => items.len() as u64 <= expected.as_u64().unwrap(),
-        ("required", Value::Object(map)) => expected.as_array().unwrap().iter().all(|key| map.contains_key(as_text(key))),
+        ("required", Value::Object(map)) => {
+            expected.as_array().unwrap().iter().all(|key| map.contains_key(as_text(key)))
+        }
         ("minProperties", Value::Object(map)) => map.len() as u64 >= expected.as_u64().unwrap(),
         ("maxProperties", Value::Object(map)) => map.len() as u64 <= expected.as_u64().unwrap(),
         ("properties", Value::Object(map)) => {

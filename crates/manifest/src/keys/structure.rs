@@ -276,15 +276,15 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
                 .fix(strip_quotes(key, entry, scalar, inner, report)),
         );
     }
-    let within =
-        |number: u32, min, max| if (min..=max).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
+    let within = |number: u32, min, max| if (min..=max).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
     let shape = if matches!(key.shape, ValueShape::Counts) { COUNT } else { key.shape };
     let problem = match shape {
         ValueShape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
         ValueShape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
-        ValueShape::Integer { least: min, most: max } => parse_integer(scalar).map_or(Some(&rules::WRONG_TYPE), |number| {
-            number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, min, max))
-        }),
+        ValueShape::Integer { least: min, most: max } => parse_integer(scalar)
+            .map_or(Some(&rules::WRONG_TYPE), |number| {
+                number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, min, max))
+            }),
         ValueShape::Bool => (!scalar_to_json(scalar).is_boolean()).then_some(&rules::WRONG_TYPE),
         ValueShape::Seconds { least: min, most: max } => {
             text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, min, max))

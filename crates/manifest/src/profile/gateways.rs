@@ -113,7 +113,11 @@ impl GatewaySearch {
     pub(super) fn candidate_files(&self) -> Vec<PathBuf> {
         let folder = self.campaign.as_deref().map(|file| file.parent().unwrap_or(Path::new("")).to_owned());
         let parent = folder.as_deref().map(parent_folder);
-        [folder, parent, self.configuration.clone()].into_iter().flatten().map(|folder| folder.join(FILE_NAME)).collect()
+        [folder, parent, self.configuration.clone()]
+            .into_iter()
+            .flatten()
+            .map(|folder| folder.join(FILE_NAME))
+            .collect()
     }
 }
 

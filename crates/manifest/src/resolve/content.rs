@@ -127,12 +127,12 @@ impl Resolver<'_> {
 
     /// Reports differing values of `short_link`, because one value applies to all channels of a combined operation.
     fn refuse_differing_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
-        let mut given = slots.iter().filter_map(|slot| {
+        let mut short_links = slots.iter().filter_map(|slot| {
             let (_, span) = slot.section.typed_text("short_link")?;
             Some((slot.section.parse_value::<bool>("short_link")?, span))
         });
-        let Some((first, _)) = given.next() else { return };
-        for (_, span) in given.filter(|&(value, _)| value != first) {
+        let Some((first, _)) = short_links.next() else { return };
+        for (_, span) in short_links.filter(|&(value, _)| value != first) {
             let finding = Finding::new(&rules::SHORT_LINK, format!("another channel has `short_link: {first}`"));
             self.report.add(span, finding.help("use the same `short_link` for all channels of a message"));
         }
@@ -257,12 +257,12 @@ impl Resolver<'_> {
 
     /// Reports extra properties that the operation already has or that two channels define.
     pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[ChannelEntry<'_>]) {
-        let mut given: BTreeMap<&str, Channel> = BTreeMap::new();
+        let mut properties: BTreeMap<&str, Channel> = BTreeMap::new();
         for slot in slots {
             let known = list_known_properties(kind, slot.channel);
             let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
             for entry in entries {
-                let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
+                let other = properties.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 // Earlier versions had no key for the unsubscribe link, so it was set under `fields`.
                 let is_earlier = entry.key == "unsubscribe_link" && !slot.section.has_value(&entry.key);
                 let finding = if known.contains(&entry.key.as_str()) && !is_earlier {
@@ -422,8 +422,8 @@ impl Resolver<'_> {
         let form = match typed {
             Some((name, _)) => facts.forms.iter().find(|form| form.name == name)?,
             None => {
-                let given: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has_value(key)).collect();
-                facts.find_form(&given)?
+                let present_keys: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has_value(key)).collect();
+                facts.find_form(&present_keys)?
             }
         };
         let (title, name) = (facts.title, form.name);
@@ -435,7 +435,7 @@ impl Resolver<'_> {
                     format!("add `{key}`, or change `{named}`"),
                 ),
                 None => {
-                    let with = join_names(keys.iter().filter(|given| slot.section.has_value(given)).copied());
+                    let with = join_names(keys.iter().filter(|key| slot.section.has_value(key)).copied());
                     let needs = match with.as_str() {
                         "" => format!("a {title} message needs `{key}`"),
                         with => format!("a {title} message with {with} also needs `{key}`"),

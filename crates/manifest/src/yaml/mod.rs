@@ -336,7 +336,7 @@ impl<'s> TreeReader<'s, '_> {
 
     fn read_map(&mut self, start: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
         let mut entries: Vec<MapEntry> = Vec::new();
-        let mut seen: HashSet<String> = HashSet::new();
+        let mut keys: HashSet<String> = HashSet::new();
         let mut is_template = false;
         loop {
             let (event, span) = self.next()?;
@@ -354,7 +354,7 @@ impl<'s> TreeReader<'s, '_> {
             let value = self.read_node(depth + 1)?;
             is_template |= key.as_scalar().is_none() && self.report.source.text()[start.start..].starts_with("{{");
             let Some(name) = self.read_key(&key, &start) else { continue };
-            if seen.insert(name.clone()) {
+            if keys.insert(name.clone()) {
                 entries.push(MapEntry { key: name, key_span: key.span, value });
             } else {
                 let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` is defined twice"));

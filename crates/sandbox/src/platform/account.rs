@@ -99,7 +99,8 @@ impl OperationLimiter {
     /// An unused limit.
     pub(crate) fn new(limit: scenario::OperationLimit) -> Self {
         let interval = Duration::from_secs_f64(1.0 / limit.rate);
-        let quota = Quota::with_period(interval).expect("a million a second is the highest rate").allow_burst(limit.burst);
+        let quota =
+            Quota::with_period(interval).expect("a million a second is the highest rate").allow_burst(limit.burst);
         let refill = quota.burst_size_replenished_in();
         Self { limiter: RateLimiter::direct_with_clock(quota, FakeRelativeClock::default()), now: None, refill }
     }

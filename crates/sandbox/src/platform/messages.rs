@@ -274,11 +274,11 @@ mod tests {
     #[test]
     fn message_of_another_account_is_not_found() {
         let mut messages = MessageStore::default();
-        let ours = messages.insert(test_message(0, Some(7)));
-        let theirs = messages.insert(test_message(1, Some(7)));
+        let first = messages.insert(test_message(0, Some(7)));
+        let second = messages.insert(test_message(1, Some(7)));
         let unnamed = messages.insert(test_message(1, None));
-        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(7)), Some(ours));
-        for hidden in [theirs, unnamed] {
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(7)), Some(first));
+        for hidden in [second, unnamed] {
             assert_eq!(find_index(&messages, MessageInquiry::MsgId, json!(msg_id_of(hidden))), None);
         }
         assert_eq!(find_index(&messages, MessageInquiry::Id, json!(msg_id_of(unnamed))), None);

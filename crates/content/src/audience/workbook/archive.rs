@@ -249,10 +249,10 @@ pub(super) fn local_attribute_value(element: &BytesStart<'_>, name: &str) -> Opt
 }
 
 /// The value of the first matching attribute. Repeated attributes are not detected: that would take quadratic time.
-fn find_attribute(element: &BytesStart<'_>, wanted: impl Fn(&str) -> bool) -> Option<String> {
+fn find_attribute(element: &BytesStart<'_>, matches_name: impl Fn(&str) -> bool) -> Option<String> {
     let mut attributes = element.attributes();
     let attributes = attributes.with_checks(false).map_while(Result::ok);
-    let attribute = attributes.into_iter().find(|attribute| wanted(attribute.key.as_ref()))?;
+    let attribute = attributes.into_iter().find(|attribute| matches_name(attribute.key.as_ref()))?;
     attribute.normalized_value(XmlVersion::Implicit1_0).ok().map(std::borrow::Cow::into_owned)
 }
 

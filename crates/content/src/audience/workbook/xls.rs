@@ -219,17 +219,17 @@ fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usiz
 
 /// Whether no chain is circular.
 fn are_chains_finite(fat: &[u32]) -> bool {
-    let mut seen = vec![0_usize; fat.len()];
+    let mut visits = vec![0_usize; fat.len()];
     for start in 0..fat.len() {
         let mut at = start;
         loop {
-            if seen[at] != 0 {
-                if seen[at] == start + 1 {
+            if visits[at] != 0 {
+                if visits[at] == start + 1 {
                     return false;
                 }
                 break;
             }
-            seen[at] = start + 1;
+            visits[at] = start + 1;
             match fat.get(fat[at] as usize) {
                 Some(_) => at = fat[at] as usize,
                 None => break,

@@ -288,8 +288,8 @@ pub(super) fn present_values<'s, T, const N: usize>(
     values: [Option<(&'static ChannelField, FieldValue<&'s T>)>; N],
 ) -> FieldValueIter<'s, T> {
     const { assert!(N <= MAX_VALUES, "a channel with more keys needs more room") };
-    let mut given = values.into_iter();
-    std::array::from_fn(|_| given.next().flatten()).into_iter().flatten()
+    let mut values = values.into_iter();
+    std::array::from_fn(|_| values.next().flatten()).into_iter().flatten()
 }
 
 /// Pairs a key with a required text.

@@ -270,7 +270,7 @@ mod tests {
             let keys = || channel.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra);
             assert_eq!(values.len(), keys().count(), "{channel}");
             for field in keys() {
-                let value = values.iter().find(|(given, _)| *given == field).map(|(_, value)| value);
+                let value = values.iter().find(|(known, _)| *known == field).map(|(_, value)| value);
                 match value {
                     Some(FieldValue::Text(text)) => assert_eq!(**text, field.key, "{channel}"),
                     Some(FieldValue::Word(word)) => match field.kind {

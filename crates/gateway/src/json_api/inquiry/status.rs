@@ -232,12 +232,12 @@ mod tests {
 
     #[test]
     fn own_and_gateway_ids_are_parsed_by_different_rules() {
-        let ours = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
+        let id = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
         let number = |number| Some(AskStatus::MsgId(GatewayMessageId::Number(number)));
         let text = |text: &str| Some(AskStatus::MsgId(GatewayMessageId::Text(text.into())));
         let table = [
-            ("7", false, ours(7)),
-            ("007", false, ours(7)),
+            ("7", false, id(7)),
+            ("007", false, id(7)),
             ("9007199254740992", false, None),
             ("+7", false, None),
             ("a-1", false, None),

@@ -118,8 +118,13 @@ fn list_answers() -> Vec<String> {
 /// Lists with another length or order, or with invalid items.
 fn odd_lists() -> Vec<String> {
     let rejected_item = |error: &str| item(Some("false"), Some(error), r#"{"id":102}"#);
-    let items =
-        [accepted_item(101), accepted_item(102), accepted_item(103), accepted_item(999), rejected_item(r#""No route""#)];
+    let items = [
+        accepted_item(101),
+        accepted_item(102),
+        accepted_item(103),
+        accepted_item(999),
+        rejected_item(r#""No route""#),
+    ];
     let nameless = |success| item(Some(success), Some(r#""No route""#), r#"{"msg_id":null}"#);
     let others = [
         nameless("true"),

@@ -167,8 +167,16 @@ fn truncated_answer_proves_nothing() {
         (request(Endpoint::Sync, OperationKind::Sms, 2), listed(&format!("{message},{body}")), "aa"),
         (request(Endpoint::Sync, OperationKind::Hlr, 1), listed(lookup), "a"),
         (request(Endpoint::Sync, OperationKind::CallOtp, 1), listed(call), "a"),
-        (request(Endpoint::Sync, OperationKind::Sms, 1), r#"{"success":false,"error":"Access denied"}"#.to_owned(), "n"),
-        (request(Endpoint::Async, OperationKind::Viber, 2), r#"{"success":true,"request_id":"cf-ray-1"}"#.to_owned(), "qq"),
+        (
+            request(Endpoint::Sync, OperationKind::Sms, 1),
+            r#"{"success":false,"error":"Access denied"}"#.to_owned(),
+            "n",
+        ),
+        (
+            request(Endpoint::Async, OperationKind::Viber, 2),
+            r#"{"success":true,"request_id":"cf-ray-1"}"#.to_owned(),
+            "qq",
+        ),
     ];
     for (sent, body, whole) in table {
         assert_eq!(sent.read_answer(200, body.as_bytes()).0, whole, "{body}");
