@@ -361,7 +361,7 @@ mod tests {
         ) {
             let count = count.min(rate as u32).max(1);
             let (mut limit, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
-            let (mut free, mut asked_until, mut asked) = ([0_i64; 3], 0, false);
+            let (mut free, mut requested_until, mut is_slowed) = ([0_i64; 3], 0, false);
             let (mut departures, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
             for event in events {
                 match event {
@@ -372,7 +372,7 @@ mod tests {
                         back += i64::from(by < 0);
                     }
                     Event::SlowDown(wait) => {
-                        (asked_until, asked) = (asked_until.max(real + wait), true);
+                        (requested_until, is_slowed) = (requested_until.max(real + wait), true);
                         limit = limit.slow_down(real + shift, Some(wait));
                     }
                     Event::Booking(process) => {
@@ -382,12 +382,12 @@ mod tests {
                         let share = limit.rebase_to(real + shift).share_at(real + shift);
                         let reservation = limit.reserve(real + shift, count, Some(rate));
                         let wait = micros(reservation.wait);
-                        let slot = slot_length(count, rate * if asked { MIN_SHARE } else { share });
+                        let slot = slot_length(count, rate * if is_slowed { MIN_SHARE } else { share });
                         // Each time the clock is set back, the rest of a wait is unknown.
-                        let max_wait = 3 * (1 + back) * slot + if asked { MAX_REQUESTED_WAIT } else { 0 };
+                        let max_wait = 3 * (1 + back) * slot + if is_slowed { MAX_REQUESTED_WAIT } else { 0 };
                         prop_assert!(wait <= max_wait, "waits {wait} of {max_wait}");
                         // A requested wait is respected, unless the clock is set forward.
-                        prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
+                        prop_assert!(forward > 0 || real + wait >= requested_until, "{wait} is too early");
                         limit = reservation.rate_limit;
                         free[process] = real + wait;
                         departures.push((real + wait, count));
@@ -523,11 +523,11 @@ mod inquiry_tests {
         assert_eq!((after, permit), (granted, SlotPermit::Later(Duration::from_millis(750))));
         // A wait that the gateway requested applies to inquiries too, at any rate.
         for rate in [None, Some(10.0)] {
-            let asked = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
-            let asked = InquiryRateLimit { account: asked, ..InquiryRateLimit::default() };
+            let account = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
+            let limit = InquiryRateLimit { account, ..InquiryRateLimit::default() };
             assert_eq!(
-                asked.reserve_inquiry(START, rate, LONGEST),
-                (asked, SlotPermit::Later(Duration::from_secs(60)))
+                limit.reserve_inquiry(START, rate, LONGEST),
+                (limit, SlotPermit::Later(Duration::from_secs(60)))
             );
         }
     }

@@ -165,7 +165,7 @@ pub struct SuppressionFile {
 /// map.
 pub(super) fn read_suppression_files(
     map: ConfigSection<'_>,
-    above: &str,
+    prefix: &str,
     mut path: impl FnMut(&str, &Range<usize>) -> Option<CampaignPath>,
     mut region: impl FnMut(ConfigSection<'_>) -> Option<Region>,
 ) -> Vec<SuppressionFile> {
@@ -180,7 +180,7 @@ pub(super) fn read_suppression_files(
             file: path(name, span)?,
             phone: section.typed_text("phone").map(|(header, _)| header.to_owned()),
             region: region(section),
-            key: format!("{above}.suppress[{index}]"),
+            key: format!("{prefix}.suppress[{index}]"),
         })
     };
     items.iter().enumerate().filter_map(file).collect()

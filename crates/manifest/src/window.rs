@@ -137,10 +137,10 @@ impl Campaign {
 impl SendingWindow {
     /// The windows of a campaign and its profile.
     pub(super) fn effective_windows<'w>(
-        own: Option<&'w Self>,
+        campaign_windows: Option<&'w Self>,
         profile: Option<&'w Profile>,
     ) -> impl Iterator<Item = &'w Self> {
-        own.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
+        campaign_windows.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
     }
 
     /// The window in words, with ranges of days: `09:00-20:00 on mon-fri in the recipient's time zone`.
@@ -192,12 +192,12 @@ impl fmt::Display for SendingDeadline {
 
 /// The sending window under `window`. `Some(None)` if there is none; `None` if it is invalid, which was reported.
 pub(super) fn read_window(
-    above: ConfigSection<'_>,
+    parent: ConfigSection<'_>,
     columns: ColumnSupport,
     report: &mut FindingCollector,
 ) -> Option<Option<SendingWindow>> {
-    let Some(node) = above.find_value("window") else { return Some(None) };
-    if let Some((text, span)) = above.typed_text("window") {
+    let Some(node) = parent.find_value("window") else { return Some(None) };
+    if let Some((text, span)) = parent.typed_text("window") {
         let hours = DailyHours::parse(text);
         if hours.is_none() {
             report.add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));

@@ -70,7 +70,7 @@ pub(crate) struct Outbox {
     waiting: BinaryHeap<Reverse<WaitingWebhook>>,
     in_flight: HashMap<u64, StatusNotice>,
     /// For each message with a webhook in flight, the webhooks that wait for it: they must stay in order.
-    held: HashMap<u32, Vec<WaitingWebhook>>,
+    held_back: HashMap<u32, Vec<WaitingWebhook>>,
     last: u64,
     /// The errors of rejected messages with a webhook.
     refusals: HashMap<u32, OperationError>,
@@ -91,8 +91,8 @@ impl Outbox {
         loop {
             self.next_due().filter(|due| *due <= now)?;
             let Reverse(waiting) = self.waiting.pop()?;
-            match self.held.entry(waiting.notice.message) {
-                Entry::Occupied(mut held) => held.get_mut().push(waiting),
+            match self.held_back.entry(waiting.notice.message) {
+                Entry::Occupied(mut entry) => entry.get_mut().push(waiting),
                 Entry::Vacant(free) => {
                     free.insert(Vec::new());
                     self.in_flight.insert(waiting.number, waiting.notice);
@@ -107,7 +107,7 @@ impl Outbox {
     /// `None` if the webhook has no open attempt.
     fn finish_attempt(&mut self, webhook: u64) -> Option<StatusNotice> {
         let notice = self.in_flight.remove(&webhook)?;
-        let waiting = self.held.remove(&notice.message).unwrap_or_default();
+        let waiting = self.held_back.remove(&notice.message).unwrap_or_default();
         self.waiting.extend(waiting.into_iter().map(Reverse));
         Some(notice)
     }

@@ -77,7 +77,7 @@ impl CompiledMessages {
         let mut instrumenter = Instrumenter {
             columns: self.cells.by_name.iter().map(|(column, name)| (*name, *column)).collect(),
             headers: headers.filter_map(|(column, header)| Some((header.as_str()?, *column))).collect(),
-            given: known_locals.cloned().collect(),
+            known_locals: known_locals.cloned().collect(),
             locals,
             uses: Vec::new(),
         };
@@ -251,7 +251,7 @@ pub(super) struct Instrumenter<'n> {
     pub(super) columns: HashMap<&'n str, usize>,
     pub(super) headers: HashMap<&'n str, usize>,
     /// Names that have a value even if no text sets them.
-    pub(super) given: HashSet<String>,
+    pub(super) known_locals: HashSet<String>,
     /// Names that texts set.
     pub(super) locals: HashSet<String>,
     pub(super) uses: Vec<ColumnUse>,
@@ -338,7 +338,7 @@ impl Instrumenter<'_> {
                 OutlineAction::Use(VariableUse { name, dotted, lookup, .. }) => {
                     let (column, local) = (self.columns.get(name.as_str()), self.locals.contains(name));
                     let text = match (column, local) {
-                        (None, true) if !self.given.contains(name) => format!("{TRACED}{name}"),
+                        (None, true) if !self.known_locals.contains(name) => format!("{TRACED}{name}"),
                         _ if *dotted || lookup.is_some() => continue,
                         (None, true) => format!("({TRACED}{name} | default(value={name}))"),
                         (Some(_), true) => {

@@ -26,7 +26,7 @@ use campaign_core::domain::LOOPBACK;
 pub struct MemoryLedger {
     contents: Mutex<LedgerContents>,
     /// The names of held locks.
-    held: Arc<Mutex<HashSet<String>>>,
+    held_names: Arc<Mutex<HashSet<String>>>,
     copies: CopyStore,
     /// The envelope numbers of each read.
     read: Mutex<Vec<RangeInclusive<u32>>>,
@@ -38,8 +38,8 @@ pub struct MemoryLedger {
 impl MemoryLedger {
     /// A ledger with these contents.
     pub fn new(contents: LedgerContents, clock: fn() -> Timestamp) -> Self {
-        let (contents, held, copies) = (Mutex::new(contents), Arc::default(), CopyStore::default());
-        Self { contents, held, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
+        let (contents, held_names, copies) = (Mutex::new(contents), Arc::default(), CopyStore::default());
+        Self { contents, held_names, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
     }
 
     /// Simulates another process that holds the write lock (`true`) or releases it (`false`).
@@ -54,8 +54,8 @@ impl MemoryLedger {
 
     /// Locks a name. `None` if the name is already locked.
     fn take_name(&self, name: String) -> Option<HeldName> {
-        let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-        free.then(|| HeldName { held: Arc::clone(&self.held), name })
+        let free = self.held_names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        free.then(|| HeldName { held_names: Arc::clone(&self.held_names), name })
     }
 
     /// Locks the first free place.
@@ -65,7 +65,7 @@ impl MemoryLedger {
     }
 
     pub(super) fn is_name_taken(&self, name: &str) -> bool {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+        self.held_names.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// Whether a place of a run is locked.
@@ -107,13 +107,13 @@ impl MemoryLedger {
 
 /// A locked name, released on drop.
 pub(super) struct HeldName {
-    held: Arc<Mutex<HashSet<String>>>,
+    held_names: Arc<Mutex<HashSet<String>>>,
     name: String,
 }
 
 impl Drop for HeldName {
     fn drop(&mut self) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+        self.held_names.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }
 }
 

@@ -39,7 +39,7 @@ pub struct PostgresLedger {
     database: Arc<DatabaseInfo>,
     /// The reason why this ledger must not be used for sending or writing, if there is one.
     stale: Option<LedgerError>,
-    seen: FurthestMark,
+    furthest_mark: FurthestMark,
     /// Whether this machine had no mark when the ledger was opened.
     unmarked: bool,
     /// Whether a write creates a mark on this machine.
@@ -101,7 +101,7 @@ impl PostgresLedger {
             _keeper: keeper,
             database: Arc::new(info),
             stale,
-            seen: FurthestMark::new(state.mark),
+            furthest_mark: FurthestMark::new(state.mark),
             unmarked: known == MarkReading::Missing,
             leaves_mark: true,
         })
@@ -234,7 +234,7 @@ impl PostgresLedger {
             let reason = format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display());
             LedgerError::from_storage(&self.place, &reason)
         };
-        let before = self.seen.current_mark();
+        let before = self.furthest_mark.current_mark();
         // Done while holding the write lock, so that only one process creates a missing mark.
         let first = self.retry_while_unavailable(|| async {
             let mut connection = transaction::open_connection(&self.address).await?;
@@ -242,7 +242,7 @@ impl PostgresLedger {
             Ok((connection, turn))
         });
         let (connection, turn) = self.to_ledger_result(first.await.map_err(StatementError::Sql))?;
-        self.seen.advance_to(&self.place, before, turn.mark)?;
+        self.furthest_mark.advance_to(&self.place, before, turn.mark)?;
         write_connection::ensure_no_doubt(&self.place, turn.succession)?;
         let mark = match self.leaves_mark || self.mark.exists() {
             true => MarkFile::open(&self.mark, turn.mark),
@@ -264,11 +264,11 @@ impl PostgresLedger {
     pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
-        let (known, before) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
+        let (known, before) = (high_water_mark::read_mark(&self.mark), self.furthest_mark.current_mark());
         let state = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
         let state = self.to_ledger_result(state.map_err(StatementError::Sql))?;
         opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;
-        self.seen.advance_to(&self.place, before, state.mark)
+        self.furthest_mark.advance_to(&self.place, before, state.mark)
     }
 
     /// The database's current time, estimated from the local clock.

@@ -351,7 +351,7 @@ pub(super) struct Leases(Arc<Mutex<LeaseTable>>);
 
 #[derive(Default)]
 struct LeaseTable {
-    held: HashMap<String, HeldLock>,
+    held_locks: HashMap<String, HeldLock>,
     /// The lock of each lease.
     epochs: HashMap<i64, (String, i64)>,
     /// Released locks that the database might not know about yet.
@@ -361,14 +361,14 @@ struct LeaseTable {
 impl Leases {
     /// Records that a lock was acquired.
     pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked_at: ClockReading) {
-        self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked_at) });
+        self.lock_table().held_locks.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked_at) });
     }
 
     /// Binds a lease to a lock.
     pub(super) fn bind_epoch(&self, epoch: Epoch, name: &str) {
         let mut known = self.lock_table();
-        if let Some(held) = known.held.get(name).copied() {
-            known.epochs.insert(epoch.0, (name.to_owned(), held.holder));
+        if let Some(lock) = known.held_locks.get(name).copied() {
+            known.epochs.insert(epoch.0, (name.to_owned(), lock.holder));
         }
     }
 
@@ -380,14 +380,14 @@ impl Leases {
     /// Records that a lock was released.
     pub(super) fn record_release(&self, name: &str, holder: i64) {
         let mut known = self.lock_table();
-        known.held.retain(|held, by| held != name || by.holder != holder);
-        known.epochs.retain(|_, (held, by)| held != name || *by != holder);
+        known.held_locks.retain(|other, lock| other != name || lock.holder != holder);
+        known.epochs.retain(|_, (other, other_holder)| other != name || *other_holder != holder);
         known.released.push((name.to_owned(), holder));
     }
 
     /// Forgets a released lock, because the database has recorded the release.
     pub(super) fn forget_release(&self, name: &str, holder: i64) {
-        self.lock_table().released.retain(|(released, by)| released != name || *by != holder);
+        self.lock_table().released.retain(|(other, other_holder)| other != name || *other_holder != holder);
     }
 
     /// Released locks that the database might still consider held.
@@ -399,17 +399,17 @@ impl Leases {
     pub(super) fn list_held_locks(&self) -> Vec<(String, i64)> {
         let known = self.lock_table();
         known
-            .held
+            .held_locks
             .iter()
-            .filter(|(_, held)| held.asked_at.is_some())
-            .map(|(name, held)| (name.clone(), held.holder))
+            .filter(|(_, lock)| lock.asked_at.is_some())
+            .map(|(name, lock)| (name.clone(), lock.holder))
             .collect()
     }
 
     /// Records the renewal or loss of a lock.
     pub(super) fn record_renewal(&self, name: &str, holder: i64, asked_at: Option<ClockReading>) {
-        if let Some(held) = self.lock_table().held.get_mut(name).filter(|held| held.holder == holder) {
-            held.asked_at = asked_at.filter(|_| held.asked_at.is_some());
+        if let Some(lock) = self.lock_table().held_locks.get_mut(name).filter(|lock| lock.holder == holder) {
+            lock.asked_at = asked_at.filter(|_| lock.asked_at.is_some());
         }
     }
 
@@ -417,8 +417,8 @@ impl Leases {
     pub(super) fn is_valid(&self, epoch: Epoch, now: ClockReading) -> bool {
         let known = self.lock_table();
         let Some((name, holder)) = known.epochs.get(&epoch.0) else { return false };
-        let held = known.held.get(name).filter(|held| held.holder == *holder);
-        held.and_then(|held| held.asked_at).is_some_and(|asked_at| asked_at.is_within_grant(now))
+        let lock = known.held_locks.get(name).filter(|lock| lock.holder == *holder);
+        lock.and_then(|lock| lock.asked_at).is_some_and(|asked_at| asked_at.is_within_grant(now))
     }
 
     fn lock_table(&self) -> MutexGuard<'_, LeaseTable> {

@@ -97,13 +97,13 @@ pub(super) async fn count_and_commit(
     commits: WriterCommits,
     now: i64,
 ) -> sqlx::Result<HighWaterMark> {
-    let WriterCommits { writer, made } = commits;
-    let forgotten = match made {
+    let WriterCommits { writer, count } = commits;
+    let forgotten = match count {
         1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - WRITER_RETENTION),
         _ => String::new(),
     };
     let statement = format!(
-        "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {made}, {now})
+        "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {count}, {now})
          ON CONFLICT (writer) DO UPDATE SET commits = excluded.commits, wrote_at = excluded.wrote_at;
          UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT"
     );

@@ -155,7 +155,7 @@ impl WriteConnection {
             }
         };
         self.commit_unknown = false;
-        if known == Some(self.commits.made) {
+        if known == Some(self.commits.count) {
             let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
             // The transaction is empty, so it does not matter how it ends.
             let _ = raw_sql("ROLLBACK").execute(connection).await;
@@ -216,19 +216,19 @@ fn refuse_ledger(place: &str, reason: String) -> Result<(), LedgerError> {
 #[derive(Clone, Copy)]
 pub(super) struct WriterCommits {
     pub(super) writer: i64,
-    pub(super) made: i64,
+    pub(super) count: i64,
 }
 
 impl Default for WriterCommits {
     fn default() -> Self {
-        Self { writer: rand::random(), made: 0 }
+        Self { writer: rand::random(), count: 0 }
     }
 }
 
 impl WriterCommits {
     /// Counts the next commit.
     pub(super) fn count_next(&mut self) -> Self {
-        self.made += 1;
+        self.count += 1;
         *self
     }
 }

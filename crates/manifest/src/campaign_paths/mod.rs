@@ -61,7 +61,7 @@ pub struct CampaignPaths {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextFolder {
     /// The folder as it is shown.
-    pub(super) shown: PathBuf,
+    pub(super) display_path: PathBuf,
     /// The folder itself; `None` if it does not exist.
     folder: Option<CampaignPath>,
     unsaved: UnsavedTexts,
@@ -178,12 +178,12 @@ impl CampaignPaths {
             PathScope::Editor(unsaved) => unsaved.clone(),
             PathScope::Anywhere | PathScope::Within(_) => UnsavedTexts::default(),
         };
-        let at_path = |shown| TextFolder::at_path(shown, unsaved.clone());
-        let default_folders = default_folders.map(|shown| match &self.file.scope {
-            PathScope::Anywhere | PathScope::Editor(_) => at_path(shown),
+        let at_path = |display_path| TextFolder::at_path(display_path, unsaved.clone());
+        let default_folders = default_folders.map(|display_path| match &self.file.scope {
+            PathScope::Anywhere | PathScope::Editor(_) => at_path(display_path),
             scope @ PathScope::Within(_) => {
-                let folder = CampaignPath { path: shown.clone(), scope: scope.clone() };
-                TextFolder { folder: Some(folder), shown, unsaved: UnsavedTexts::default() }
+                let folder = CampaignPath { path: display_path.clone(), scope: scope.clone() };
+                TextFolder { folder: Some(folder), display_path, unsaved: UnsavedTexts::default() }
             }
         });
         default_folders.into_iter().chain([at_path(parent_folder(folder).join("templates"))]).collect()
@@ -269,7 +269,7 @@ impl CampaignPath {
         match &self.scope {
             PathScope::Anywhere | PathScope::Editor(_) => self.path.exists(),
             PathScope::Within(folder) => {
-                self.relative_path(folder).is_ok_and(|below| walk::exists_below(folder, below))
+                self.relative_path(folder).is_ok_and(|relative| walk::exists_below(folder, relative))
             }
         }
     }
@@ -278,7 +278,7 @@ impl CampaignPath {
     pub(crate) fn leaves_folder(&self) -> bool {
         let PathScope::Within(folder) = &self.scope else { return false };
         self.relative_path(folder)
-            .and_then(|below| walk::check_path(folder, below))
+            .and_then(|relative| walk::check_path(folder, relative))
             .is_err_and(|error| is_outside(&error))
     }
 
@@ -288,7 +288,7 @@ impl CampaignPath {
         if self.leaves_folder() {
             return Some("outside the campaigns folder");
         }
-        let is_link = self.relative_path(folder).is_ok_and(|below| walk::is_link_below(folder, below));
+        let is_link = self.relative_path(folder).is_ok_and(|relative| walk::is_link_below(folder, relative));
         is_link.then_some("a symbolic link")
     }
 
@@ -304,15 +304,15 @@ impl CampaignPath {
     /// If the path is outside its folder, or the folder cannot be opened or created.
     pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
         let PathScope::Within(folder) = &self.scope else { return Ok(None) };
-        let below = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
-        walk::hold_folder(folder, below, create).map(Some)
+        let relative = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
+        walk::hold_folder(folder, relative, create).map(Some)
     }
 
     /// The path relative to the folder that it is confined to.
     fn relative_path(&self, folder: &Path) -> io::Result<&Path> {
-        let below = self.path.strip_prefix(folder).map_err(|_| outside_path_error())?;
+        let relative = self.path.strip_prefix(folder).map_err(|_| outside_path_error())?;
         let mut depth = 0_usize;
-        for part in below.components() {
+        for part in relative.components() {
             depth = match part {
                 Component::Normal(_) => depth + 1,
                 Component::CurDir => depth,
@@ -320,7 +320,7 @@ impl CampaignPath {
                 Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
             };
         }
-        Ok(below)
+        Ok(relative)
     }
 }
 
@@ -338,11 +338,11 @@ impl HeldFolder {
 
 impl TextFolder {
     /// The folder at a path. A link to the folder is followed, but links in the folder to files outside it are not.
-    fn at_path(shown: PathBuf, unsaved: UnsavedTexts) -> Self {
-        let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
+    fn at_path(display_path: PathBuf, unsaved: UnsavedTexts) -> Self {
+        let base = if display_path.as_os_str().is_empty() { Path::new(".") } else { &display_path };
         let folder = base.canonicalize().ok().map(Arc::<Path>::from);
         let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), scope: PathScope::Within(folder) });
-        Self { shown, folder, unsaved }
+        Self { display_path, folder, unsaved }
     }
 
     /// Opens a text in the folder; `None` if the folder contains no text with this name.
@@ -361,7 +361,7 @@ impl TextFolder {
     /// The names of the files in the folder, for suggestions; empty if the folder cannot be read.
     pub(super) fn list_names(&self) -> Vec<String> {
         let Some(CampaignPath { path, scope: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
-        path.strip_prefix(folder).map(|below| walk::list_names(folder, below)).unwrap_or_default()
+        path.strip_prefix(folder).map(|relative| walk::list_names(folder, relative)).unwrap_or_default()
     }
 }
 

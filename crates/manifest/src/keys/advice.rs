@@ -50,11 +50,11 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
     }
     let elsewhere = find_key_paths(name, root);
     if let [one] = elsewhere.as_slice()
-        && let Some((above, _)) = one.split_once('.').filter(|(_, below)| *below == name)
-        && let Some(ValueShape::Map(inner)) = find_key(root, above).map(|key| key.shape)
+        && let Some((parent, _)) = one.split_once('.').filter(|(_, child)| *child == name)
+        && let Some(ValueShape::Map(inner)) = find_key(root, parent).map(|key| key.shape)
         && let Some(key) = find_key(inner, name)
     {
-        return format!("move `{name}` under `{above}`, as in `{above}: {{ {} }}`", format_moved_key(key));
+        return format!("move `{name}` under `{parent}`, as in `{parent}: {{ {} }}`", format_moved_key(key));
     }
     match elsewhere.as_slice() {
         [] => {}
@@ -194,9 +194,9 @@ fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
     found
 }
 
-fn walk_keys(keys: &'static [KeySpec], above: &str, name: &str, found: &mut Vec<String>) {
+fn walk_keys(keys: &'static [KeySpec], parent: &str, name: &str, found: &mut Vec<String>) {
     for key in keys {
-        let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
+        let path = if parent.is_empty() { key.name.to_owned() } else { format!("{parent}.{}", key.name) };
         if key.name == name {
             found.push(path.clone());
         }

@@ -32,11 +32,11 @@ pub(super) struct ChannelEntry<'n> {
 }
 
 /// Reads a channel from an item of the list, even if the name of the channel is misspelt.
-fn read_listed_channel<'n>(item: &'n Node, index: usize, above: &str) -> Option<ChannelEntry<'n>> {
+fn read_listed_channel<'n>(item: &'n Node, index: usize, prefix: &str) -> Option<ChannelEntry<'n>> {
     let ChannelItem { channel, name_span, keys } = parse_channel_item(item).or_else(|| guess_channel_item(item))?;
     let name = item.as_entries().and_then(|entries| entries.first()).map_or(channel.name(), |entry| entry.key.as_str());
     Some(ChannelEntry {
-        path: format!("{above}channels[{index}].{name}"),
+        path: format!("{prefix}channels[{index}].{name}"),
         channel,
         name_span,
         section: channel_section(channel, keys),
@@ -44,9 +44,9 @@ fn read_listed_channel<'n>(item: &'n Node, index: usize, above: &str) -> Option<
 }
 
 /// Reads a channel from an entry of `channels` that was written without a dash.
-fn read_undashed_channel<'n>(entry: &'n MapEntry, above: &str) -> Option<ChannelEntry<'n>> {
+fn read_undashed_channel<'n>(entry: &'n MapEntry, prefix: &str) -> Option<ChannelEntry<'n>> {
     let channel = Channel::from_name(&entry.key)?;
-    let (path, section) = (format!("{above}channels.{}", entry.key), channel_section(channel, Some(&entry.value)));
+    let (path, section) = (format!("{prefix}channels.{}", entry.key), channel_section(channel, Some(&entry.value)));
     Some(ChannelEntry { path, channel, name_span: &entry.key_span, section })
 }
 
@@ -64,7 +64,7 @@ impl Resolver<'_> {
         &mut self,
         root: ConfigSection<'_>,
         map: ConfigSection<'_>,
-        above: &str,
+        prefix: &str,
     ) -> Option<MessageContent<NamedTemplate>> {
         let channels = map.find_value("channels")?;
         let (slots, complete) = match channels.as_items() {
@@ -72,14 +72,15 @@ impl Resolver<'_> {
                 let slots: Vec<ChannelEntry<'_>> = items
                     .iter()
                     .enumerate()
-                    .filter_map(|(index, item)| read_listed_channel(item, index, above))
+                    .filter_map(|(index, item)| read_listed_channel(item, index, prefix))
                     .collect();
                 let complete = items.iter().all(|item| parse_channel_item(item).is_some()) && !slots.is_empty();
                 (slots, complete)
             }
-            None => {
-                (channels.as_entries()?.iter().filter_map(|entry| read_undashed_channel(entry, above)).collect(), false)
-            }
+            None => (
+                channels.as_entries()?.iter().filter_map(|entry| read_undashed_channel(entry, prefix)).collect(),
+                false,
+            ),
         };
         let kind = self.resolve_kind(root, &slots);
         let stages: Vec<_> = slots.iter().filter_map(|slot| self.resolve_stage(kind, slot)).collect();

@@ -117,11 +117,11 @@ impl Node {
 
     /// Adds the missing keys from another map, if both are maps.
     pub(crate) fn merge_missing(&mut self, other: Node) {
-        let (NodeContent::Map(own), NodeContent::Map(others)) = (&mut self.content, other.content) else { return };
+        let (NodeContent::Map(entries), NodeContent::Map(others)) = (&mut self.content, other.content) else { return };
         for entry in others {
-            match own.iter_mut().find(|known| known.key == entry.key) {
+            match entries.iter_mut().find(|known| known.key == entry.key) {
                 Some(known) => known.value.merge_missing(entry.value),
-                None => own.push(entry),
+                None => entries.push(entry),
             }
         }
     }

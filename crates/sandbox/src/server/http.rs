@@ -43,7 +43,7 @@ enum PortState {
     Listening(TcpListener),
     /// Connections are refused. The port stays bound, so that no other program takes it.
     Refusing {
-        held: Option<TcpSocket>,
+        reserved: Option<TcpSocket>,
         until: Instant,
     },
 }
@@ -79,10 +79,10 @@ impl SandboxPort {
             return;
         }
         // Replace the listener first: while it listens, no process can bind the port, not even this one.
-        self.state = PortState::Refusing { held: None, until: end };
+        self.state = PortState::Refusing { reserved: None, until: end };
         let bound = bind_socket(self.address);
-        if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, bound) {
-            *held = Some(socket);
+        if let (PortState::Refusing { reserved, .. }, Ok(socket)) = (&mut self.state, bound) {
+            *reserved = Some(socket);
         }
     }
 
@@ -103,8 +103,8 @@ impl SandboxPort {
     }
 
     fn reopen(&mut self) {
-        let PortState::Refusing { held, until } = &mut self.state else { return };
-        let socket = held.take().map_or_else(|| bind_socket(self.address), Ok);
+        let PortState::Refusing { reserved, until } = &mut self.state else { return };
+        let socket = reserved.take().map_or_else(|| bind_socket(self.address), Ok);
         match socket.and_then(|socket| socket.listen(BACKLOG)) {
             Ok(listener) => self.state = PortState::Listening(listener),
             Err(error) => {

@@ -88,10 +88,10 @@ fn normalize_name(name: &str) -> String {
 /// counted, wherever they are.
 fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     let mut block = vec![0; 1 << 18];
-    let (mut held, mut parts, mut bytes) = (0, 0_u64, 0_u64);
+    let (mut retained, mut parts, mut bytes) = (0, 0_u64, 0_u64);
     loop {
-        let count = input.read(&mut block[held..])?;
-        let ready = held + count;
+        let count = input.read(&mut block[retained..])?;
+        let ready = retained + count;
         let mut at = 0;
         // An entry that is cut off at the end of a block is found in the next one.
         while ready - at >= ENTRY_LENGTH {
@@ -112,7 +112,7 @@ fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
             return Ok(true);
         }
         block.copy_within(at..ready, 0);
-        held = ready - at;
+        retained = ready - at;
     }
 }
 

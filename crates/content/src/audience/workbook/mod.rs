@@ -145,11 +145,11 @@ struct SheetRows<'f> {
     /// The cells of the current row.
     cells: Vec<String>,
     /// The size of the text of these cells, in bytes.
-    held: usize,
+    text_size: usize,
     /// The current row, from 0.
     row: u32,
     /// The number of written rows.
-    done: u32,
+    written_rows: u32,
     /// The number of cells in the header and in the widest row.
     width: (usize, usize),
     out: csv::Writer<File>,
@@ -166,9 +166,9 @@ impl<'f> SheetRows<'f> {
         Ok(Self {
             file,
             cells: Vec::new(),
-            held: 0,
+            text_size: 0,
             row: 0,
-            done: 0,
+            written_rows: 0,
             width: (0, 0),
             out: create_writer()?,
             size: 0,
@@ -193,8 +193,8 @@ impl<'f> SheetRows<'f> {
             self.row = row;
         }
         // A row that is too long would be rejected later anyway.
-        self.held += text.len();
-        if self.held > RECORD_LIMIT {
+        self.text_size += text.len();
+        if self.text_size > RECORD_LIMIT {
             return Err(self.long_row_finding(row).into());
         }
         let column = column as usize;
@@ -227,17 +227,17 @@ impl<'f> SheetRows<'f> {
         if self.cells.is_empty() {
             return Ok(());
         }
-        while self.done < self.row {
-            self.done += 1;
+        while self.written_rows < self.row {
+            self.written_rows += 1;
             self.write_row(&[])?;
         }
-        self.done += 1;
+        self.written_rows += 1;
         let size = self.cells.len();
         if self.width.0 == 0 {
             self.width.0 = size;
         }
         self.width.1 = self.width.1.max(size);
-        self.held = 0;
+        self.text_size = 0;
         self.cells.resize(size.max(self.width.0), String::new());
         let cells = std::mem::take(&mut self.cells);
         self.filled = (self.filled.0 + 1, self.filled.1 + cells.len() as u64);
