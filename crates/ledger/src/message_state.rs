@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn state_only_moves_forward_whatever_the_order_of_receipts(
+        fn state_only_moves_forward_for_any_order_of_receipts(
             receipts in receipts(),
             kind in kinds(),
             state in proptest::sample::select(RowState::ALL.to_vec()),

@@ -495,7 +495,7 @@ mod inquiry_tests {
     }
 
     #[test]
-    fn inquiries_use_the_whole_rate_when_nothing_is_sent() {
+    fn inquiries_use_the_full_rate_while_no_messages_are_sent() {
         let mut account = Account::default();
         account.pass(START, 100, 10.0, false);
         assert!((990..=1_001).contains(&account.inquiries), "{}", account.inquiries);

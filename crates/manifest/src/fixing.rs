@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn file_without_mistakes_has_nothing_to_fix() {
+    fn file_without_mistakes_needs_no_fixes() {
         assert_eq!(count_errors(VALID), 0, "{:?}", read_file(Path::new("sale.yaml"), VALID).1);
         assert_eq!(fix(VALID), FixedText { text: VALID.to_owned(), titles: Vec::new() });
     }

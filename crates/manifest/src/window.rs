@@ -137,10 +137,10 @@ impl Campaign {
 impl SendingWindow {
     /// The windows of a campaign and its profile.
     pub(super) fn effective_windows<'w>(
-        campaign_windows: Option<&'w Self>,
+        campaign_window: Option<&'w Self>,
         profile: Option<&'w Profile>,
     ) -> impl Iterator<Item = &'w Self> {
-        campaign_windows.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
+        campaign_window.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
     }
 
     /// The window in words, with ranges of days: `09:00-20:00 on mon-fri in the recipient's time zone`.

@@ -488,7 +488,7 @@ mod list_place_tests {
     }
 
     #[test]
-    fn header_row_is_found_if_the_configured_row_is_wrong() {
+    fn header_row_is_found_despite_a_wrong_configured_row() {
         let text = "Clients\nphone^name\n+380501234567^Ann, Bo\n";
         let delimiter = campaign_core::domain::Delimiter::new(b'^');
         assert_eq!(

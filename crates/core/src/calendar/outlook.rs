@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn run_sends_nothing_if_no_window_opens_before_its_end() {
+    fn run_sends_no_messages_if_no_window_opens_before_its_end() {
         let until = |text| Some(RunDeadline::At(kyiv_at(text)));
         for (hours, days, end, begins, sends) in [
             ("00:00-24:00", "", until("2026-11-30T20:00"), "2026-12-01T10:00", false),
@@ -605,7 +605,7 @@ mod daily_limit_tests {
     }
 
     #[test]
-    fn messages_sent_already_count_toward_the_limits() {
+    fn messages_already_sent_count_towards_the_limits() {
         let growing = per_day(&[10, 30, 50], "UTC");
         let now: Timestamp = "2026-11-24T12:00:00Z".parse().unwrap();
         let day = |day: i8| jiff::civil::date(2026, 11, day);
