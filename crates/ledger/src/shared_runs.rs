@@ -238,8 +238,8 @@ pub(crate) const HOUR: i64 = 3_600_000_000;
 /// `drawn` contains the times of earlier draws in ascending order. Times are in microseconds since 1970.
 pub(crate) fn next_draw_time(drawn: &[i64], now: i64, per_hour: u32) -> Option<i64> {
     let within: Vec<i64> = drawn.iter().copied().filter(|at| at.saturating_add(HOUR) > now).collect();
-    let over = within.len().checked_sub(usize::try_from(per_hour).unwrap_or(usize::MAX))?;
-    Some(within.get(over).map_or(now, |at| *at).saturating_add(HOUR))
+    let excess = within.len().checked_sub(usize::try_from(per_hour).unwrap_or(usize::MAX))?;
+    Some(within.get(excess).map_or(now, |at| *at).saturating_add(HOUR))
 }
 
 /// Whether a block contains the rows of an intent. If so, the intent is in doubt once the owner of the block has ended.

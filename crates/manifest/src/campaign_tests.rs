@@ -339,11 +339,11 @@ mod tests {
         );
         assert_eq!(findings, [""; 0]);
         let [test] = tests.as_slice() else { panic!("{tests:?}") };
-        let given = |cells: &[(&str, &str)]| -> Vec<(String, String)> {
+        let owned_cells = |cells: &[(&str, &str)]| -> Vec<(String, String)> {
             cells.iter().map(|(name, cell)| ((*name).to_owned(), (*cell).to_owned())).collect()
         };
         assert!(
-            matches!(&test.subject, TestSubject::Given(cells) if *cells == given(&[("plan", "gold"), ("nick", "")]))
+            matches!(&test.subject, TestSubject::Given(cells) if *cells == owned_cells(&[("plan", "gold"), ("nick", "")]))
         );
         assert_eq!(test.at.map(|at| at.to_string()).as_deref(), Some("2026-12-01T10:00:00"));
         assert_eq!(test.expect.channels.as_deref(), Some([Channel::Viber, Channel::Sms].as_slice()));

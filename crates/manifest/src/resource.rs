@@ -123,11 +123,11 @@ fn list_resource(recipients: &Node) -> Option<Resource> {
     let key = LISTS.into_iter().find(|key| find_value(recipients, key).is_some())?;
     let named = find_value(recipients, key)?;
     let more = |other: &str| find_value(recipients, other).map(node_to_json);
-    let (shown, written) = match key {
+    let (display, written) = match key {
         "run" => {
             let states = more("state");
-            let shown = states.as_ref().map(|states| format!("{} ({states})", scalar_text(named)));
-            (shown.unwrap_or_else(|| scalar_text(named)), json!([node_to_json(named), states]))
+            let display = states.as_ref().map(|states| format!("{} ({states})", scalar_text(named)));
+            (display.unwrap_or_else(|| scalar_text(named)), json!([node_to_json(named), states]))
         }
         "url" => {
             let headers = find_value(recipients, "headers").and_then(Node::as_entries).unwrap_or_default();
@@ -143,7 +143,7 @@ fn list_resource(recipients: &Node) -> Option<Resource> {
         _ if scalar_text(named) == "-" => ("standard input".to_owned(), node_to_json(named)),
         _ => (scalar_text(named), node_to_json(named)),
     };
-    Some(Resource::new(format!("recipients.{key}"), &shown, &written))
+    Some(Resource::new(format!("recipients.{key}"), &display, &written))
 }
 
 /// The resource for the files of opted-out numbers under `suppress`.

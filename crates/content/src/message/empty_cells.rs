@@ -262,7 +262,7 @@ type Replacement = (Range<usize>, String);
 
 /// The names that a source defines with `set` or `for`.
 pub fn find_defined_names(source: &str) -> impl Iterator<Item = String> {
-    Outline::from_tokens(&tokenize(source)).events.into_iter().filter_map(|event| match event.what {
+    Outline::from_tokens(&tokenize(source)).events.into_iter().filter_map(|event| match event.action {
         OutlineAction::Define { name, .. } => Some(name),
         _ => None,
     })
@@ -334,7 +334,7 @@ impl Instrumenter<'_> {
             if indirect[first] || ends_with_key_argument(&tag[..first]) || has_empty_default(&tag[last + 1..]) {
                 continue;
             }
-            let (column, text) = match &event.what {
+            let (column, text) = match &event.action {
                 OutlineAction::Use(VariableUse { name, dotted, lookup, .. }) => {
                     let (column, local) = (self.columns.get(name.as_str()), self.locals.contains(name));
                     let text = match (column, local) {

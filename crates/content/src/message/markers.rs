@@ -93,7 +93,7 @@ impl CompiledMessages {
             let known = names.len();
             for events in &tags {
                 if events.iter().any(|event| uses_names(event, &names)) {
-                    names.extend(events.iter().filter_map(|event| match &event.what {
+                    names.extend(events.iter().filter_map(|event| match &event.action {
                         OutlineAction::Define { name, .. } => Some(name.clone()),
                         _ => None,
                     }));
@@ -157,7 +157,7 @@ fn split_tags(source: &str) -> Vec<SourceTag> {
 }
 
 fn uses_names(event: &OutlineEvent, names: &HashSet<String>) -> bool {
-    match &event.what {
+    match &event.action {
         OutlineAction::Use(VariableUse { name, .. }) => names.contains(name),
         OutlineAction::Key { .. } | OutlineAction::AnyKey => true,
         _ => false,

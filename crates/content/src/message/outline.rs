@@ -12,7 +12,7 @@ use campaign_core::domain::variable::{LITERALS, OPERATORS};
 /// An event of a template, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutlineEvent {
-    pub(super) what: OutlineAction,
+    pub(super) action: OutlineAction,
     pub(super) span: Range<usize>,
 }
 
@@ -131,7 +131,7 @@ impl Outline {
 
     /// Texts that are included or extended, with the place of the name.
     pub(super) fn find_loaded_texts(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
-        self.events.iter().filter_map(|event| match &event.what {
+        self.events.iter().filter_map(|event| match &event.action {
             OutlineAction::Include(name) | OutlineAction::Extends(name) => Some((name.as_str(), event.span.clone())),
             _ => None,
         })
@@ -139,7 +139,7 @@ impl Outline {
 
     /// The parent that the text extends.
     pub(super) fn find_parent(&self) -> Option<&str> {
-        self.events.iter().find_map(|event| match &event.what {
+        self.events.iter().find_map(|event| match &event.action {
             OutlineAction::Extends(name) => Some(name.as_str()),
             _ => None,
         })
@@ -157,8 +157,8 @@ pub(super) struct OutlineReader {
 }
 
 impl OutlineReader {
-    pub(super) fn push_event(&mut self, what: OutlineAction, span: &Range<usize>) {
-        self.outline.events.push(OutlineEvent { what, span: span.clone() });
+    pub(super) fn push_event(&mut self, action: OutlineAction, span: &Range<usize>) {
+        self.outline.events.push(OutlineEvent { action, span: span.clone() });
     }
 
     pub(super) fn is_in_loop(&self) -> bool {
@@ -239,9 +239,9 @@ impl OutlineReader {
         self.push_event(OutlineAction::Define { name: (*name).to_owned(), global }, span);
     }
 
-    fn read_include(&mut self, arguments: &[TemplateToken<'_>], what: impl FnOnce(String) -> OutlineAction) {
+    fn read_include(&mut self, arguments: &[TemplateToken<'_>], action: impl FnOnce(String) -> OutlineAction) {
         if let [TemplateToken { kind: TokenKind::Text(name), span }, ..] = arguments {
-            self.push_event(what(name.clone()), span);
+            self.push_event(action(name.clone()), span);
         }
     }
 
@@ -445,7 +445,7 @@ mod tests {
     }
 
     fn used_names(source: &str) -> Vec<String> {
-        let name = |event: OutlineEvent| match event.what {
+        let name = |event: OutlineEvent| match event.action {
             OutlineAction::Use(VariableUse { name, optional, .. }) => {
                 Some(if optional { format!("{name}?") } else { name })
             }
@@ -492,7 +492,8 @@ mod tests {
         let source = "{{ a | f1(x=1) | f2 }}{% filter f3 | f4 %}{% endfilter %}{{ b is t1 or b is not t2 }}{{ g() }}";
         let mut names = Vec::new();
         for event in outline(source).events {
-            if let OutlineAction::Filter(name) | OutlineAction::Test(name) | OutlineAction::Function(name) = event.what
+            if let OutlineAction::Filter(name) | OutlineAction::Test(name) | OutlineAction::Function(name) =
+                event.action
             {
                 assert_eq!(name, source[event.span]);
                 names.push(name);
@@ -511,14 +512,14 @@ mod tests {
             ("{% component Card(a) %}{% endcomponent %}", "components"),
         ];
         for (source, expected) in table {
-            let found = outline(source).events.into_iter().find_map(|event| match event.what {
-                OutlineAction::Unsupported(what) => Some(what),
+            let found = outline(source).events.into_iter().find_map(|event| match event.action {
+                OutlineAction::Unsupported(construct) => Some(construct),
                 _ => None,
             });
             assert_eq!(found, Some(expected), "{source}");
         }
         let compares = outline("{% if a < b and 'c' < d %}{% endif %}").events;
-        assert!(!compares.iter().any(|event| matches!(event.what, OutlineAction::Unsupported(_))));
+        assert!(!compares.iter().any(|event| matches!(event.action, OutlineAction::Unsupported(_))));
     }
 
     #[test]

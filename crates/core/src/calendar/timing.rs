@@ -60,7 +60,7 @@ impl Timing {
     /// # Errors
     /// If the days or the time are unknown.
     pub fn parse_every(text: &str) -> Result<Self, TimingError> {
-        let invalid = |why| TimingError { why, help: EVERY_HELP.into() };
+        let invalid = |reason| TimingError { why: reason, help: EVERY_HELP.into() };
         let pattern = translate_every(text).map_err(invalid)?;
         Self::parse_pattern(&pattern).map_err(invalid)
     }
@@ -70,7 +70,7 @@ impl Timing {
     /// # Errors
     /// If there are not exactly five fields, or no date ever matches.
     pub fn parse_cron(text: &str) -> Result<Self, TimingError> {
-        let invalid = |why: String| TimingError { why, help: CRON_HELP.into() };
+        let invalid = |reason: String| TimingError { why: reason, help: CRON_HELP.into() };
         let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
         match text.split_whitespace().count() {
             5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(invalid),

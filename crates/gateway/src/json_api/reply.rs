@@ -63,26 +63,27 @@ pub fn read_reply(
 /// Reads an answer with an HTTP status other than 200. The contract allows only 200 (contract 4.1 and 7).
 fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Option<Duration>) -> GatewayReply {
     let trusted = rules.trust_status.contains(&status);
-    let why = format!("HTTP {status}");
+    let reason = format!("HTTP {status}");
     let signal = match status {
         300..=399 => {
-            let why = format!("HTTP {status}: campaign does not follow redirects");
-            Signal::Stop(StopCause::Connection, why)
+            let reason = format!("HTTP {status}: campaign does not follow redirects");
+            Signal::Stop(StopCause::Connection, reason)
         }
         429 | 503 if retry_after.is_some_and(|wait| wait > MAX_WAIT) => {
             let wait = retry_after.unwrap_or_default().as_secs();
-            let why = format!("HTTP {status}: the gateway asks campaign to wait {wait} s, which is too long for a run");
-            Signal::Stop(StopCause::OffContract, why)
+            let reason =
+                format!("HTTP {status}: the gateway asks campaign to wait {wait} s, which is too long for a run");
+            Signal::Stop(StopCause::OffContract, reason)
         }
-        429 | 503 => Signal::Slow { reason: why.clone(), retry_after },
-        _ if trusted => Signal::Unreachable(why.clone()),
-        _ => Signal::Strange(why.clone()),
+        429 | 503 => Signal::Slow { reason: reason.clone(), retry_after },
+        _ if trusted => Signal::Unreachable(reason.clone()),
+        _ => Signal::Strange(reason.clone()),
     };
     if trusted {
-        return all_not_sent(count, &why, signal);
+        return all_not_sent(count, &reason, signal);
     }
     let slows = matches!(signal, Signal::Slow { .. });
-    let mut reply = all_in_doubt(count, &why, signal);
+    let mut reply = all_in_doubt(count, &reason, signal);
     if slows {
         reply.deviations = vec![ContractDeviation::UntrustedStatus(status); count];
     }

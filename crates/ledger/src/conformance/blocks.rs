@@ -118,12 +118,12 @@ pub(super) async fn ended_process_leaves_only_its_block_in_doubt<L: Ledger>(scen
     let settled =
         Settlement { opt_outs: Vec::new(), run: one.run.key, envelope: 3, outcomes: vec![accepted()], evidence: None };
     scene.ledger.settle_envelope(settled).await.unwrap();
-    let lost = one.lease;
+    let old_lease = one.lease;
     drop(one);
     // The next process at its place finds its open intents.
     let three = scene.draw_block(1).await;
     assert_eq!(scene.block_outcome_states(&two).await, [Some(RowState::InDoubt), None, Some(RowState::Accepted)]);
-    assert_eq!(scene.begin_row(lost, 2).await, Permit::Lost);
+    assert_eq!(scene.begin_row(old_lease, 2).await, Permit::Lost);
     assert_eq!(scene.begin_row(two.lease, 5).await, granted(4));
     assert_eq!(scene.begin_row(three.lease, 6).await, granted(5));
 }

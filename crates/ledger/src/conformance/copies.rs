@@ -33,9 +33,9 @@ pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>
     }
     assert_eq!(before.inputs(), b"before");
     // Abandoned copies change nothing.
-    let mut none = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
-    none.list_writer().unwrap().write_all(b"phone\n").unwrap();
-    drop(none);
+    let mut copies = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
+    copies.list_writer().unwrap().write_all(b"phone\n").unwrap();
+    drop(copies);
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["twice", "phone\nforgotten\n"]);
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
 }
@@ -92,15 +92,15 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
 pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Scene<L>) {
     freeze_copies(&scene, &scene.lock, &scene.run, ["known", "phone\n"]).await;
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
-    let lost = unknown_run(&scene);
-    freeze_copies(&scene, &scene.lock, &lost, ["lost", "phone\n"]).await;
+    let unknown = unknown_run(&scene);
+    freeze_copies(&scene, &scene.lock, &unknown, ["lost", "phone\n"]).await;
     let strays = scene.ledger.list_stray_copies().await.unwrap();
     let [StrayCopies { run, place, inputs }] = strays.as_slice() else { panic!("{strays:?}") };
     assert_eq!((run.as_str(), inputs.as_deref()), ("sale@99", Some(&b"lost"[..])));
     assert!(place.contains("sale@99"), "{place}");
     let aside = scene.ledger.set_copies_aside(run).await.unwrap();
     assert!(aside != *place && scene.ledger.list_stray_copies().await.unwrap().is_empty(), "{aside}");
-    assert!(scene.ledger.load_copies(&lost).await.is_err());
+    assert!(scene.ledger.load_copies(&unknown).await.is_err());
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["known", "phone\n"]);
 }
 

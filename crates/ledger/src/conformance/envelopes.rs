@@ -231,8 +231,8 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     // Envelopes of the previous owner are in doubt, and late answers are evidence.
     let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, ENVELOPES as usize);
-    let lost = join_all((81..=90).map(|n| begin(n, scene.lease))).await;
-    assert!(lost.into_iter().all(|permit| permit.unwrap() == Permit::Lost));
+    let results = join_all((81..=90).map(|n| begin(n, scene.lease))).await;
+    assert!(results.into_iter().all(|permit| permit.unwrap() == Permit::Lost));
     let later = join_all((ENVELOPES + 1..=2 * ENVELOPES).map(|n| begin(n, claim.lease))).await;
     assert!(later.into_iter().map(Result::unwrap).eq((ENVELOPES + 1..=2 * ENVELOPES).map(granted)));
     let outcomes = |n: u32| match n % 3 {

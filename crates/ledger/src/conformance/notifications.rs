@@ -14,8 +14,8 @@ fn new_notification(way: &str, notice: &str) -> NewNotification {
 }
 
 /// The text and the number of attempts of each taken notification.
-fn texts_and_attempts(taken: &[Notification]) -> Vec<(&str, u32)> {
-    taken.iter().map(|one| (one.content.notice.as_str(), one.attempts)).collect()
+fn texts_and_attempts(notifications: &[Notification]) -> Vec<(&str, u32)> {
+    notifications.iter().map(|one| (one.content.notice.as_str(), one.attempts)).collect()
 }
 
 async fn queue(ledger: &dyn Ledger, new: Vec<NewNotification>) {
@@ -26,8 +26,8 @@ async fn attempt(ledger: &dyn Ledger, keys: Vec<i64>, outcome: NotificationOutco
     ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await.unwrap();
 }
 
-fn keys(taken: &[Notification]) -> Vec<i64> {
-    taken.iter().map(|one| one.key).collect()
+fn keys(notifications: &[Notification]) -> Vec<i64> {
+    notifications.iter().map(|one| one.key).collect()
 }
 
 pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scene: Scene<L>) {
@@ -74,8 +74,8 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledge
 pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scene: Scene<L>) {
     let end = RunEnd { notifications: vec![new_notification("a", "the end")], ..run_end() };
     scene.ledger.end_run(scene.forged_lease(), end.clone()).await.unwrap();
-    let none = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
-    assert!(none.is_empty(), "a lost lease queues no notifications");
+    let notifications = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
+    assert!(notifications.is_empty(), "a lost lease queues no notifications");
     scene.ledger.end_run(scene.lease, end).await.unwrap();
     let notifications = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
     assert_eq!(texts_and_attempts(&notifications), [("the end", 1)]);

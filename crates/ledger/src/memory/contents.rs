@@ -226,8 +226,8 @@ impl LedgerContents {
                 let run = self.create_run(&shared.new_run(at, random))?;
                 let stored = self.stored_run_mut(run.key)?;
                 (stored.opened, stored.run.shared, stored.run.progress) = (true, true, RunProgress::Finished);
-                let none = || LedgerError::Unreadable("a new run has no rows".to_owned());
-                (run.key, next_rows(&run, None, rows).ok_or_else(none)?)
+                let no_rows = || LedgerError::Unreadable("a new run has no rows".to_owned());
+                (run.key, next_rows(&run, None, rows).ok_or_else(no_rows)?)
             }
         };
         let lease = Lease { run, rows, epoch: self.next_epoch() };

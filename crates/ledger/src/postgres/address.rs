@@ -192,11 +192,8 @@ mod tests {
 
     #[test]
     fn unknown_parameter_is_named_in_the_error() {
-        let refused = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
-        assert!(
-            refused.contains("`sslmod`") && refused.contains("sslmode") && !refused.contains("s3cret"),
-            "{refused}"
-        );
+        let error = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
+        assert!(error.contains("`sslmod`") && error.contains("sslmode") && !error.contains("s3cret"), "{error}");
     }
 
     #[test]

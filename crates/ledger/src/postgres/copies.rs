@@ -247,8 +247,10 @@ impl PostgresLedger {
         };
         let known = || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
         let (key, inputs) = self.to_ledger_result(known().map_err(StatementError::Sql))?;
-        let (pool, shown, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
-        Ok(Copies::new(place, inputs, move || Ok(read_shards(pool.clone(), Arc::clone(&shown), key, runtime.clone()))))
+        let (pool, place_name, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
+        Ok(Copies::new(place, inputs, move || {
+            Ok(read_shards(pool.clone(), Arc::clone(&place_name), key, runtime.clone()))
+        }))
     }
 
     /// Finds copies of unknown runs in the database and in files on this machine. The former ledger of such files might

@@ -168,17 +168,18 @@ impl WriteConnection {
     /// Rolls the transaction back. Returns whether the transaction may be retried, because the connection broke and
     /// nothing was committed.
     pub(super) async fn roll_back(&mut self) -> bool {
-        let (lost, unknown) = (std::mem::take(&mut self.connection_lost), std::mem::take(&mut self.commit_unknown));
+        let (connection_lost, unknown) =
+            (std::mem::take(&mut self.connection_lost), std::mem::take(&mut self.commit_unknown));
         if unknown {
             self.connection = None;
             return false;
         }
-        let Some(mut connection) = self.connection.take() else { return lost };
+        let Some(mut connection) = self.connection.take() else { return connection_lost };
         if raw_sql("ROLLBACK").execute(&mut connection).await.is_err() {
             return true;
         }
         self.connection = Some(connection);
-        lost
+        connection_lost
     }
 
     /// Whether nothing may be written after this failure, because the database is outdated or its tables have a newer

@@ -296,13 +296,14 @@ impl CommitTarget {
         let to_error = |failure| to_ledger_error(place, failure);
         writer.begin_transaction().await?;
         numbers.clear_transaction_numbers();
-        let (mut settled, mut received, mut alone, mut begun) = (Batch::new(), Batch::new(), Vec::new(), Batch::new());
+        let (mut settled, mut received, mut separate, mut intents) =
+            (Batch::new(), Batch::new(), Vec::new(), Batch::new());
         for change in changes {
             match &mut change.work {
                 ChangeWork::Settle(settlement, result) => settled.push(settlement, result),
                 ChangeWork::StoreReceipts(receipts, result) => received.push(receipts, result),
-                ChangeWork::Alone(apply) => alone.push(apply),
-                ChangeWork::Begin(intent, result) => begun.push(intent, result),
+                ChangeWork::Alone(apply) => separate.push(apply),
+                ChangeWork::Begin(intent, result) => intents.push(intent, result),
             }
         }
         // Outcomes come first, so that all other changes see them; intents come last, so that they see all other
@@ -318,14 +319,14 @@ impl CommitTarget {
             let outcomes = stored.map_err(to_error)?;
             received.store_results(outcomes);
         }
-        for apply in alone {
+        for apply in separate {
             let (connection, now) = writer.connection_and_time()?;
             apply(connection, now).await?;
         }
-        if !begun.inputs.is_empty() {
+        if !intents.inputs.is_empty() {
             let (connection, now) = writer.connection_and_time()?;
-            let permits = envelopes::begin_batch(connection, now, numbers, &begun.inputs).await.map_err(to_error)?;
-            begun.store_results(permits);
+            let permits = envelopes::begin_batch(connection, now, numbers, &intents.inputs).await.map_err(to_error)?;
+            intents.store_results(permits);
         }
         writer.commit().await
     }

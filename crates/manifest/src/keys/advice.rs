@@ -49,8 +49,8 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
         return format!("did you mean `{meant}`?");
     }
     let elsewhere = find_key_paths(name, root);
-    if let [one] = elsewhere.as_slice()
-        && let Some((parent, _)) = one.split_once('.').filter(|(_, child)| *child == name)
+    if let [path] = elsewhere.as_slice()
+        && let Some((parent, _)) = path.split_once('.').filter(|(_, child)| *child == name)
         && let Some(ValueShape::Map(inner)) = find_key(root, parent).map(|key| key.shape)
         && let Some(key) = find_key(inner, name)
     {
@@ -58,10 +58,10 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
     }
     match elsewhere.as_slice() {
         [] => {}
-        [one] if one == name && is_campaign(root) => {
+        [path] if path == name && is_campaign(root) => {
             return format!("move `{name}` to the top level, without indentation");
         }
-        [one] if let Some(channel) = channel_in_path(one) => {
+        [path] if let Some(channel) = channel_in_path(path) => {
             return format!("move `{name}` under a channel, for example `- {channel}: {{ {name}: … }}`");
         }
         _ => {

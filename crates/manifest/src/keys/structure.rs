@@ -158,21 +158,23 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
         (ValueShape::Headers, _) if node.as_entries().is_some() => check_headers(node, report),
         (ValueShape::Words(words), NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
-                let one = KeySpec { shape: ValueShape::OneOf(words), ..*key };
+                let item_key = KeySpec { shape: ValueShape::OneOf(words), ..*key };
                 match item.as_scalar() {
-                    Some(word) => check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, word, report),
-                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
+                    Some(word) => {
+                        check_scalar(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, word, report)
+                    }
+                    None => report_wrong_type(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, report),
                 }
             }
         }
         (ValueShape::Counts, NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
-                let one = KeySpec { shape: COUNT, ..*key };
+                let item_key = KeySpec { shape: COUNT, ..*key };
                 match item.as_scalar() {
                     Some(number) => {
-                        check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, number, report)
+                        check_scalar(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, number, report)
                     }
-                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
+                    None => report_wrong_type(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, report),
                 }
             }
         }

@@ -196,8 +196,9 @@ fn read_hook(
         );
     });
     let value = section.find_value("secret")?;
-    let one = std::slice::from_ref(value);
-    let secrets = value.as_items().unwrap_or(one).iter().map(|item| read_secret_source(item, "secret", paths, report));
+    let single = std::slice::from_ref(value);
+    let secrets =
+        value.as_items().unwrap_or(single).iter().map(|item| read_secret_source(item, "secret", paths, report));
     let secrets: Option<Vec<SecretSource>> = secrets.collect();
     Some(WebhookSettings { public_url: address.ok()?, secrets: secrets? })
 }
@@ -209,20 +210,21 @@ pub(crate) fn read_secret_source(
     paths: &CampaignPaths,
     report: &mut FindingCollector,
 ) -> Option<SecretSource> {
-    let [one] = value.as_entries()? else { return None };
-    let text = one.value.as_scalar()?.text.trim();
-    match one.key.as_str() {
+    let [entry] = value.as_entries()? else { return None };
+    let text = entry.value.as_scalar()?.text.trim();
+    match entry.key.as_str() {
         "env" if is_environment_name(text) => Some(SecretSource::Env(text.to_owned())),
         "env" => {
             // This might be the key itself, so it is not repeated.
             let finding = Finding::new(&rules::SECRET, "`env` must be the name of an environment variable");
-            report.add(&one.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
+            report.add(&entry.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
             None
         }
         "file" => match paths.resolve_path(text) {
             Ok(path) => Some(SecretSource::File(path.path().to_owned())),
             Err(finding) => {
-                report.add(&one.value.span, finding.help("write `{ env: NAME }`, or move the secret into that folder"));
+                report
+                    .add(&entry.value.span, finding.help("write `{ env: NAME }`, or move the secret into that folder"));
                 None
             }
         },

@@ -262,8 +262,8 @@ pub(super) fn read_exclude(recipients: ConfigSection<'_>) -> Option<PastRecipien
 
 fn read_past_recipients(run: &str, states: Option<&Node>) -> Option<PastRecipients> {
     let states = states?;
-    let one = std::slice::from_ref(states);
-    let words = states.as_items().unwrap_or(one).iter().filter_map(|word| word.as_scalar());
+    let single = std::slice::from_ref(states);
+    let words = states.as_items().unwrap_or(single).iter().filter_map(|word| word.as_scalar());
     let states: Vec<RowState> = words.flat_map(|word| RowState::parse_states(word.text.trim())).collect();
     (!states.is_empty()).then(|| PastRecipients { run: run.to_owned(), states })
 }

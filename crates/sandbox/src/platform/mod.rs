@@ -86,7 +86,7 @@ pub(crate) struct ItemOutcome {
     pub(crate) result: Result<ResultData, OperationError>,
     /// The index of the first message of the operation; there is one for each recipient.
     pub(crate) first: Option<u32>,
-    /// The parts of each of them.
+    /// The number of parts of each message.
     pub(crate) parts: Option<u32>,
     pub(crate) charge: Option<Charge>,
 }
@@ -95,8 +95,8 @@ pub(crate) struct ItemOutcome {
 #[derive(Clone, Copy)]
 pub(crate) struct Charge {
     pub(crate) reason: ChargeReason,
-    /// For each recipient.
-    pub(crate) each: Amount,
+    /// The amount for each recipient.
+    pub(crate) amount: Amount,
     /// The account's previous balance.
     pub(crate) before: Amount,
 }
@@ -321,9 +321,9 @@ fn write_operation_lines(
             success: error.is_none(),
             error,
         });
-        if let (Some(msg_id), Some(Charge { reason, each, before })) = (msg_id, outcome.charge) {
-            let balance = before.saturating_sub(each.saturating_mul(recipient as u64 + 1));
-            lines.push_line(&JournalLine::charge(at, msg_id, reason, each, balance));
+        if let (Some(msg_id), Some(Charge { reason, amount, before })) = (msg_id, outcome.charge) {
+            let balance = before.saturating_sub(amount.saturating_mul(recipient as u64 + 1));
+            lines.push_line(&JournalLine::charge(at, msg_id, reason, amount, balance));
         }
     }
 }

@@ -51,7 +51,7 @@ impl GatewayEmulator {
         let msg_id = msg_id_of(first);
         let id = item.id.clone().unwrap_or(ClientId::Whole(msg_id));
         let result = Ok(ResultData::Sent(SendResult { id, msg_id, data: 1, parts: all_parts }));
-        let charge = Some(Charge { reason: ChargeReason::Reserved, each: price, before });
+        let charge = Some(Charge { reason: ChargeReason::Reserved, amount: price, before });
         Ok(ItemOutcome { result, first: Some(first), parts: Some(parts), charge })
     }
 
@@ -127,7 +127,7 @@ impl GatewayEmulator {
         self.counts.settle_funds(channel, price, price);
         let first =
             self.store_messages(item, origin, &InitialMessage { phase: Phase::Queued, stages: &stages, hook: None });
-        let charge = Some(Charge { reason: ChargeReason::Charged, each: price, before });
+        let charge = Some(Charge { reason: ChargeReason::Charged, amount: price, before });
         Ok(ItemOutcome { result: Ok(answer(first, price)), first: Some(first), parts: None, charge })
     }
 

@@ -301,8 +301,8 @@ mod tests {
         assert!(!when.applies_to_message(draw, facts(380_501_234_567, 4)));
         let other = ScenarioCondition { endpoint: Some(Endpoint::Async), ..when.clone() };
         assert!(!other.applies_to_message(draw, facts(380_501_234_567, 2)));
-        let none = ScenarioCondition { share: Some("0%".parse().expect("a share")), ..when.clone() };
-        assert!(!none.applies_to_message(draw, facts(380_501_234_567, 2)));
+        let never = ScenarioCondition { share: Some("0%".parse().expect("a share")), ..when.clone() };
+        assert!(!never.applies_to_message(draw, facts(380_501_234_567, 2)));
         let phones = [380_501_234_500, 380_501_234_567].map(|phone| Phone::new(phone).expect("a phone"));
         let envelope = |phones| EnvelopeFacts { phones, envelope: 3, endpoint: Endpoint::Sync };
         assert!(when.applies_to_envelope(draw, envelope(&phones)));

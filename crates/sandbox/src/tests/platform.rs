@@ -91,8 +91,8 @@ fn each_number_of_an_operation_gets_a_separate_message() {
     assert_eq!(sent["data"], json!({"id": 1, "msg_id": FIRST_MSG_ID, "data": 1, "parts": 2}));
     let reported: Vec<_> =
         bench.journal_events("operation").iter().map(|line| (line["phone"].clone(), line["msg_id"].clone())).collect();
-    let both = [("380501234567", FIRST_MSG_ID), ("380671234567", FIRST_MSG_ID + 1)];
-    assert_eq!(reported, both.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
+    let messages = [("380501234567", FIRST_MSG_ID), ("380671234567", FIRST_MSG_ID + 1)];
+    assert_eq!(reported, messages.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
     assert_eq!((bench.platform.counts().messages, bench.platform.counts().parts), (2, 2));
 }
 

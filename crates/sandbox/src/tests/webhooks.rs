@@ -176,8 +176,8 @@ fn payload_has_only_the_applicable_fields() {
         Some(ReplyBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(7), message: "Так".into() });
     scenario.behaviours.set(Channel::Viber, Behaviour { reply, ..Behaviour::default_for(Channel::Viber) });
     scenario.behaviours.set(Channel::Voice, Behaviour { digit: Some('5'), ..Behaviour::default_for(Channel::Voice) });
-    let none = "0%".parse().expect("a share");
-    let failing = Behaviour { delivered: none, fails_as: Status::SimFull, ..Behaviour::default_for(Channel::Sms) };
+    let zero = "0%".parse().expect("a share");
+    let failing = Behaviour { delivered: zero, fails_as: Status::SimFull, ..Behaviour::default_for(Channel::Sms) };
     scenario.behaviours.set(Channel::Sms, failing);
     let mut bench = Bench::with_scenario(scenario);
     bench.send(
