@@ -40,7 +40,7 @@ pub type MayLeave = Arc<dyn Fn() -> bool + Send + Sync>;
 /// The gateway port.
 pub trait Gateway: Send + Sync {
     /// Sends an envelope once and returns an outcome for each operation, in order. Returns `None` if the envelope was
-    /// no longer allowed to leave when its first byte was due; then nothing was sent.
+    /// no longer allowed to be sent when its first byte was due; then nothing was sent.
     fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>>;
 
     /// Asks for the status of messages by our identifiers (contract 4.3 `status`). Returns one answer for each

@@ -242,7 +242,7 @@ pub trait Ledger:
     /// The rows of a run that have or might have a message. Empty for a purged run.
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
-    /// Changes what is known or planned about the rows of a lease, unless the lease was lost.
+    /// Records facts or decisions about the rows of a lease, unless the lease was lost.
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership>;
 
     /// The events of a run, in the order in which they were recorded.

@@ -173,8 +173,8 @@ const INQUIRIES_SUFFIX: &str = " (questions)";
 pub enum RateRequest {
     /// Slots for this many operations, however long they have to wait.
     Operations(u32),
-    /// A slot for one inquiry of an assistant, if it can leave within `longest`. While the account sends messages, all
-    /// inquiries of assistants together get a tenth of the account's rate.
+    /// A slot for one inquiry of an assistant, if it can be sent within `longest`. While the account sends messages,
+    /// all inquiries of assistants together get a tenth of the account's rate.
     Inquiry {
         /// The longest wait.
         longest: Duration,

@@ -74,11 +74,12 @@ pub enum ReceiptOutcome {
 pub trait ReceiptStore {
     /// Stores receipts, whichever process owns the runs, because receipts are evidence. The same commit records all
     /// opt-outs and then ends the opt-outs that precede an opt-in, even for receipts that are not stored. An opt-out is
-    /// not recorded if a later opt-in has already ended one of the same kind. Returns one outcome per receipt, in order.
+    /// not recorded if a later opt-in has already ended one of the same kind. Returns one outcome per receipt, in
+    /// order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
-    /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those that
-    /// the address has now. Empty if none were ever given.
+    /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those
+    /// that the address has now. Empty if none were ever given.
     fn remember_secrets<'a>(
         &'a self,
         address: &'a str,

@@ -246,8 +246,8 @@ pub struct BreakerSettings {
 }
 
 impl BreakerSettings {
-    /// The time for which an unreachable gateway is retried. The default for a local gateway is short, because a stopped
-    /// local process does not restart on its own.
+    /// The time for which an unreachable gateway is retried. The default for a local gateway is short, because a
+    /// stopped local process does not restart on its own.
     pub fn unreachable_timeout(&self, loopback: bool) -> Duration {
         let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
         self.unreachable.unwrap_or(default)

@@ -1,7 +1,7 @@
 //! Reading YAML files against a table of keys, with all problems as findings.
 //!
 //! This module reads campaign files and all other files that people write. It reports all problems at once, each with
-//! its location and what was probably meant.
+//! its location and the probable correction.
 
 use std::io::{ErrorKind, Read as _};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub use super::yaml::Node;
 pub struct FileKind {
     /// The name of the file in findings: `the campaign file`.
     pub file: &'static str,
-    /// The name of what the file describes: `the campaign`.
+    /// The subject of the file, for messages, such as `the campaign`.
     pub owner: &'static str,
     /// The keys at the top level.
     pub keys: &'static [KeySpec],
@@ -91,7 +91,7 @@ pub struct FindingCollector {
     pub source: SourceText,
     /// The findings so far.
     pub findings: Vec<Finding>,
-    /// The keys of the whole file, to recognize keys in the wrong place.
+    /// The keys of the whole file, to recognize keys in the wrong location.
     pub root: &'static [KeySpec],
 }
 
@@ -182,7 +182,7 @@ impl FindingCollector {
 
 /// A map with the table of its keys; a missing map has all defaults.
 ///
-/// A section reads only what the structure check accepted and ignores everything else.
+/// A section reads only values that the structure check accepted and ignores all others.
 #[derive(Clone, Copy)]
 pub struct ConfigSection<'n> {
     node: Option<&'n Node>,

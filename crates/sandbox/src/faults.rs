@@ -24,7 +24,7 @@ pub(crate) struct EnvelopeFaults<'a> {
     pub(crate) executed: bool,
     /// The faults of the answer's items, in this order.
     pub(crate) items: Vec<&'a FaultEffect>,
-    /// The faults of the answer as a whole, and what the port does after it.
+    /// The faults of the whole answer, and the behaviour of the port after it.
     pub(crate) wire: WireFaults,
     /// The names of the faults that took effect, as in the journal.
     pub(crate) fired: Vec<&'static str>,
@@ -82,7 +82,7 @@ fn find_message_effect<'a, T>(
     })
 }
 
-/// Decides what the port does before the envelope with this number.
+/// Decides the behaviour of the port before the envelope with this number.
 ///
 /// The recipients and the endpoint of the envelope are unknown at that time, so a fault with such a condition does not
 /// apply.

@@ -23,8 +23,8 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Always `last.0 <= start <= parser_end <= window.len()`:
 ///
 /// - `last.0..start` is the last closed record, or empty after another read;
-/// - `start..parser_end` is what the parser has of the current record and the following ones;
-/// - `parser_end..` is what the parser gets next.
+/// - `start..parser_end` is the part of the current and following records that the parser has read;
+/// - `parser_end..` is the part that the parser reads next.
 ///
 /// The parser's position counts the same bytes and is always between `base + start` and `base + parser_end`. The parser
 /// asks for more only when it has consumed everything. Then [`refill`](Self::refill) drops the bytes before `start` and

@@ -268,7 +268,7 @@ pub struct ListPlace {
 /// Searches the first rows of a file for a list, then the other sheets of a workbook unless `format` names a sheet.
 /// `open` opens the file from its beginning each time.
 ///
-/// `None` if the list is already read from the most likely place.
+/// `None` if the list is already read from the most likely location.
 pub fn find_list<S: Read + Seek + Send + 'static>(
     open: impl Fn() -> io::Result<S>,
     file: &Path,
@@ -344,7 +344,7 @@ impl ListPlace {
         Finding::new(rule, message)
     }
 
-    /// Adds the probable place of the list and the remedy to a finding about columns.
+    /// Adds the probable location of the list and the remedy to a finding about columns.
     pub fn add_advice(&self, finding: &mut Finding, remedy: &str) {
         let otherwise = self.read_sheet.as_ref().map(|read| format!("; otherwise, the sheet `{read}` is used"));
         let advice = format!("{}: {remedy}{}", self.describe(), otherwise.unwrap_or_default());

@@ -39,7 +39,7 @@ pub struct RowFilter<'c> {
 /// Compiles an expression, and checks the names in it against the columns, vars and tables of the campaign.
 ///
 /// # Errors
-/// All problems of the expression, each at its place in the expression.
+/// All problems of the expression, each at its location in the expression.
 pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
     // Cells are compared with composed accents. A header with separate accents keeps its own spelling.
     let source = compose_accents(&expression.source);
@@ -129,7 +129,8 @@ fn is_one_expression(whole: &str) -> bool {
     ends <= 1 && tokens.last().is_none_or(|last| last.span.end == whole.len() || ends == 0)
 }
 
-/// The problems at places where a condition does not treat a cell as text, and would be true for all rows or for none.
+/// The problems at locations where a condition does not treat a cell as text, and would be true for all rows or for
+/// none.
 ///
 /// If tera cannot parse the condition, its corrected form is checked.
 fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bool) -> Vec<TextProblem> {
@@ -184,7 +185,7 @@ fn reword_without_braces(problem: TextProblem) -> TextProblem {
     TextProblem { message: format!("{message} in `{key}`"), help, ..problem }
 }
 
-/// Moves the place of a problem from the whole tag to the expression inside.
+/// Moves the location of a problem from the whole tag to the expression inside.
 fn shift_into_expression(problem: TextProblem, source: &str) -> TextProblem {
     let column = shift_column(problem.line, problem.column);
     let last_column = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);

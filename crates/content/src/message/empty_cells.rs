@@ -10,7 +10,7 @@
 //! real values, tags print traced values, and a variable that a text sets has its traced value in a second
 //! variable.
 //!
-//! A use whose value is not printed (a condition, the key of a table) leaves no marker. An author who writes
+//! A use whose value is not printed (a condition, the key of a table) has no marker. An author who writes
 //! `{{ a if a else "" }}` or `default(value='', boolean=true)` accepts the hole. A text that cannot be rendered with
 //! markers counts as having no holes; rows without a message are not checked.
 
@@ -40,7 +40,7 @@ pub struct EmptyCellUse {
     number: usize,
 }
 
-/// The place where a text uses an empty cell.
+/// The location where a text uses an empty cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmptyCellPlace {
     /// The column name in the text.
@@ -129,7 +129,7 @@ impl EmptyCellFinder<'_> {
         found
     }
 
-    /// The place at which a text uses an empty cell.
+    /// The location at which a text uses an empty cell.
     pub fn find_place(&self, EmptyCellUse { text, number }: EmptyCellUse) -> Option<EmptyCellPlace> {
         let (text, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
         let mut source = self.messages.metered.get(template)?.text.clone();
@@ -233,7 +233,7 @@ const TRACED: &str = "__traced_";
 /// The maximum number of uses in a tag that are traced separately. The rest are traced together.
 const SEPARATE: usize = 16;
 
-/// A place where a text uses a column.
+/// A location where a text uses a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnUse {
     pub(super) column: usize,

@@ -14,7 +14,7 @@ pub struct FilterCall {
     pub name: String,
     /// The byte range of its name in the source.
     pub span: Range<usize>,
-    /// The names of its arguments, with their places.
+    /// The names of its arguments, with their locations.
     pub arguments: Vec<(String, Range<usize>)>,
     /// The arguments that it requires.
     pub required: &'static [&'static str],
@@ -60,7 +60,7 @@ fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
     arguments
 }
 
-/// The plain names that a text loops over, with their places.
+/// The plain names that a text loops over, with their locations.
 pub fn find_looped_names(text: &NamedTemplate) -> Vec<(String, Range<usize>)> {
     let tokens = tokenize(&text.source);
     let tags = tokens.split_inclusive(|token| matches!(token.kind, TokenKind::End { .. }));

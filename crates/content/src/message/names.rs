@@ -51,7 +51,7 @@ pub(super) enum NameMeaning {
     BuiltIn,
 }
 
-/// The scope of a text, which decides what it can use.
+/// The scope of a text, which decides the names that it can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameScope {
     /// A text for one recipient, which can use everything.

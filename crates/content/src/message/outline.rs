@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::tokens::{TemplateToken, TokenKind};
 use campaign_core::domain::variable::{LITERALS, OPERATORS};
 
-/// An event of a template, with its place.
+/// An event of a template, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutlineEvent {
     pub(super) action: OutlineAction,
@@ -129,7 +129,7 @@ impl Outline {
         reader.outline
     }
 
-    /// Texts that are included or extended, with the place of the name.
+    /// Texts that are included or extended, with the location of the name.
     pub(super) fn find_loaded_texts(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         self.events.iter().filter_map(|event| match &event.action {
             OutlineAction::Include(name) | OutlineAction::Extends(name) => Some((name.as_str(), event.span.clone())),

@@ -101,7 +101,7 @@ pub(super) fn explain_rejection(kind: &ErrorKind) -> String {
     lowercase_first(message.trim_end_matches('.'))
 }
 
-/// The content of the tag around a place, without braces.
+/// The content of the tag around a location, without braces.
 fn enclosing_tag<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
     let start = source.get(..span.start)?.rfind("{{")? + 2;
     let end = start + source[start..].find("}}")?;

@@ -171,7 +171,8 @@ impl RunLimits<'_> {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// Adds to an outlook how many messages are unsent at the deadline, when the run finishes, and how many days it takes.
+    /// Adds to an outlook how many messages are unsent at the deadline, when the run finishes, and how many days it
+    /// takes.
     fn simulate_sending(&self, outlook: Outlook) -> Outlook {
         let Outlook { begins, ends, .. } = outlook;
         let horizon = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);

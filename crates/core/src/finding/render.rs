@@ -185,7 +185,7 @@ pub fn severity_word(severity: Severity) -> &'static str {
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The findings of campaigns as a log of one run. A finding without a place is shown at the campaign file.
+/// The findings of campaigns as a log of one run. A finding without a location is shown at the campaign file.
 ///
 /// Columns are in UTF-16 units: the default of the standard (SARIF 3.14.17), stated explicitly.
 pub fn render_sarif(findings: &[(&Path, Finding)]) -> Value {
@@ -293,7 +293,7 @@ fn percent_encode(name: &str) -> String {
         .collect()
 }
 
-/// The findings of campaigns as workflow commands. A finding without a place is shown at the campaign file.
+/// The findings of campaigns as workflow commands. A finding without a location is shown at the campaign file.
 ///
 /// The form and the escapes are GitHub's ("Workflow commands for GitHub Actions").
 pub fn render_github_commands(findings: &[(&Path, Finding)]) -> String {

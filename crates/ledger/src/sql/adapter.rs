@@ -137,7 +137,8 @@ impl Ledger for Adapter {
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             self.ensure_sendable().await?;
-            // No process can occupy the locked places meanwhile. Processes at other places keep what they draw.
+            // No process can occupy the locked places meanwhile. Processes at other places keep the blocks that they
+            // draw.
             let (known, vacant, _locks) = self.lock_vacant_places(run).await?;
             check_lock(lock, &known)?;
             self.claim_except_occupied(&known, vacant).await

@@ -378,7 +378,8 @@ pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, Statemen
     })
 }
 
-/// Reads the kept body of an answer as far as possible: it has no checksum, and damage to it must not hide the envelope.
+/// Reads the kept body of an answer as far as possible: it has no checksum, and damage to it must not hide the
+/// envelope.
 fn read_evidence(row: &Record) -> Result<Option<String>, StatementError> {
     let body: Option<Vec<u8>> = row.try_get_unchecked("evidence")?;
     Ok(body.map(|body| String::from_utf8_lossy(&body).into_owned()))

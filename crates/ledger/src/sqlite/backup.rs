@@ -269,7 +269,7 @@ impl ReadyBackup {
 
 impl Drop for ReadyBackup {
     fn drop(&mut self) {
-        // The next preparation overwrites what is left.
+        // The next preparation overwrites the remaining files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

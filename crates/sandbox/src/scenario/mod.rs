@@ -143,7 +143,7 @@ impl fmt::Debug for AccountSettings {
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
-/// Reads a scenario file. Problems become findings with a place in the file.
+/// Reads a scenario file. Problems become findings with a location in the file.
 pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
     load_scenario_within(&CampaignPath::anywhere(path))
 }

@@ -202,7 +202,7 @@ fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     None
 }
 
-/// The bytes of a chain of sectors. `None` if the chain is circular or leaves the file.
+/// The bytes of a chain of sectors. `None` if the chain is circular or points outside the file.
 fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usize) -> Option<Vec<u8>> {
     let (mut bytes, mut next) = (Vec::new(), start);
     for _ in 0..=fat.len() {

@@ -152,7 +152,7 @@ impl ChannelField {
             .with_stage_place(WirePlace::Under("message"))
     }
 
-    /// The key for the address of the image, which is sent at the place `flat`; not available in a pipeline.
+    /// The key for the address of the image, which is sent at the location `flat`; not available in a pipeline.
     pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The URL of the image.";
         Self::new("image", FieldKind::Template).with_docs("https://cdn.example/autumn.png", doc).with_flat_place(flat)
@@ -233,13 +233,13 @@ impl ChannelField {
         self
     }
 
-    /// Sets the place of the value outside a pipeline.
+    /// Sets the location of the value outside a pipeline.
     pub(super) const fn with_flat_place(mut self, place: WirePlace) -> Self {
         self.flat = place;
         self
     }
 
-    /// Sets the place of the value in a pipeline stage.
+    /// Sets the location of the value in a pipeline stage.
     pub(super) const fn with_stage_place(mut self, place: WirePlace) -> Self {
         self.stage = place;
         self
@@ -251,7 +251,7 @@ impl ChannelField {
         self
     }
 
-    /// The place of the key in an operation of `kind`.
+    /// The location of the key in an operation of `kind`.
     pub fn place_in(&self, kind: OperationKind) -> WirePlace {
         if kind == OperationKind::Pipeline {
             return self.stage;

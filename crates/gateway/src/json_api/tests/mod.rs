@@ -1,7 +1,7 @@
 //! Tests that compare the reader of answers with a second reader, which shares no code with the first.
 //!
-//! `reference` implements the contract literally over plain JSON values, without regard for speed. Both read hundreds of
-//! constructed answers, answers cut at every byte, and random answers.
+//! `reference` implements the contract literally over plain JSON values, without regard for speed. Both read hundreds
+//! of constructed answers, answers cut at every byte, and random answers.
 
 mod combinations;
 mod reference;
