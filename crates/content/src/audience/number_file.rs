@@ -238,9 +238,9 @@ mod tests {
             numbers.sort_unstable();
             assert_eq!((numbers.as_slice(), columns.len()), (&[Some(1), Some(2)][..], 2), "{text:?}");
         }
-        let bare = "+380501234561,+380501234562\n+380501234563,+380501234564\n";
+        let numbers = "+380501234561,+380501234562\n+380501234563,+380501234564\n";
         let expected = [(1, Some(1)), (1, Some(2)), (2, Some(3)), (2, Some(4))];
-        assert_eq!(read_text(bare, ""), (expected.to_vec(), vec!["column 1".to_owned(), "column 2".to_owned()]));
+        assert_eq!(read_text(numbers, ""), (expected.to_vec(), vec!["column 1".to_owned(), "column 2".to_owned()]));
     }
 
     #[test]

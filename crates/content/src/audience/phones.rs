@@ -676,8 +676,10 @@ mod tests {
                 let Some(known) = known.ok().filter(LibraryNumber::is_mobile) else { continue };
                 let expected = known.to_valid_number().unwrap().phone;
                 let dialled = known.number.format_as(PhoneNumberFormat::National).into_owned();
-                let bare = known.number.get_national_significant_number();
-                for text in [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, bare] {
+                let national_number = known.number.get_national_significant_number();
+                for text in
+                    [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, national_number]
+                {
                     let parsed = parse_phone_number(&text, Some(home));
                     assert!(
                         parsed.is_err() || parsed == Ok(expected),

@@ -603,8 +603,8 @@ mod column_tests {
         ] {
             assert_eq!(read_list(text.as_bytes()), expected, "{text:?}");
         }
-        let without = Ok(([false, true], vec![(2, [String::new(), "2".to_owned()])]));
-        assert_eq!(read_list(b"row,number\n2,7\n"), without);
+        let expected = Ok(([false, true], vec![(2, [String::new(), "2".to_owned()])]));
+        assert_eq!(read_list(b"row,number\n2,7\n"), expected);
         assert_eq!(read_list(b"id,row\n"), Ok(([true; 2], Vec::new())));
         assert_eq!(read_list(b"\xff\xfei\0d\0"), Err("recipients-encoding"));
         assert_eq!(read_list(b"id,x\n7,1\n8\n"), Err("recipients-ragged-row"));

@@ -177,13 +177,13 @@ pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<Te
 
 /// The remedy for a violated limit. `None` for an empty text.
 fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
-    let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
+    let lacks_scheme = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
     match limit {
         TextLimit::NotEmpty => None,
         TextLimit::AtMost(_) => Some("shorten the text".to_owned()),
         TextLimit::Parts => Some("shorten the message, or raise `max_parts`; longer messages cost more".to_owned()),
         TextLimit::AlphaName => Some("write the sender name exactly as registered".to_owned()),
-        TextLimit::WebAddress | TextLimit::Image(_) if bare => {
+        TextLimit::WebAddress | TextLimit::Image(_) if lacks_scheme => {
             Some(format!("write `https://{}`", text.trim_start_matches('/')))
         }
         TextLimit::WebAddress | TextLimit::Image(_) => {

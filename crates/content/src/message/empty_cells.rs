@@ -118,8 +118,8 @@ impl EmptyCellFinder<'_> {
                     let known =
                         *known.get_or_insert_with(|| self.messages.cells.fill_context(context, row, &field).is_ok());
                     let tera = self.tera.as_ref().filter(|_| known);
-                    let filled = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
-                    filled.map(|text| text.chars().filter_map(marker_number).collect()).unwrap_or_default()
+                    let output = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
+                    output.map(|text| text.chars().filter_map(marker_number).collect()).unwrap_or_default()
                 }
             });
             let empty_uses =

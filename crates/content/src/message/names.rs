@@ -562,8 +562,8 @@ mod tests {
 
     #[test]
     fn long_list_of_suggested_names_is_truncated() {
-        let many: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
-        let names = TemplateNames { headers: many.clone(), names: many, ..TemplateNames::default() };
+        let names: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
+        let names = TemplateNames { headers: names.clone(), names, ..TemplateNames::default() };
         assert!(names.help_for_header("zzzzz").ends_with("`c11` and 8 more"));
     }
 }

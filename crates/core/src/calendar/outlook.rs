@@ -105,8 +105,8 @@ impl Outlook {
 
     /// The time that the first message waits for a window.
     pub fn first_message_wait(&self) -> Duration {
-        let wait = self.opens.map(|opens| opens.duration_since(self.begins));
-        wait.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or_default()
+        let waiting_time = self.opens.map(|opens| opens.duration_since(self.begins));
+        waiting_time.and_then(|waiting_time| Duration::try_from(waiting_time).ok()).unwrap_or_default()
     }
 }
 
@@ -128,11 +128,12 @@ impl RunLimits<'_> {
     /// Forecasts up to a hundred occurrences after a moment, all within a year except perhaps the first three.
     pub fn forecast_schedule(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
         let ahead = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
-        let near = schedule.occurrences_after(after).take(MAX_OCCURRENCES).enumerate();
-        let near = near.take_while(|(index, occurrence)| *index < MIN_OCCURRENCES || occurrence.at < ahead);
+        let occurrences = schedule.occurrences_after(after).take(MAX_OCCURRENCES).enumerate();
+        let occurrences =
+            occurrences.take_while(|(index, occurrence)| *index < MIN_OCCURRENCES || occurrence.at < ahead);
         let mut runs = Vec::new();
         let mut sending: Option<Outlook> = None;
-        for (_, occurrence) in near {
+        for (_, occurrence) in occurrences {
             let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes >= occurrence.at));
             let forecast = match busy {
                 // The occurrence waits for the deadline of the previous run.

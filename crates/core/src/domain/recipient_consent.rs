@@ -100,14 +100,14 @@ impl ConsentPeriod {
         let is_over = |day: &Date| day.checked_add(span).is_ok_and(|end| end < today);
         // Months have different lengths, so subtracting the period gives a day that is only close to the last expired
         // one.
-        let mut near = today.checked_sub(span).ok()?;
-        while !is_over(&near) {
-            near = near.yesterday().ok()?;
+        let mut last_expired = today.checked_sub(span).ok()?;
+        while !is_over(&last_expired) {
+            last_expired = last_expired.yesterday().ok()?;
         }
-        while let Some(next) = near.tomorrow().ok().filter(&is_over) {
-            near = next;
+        while let Some(next) = last_expired.tomorrow().ok().filter(&is_over) {
+            last_expired = next;
         }
-        Some(near)
+        Some(last_expired)
     }
 }
 

@@ -381,9 +381,9 @@ mod tests {
             json!({ "startLine": 1, "startColumn": 7, "endLine": 1, "endColumn": 7 })
         );
         assert_eq!(change["replacements"][0]["insertedContent"]["text"], "\"");
-        let bare = finding.fix(None);
-        assert_eq!(findings_json(std::slice::from_ref(&bare))[0].get("fix"), None);
-        assert_eq!(render_sarif(&[(Path::new("a.yaml"), bare)])["runs"][0]["results"][0].get("fixes"), None);
+        let without_fix = finding.fix(None);
+        assert_eq!(findings_json(std::slice::from_ref(&without_fix))[0].get("fix"), None);
+        assert_eq!(render_sarif(&[(Path::new("a.yaml"), without_fix)])["runs"][0]["results"][0].get("fixes"), None);
     }
 
     #[test]

@@ -30,10 +30,10 @@ pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -
 pub fn only_candidate<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = typed.to_lowercase();
     let similar = names.into_iter().filter(|name| did_you_mean(typed, [*name]).is_some());
-    let mut near: Vec<(usize, &str)> =
+    let mut candidates: Vec<(usize, &str)> =
         similar.map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name)).collect();
-    near.sort_unstable();
-    match near.as_slice() {
+    candidates.sort_unstable();
+    match candidates.as_slice() {
         [(0..=2, only)] => Some(only),
         [(distance @ 0..=2, only), (next, _), ..] if distance + 2 <= *next => Some(only),
         _ => None,

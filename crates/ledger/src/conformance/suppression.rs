@@ -87,8 +87,8 @@ pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger
 }
 
 pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>) {
-    let many: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
-    let added = scene.ledger.add_opt_outs(many.into(), AdditionMode::Add).await.unwrap();
+    let opt_outs: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
+    let added = scene.ledger.add_opt_outs(opt_outs.into(), AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already, added.known.len()), (9_000, 1_000, 0));
     assert_eq!(
         scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers.len(),

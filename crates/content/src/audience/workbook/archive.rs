@@ -405,8 +405,8 @@ mod events_tests {
 
     #[test]
     fn attribute_is_found_among_many() {
-        let many: String = (0..20_000).map(|number| format!("a{number}='' ")).collect();
-        let mut events = events(format!("<e {many} r:id='x' id='&amp;'/>"));
+        let attributes: String = (0..20_000).map(|number| format!("a{number}='' ")).collect();
+        let mut events = events(format!("<e {attributes} r:id='x' id='&amp;'/>"));
         let Ok(Event::Empty(element)) = events.next_event() else { panic!("an element") };
         assert_eq!(attribute_value(&element, "id").as_deref(), Some("&"));
         assert_eq!(local_attribute_value(&element, "id").as_deref(), Some("x"));

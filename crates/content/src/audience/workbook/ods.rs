@@ -225,8 +225,8 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
             }
             let mut column = 0_u32;
             for cell in &cells {
-                let many = if cell.text.is_empty() { 0 } else { cell.repeated };
-                for at in column..column.saturating_add(many) {
+                let count = if cell.text.is_empty() { 0 } else { cell.repeated };
+                for at in column..column.saturating_add(count) {
                     match cell.is_error {
                         true => self.rows.put_error_cell(self.row, at, &cell.text)?,
                         false => self.rows.put_cell(self.row, at, &cell.text)?,

@@ -24,7 +24,7 @@ pub struct ChannelField {
     pub doc: &'static str,
     /// The default, as written in a campaign file.
     pub default: Option<&'static str>,
-    /// Where the key is required.
+    /// The operations in which the key is required.
     pub need: FieldRequirement,
     /// The limit of the text.
     pub limit: TextLimit,
@@ -77,20 +77,20 @@ pub enum FieldKind {
     Extra,
 }
 
-/// Where a key is required.
+/// The operations in which a key is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldRequirement {
-    /// Nowhere.
+    /// None.
     Never,
-    /// Everywhere.
+    /// All.
     Always,
-    /// Outside a pipeline, and why.
+    /// All except pipelines, for this reason.
     OutsidePipeline(&'static str),
-    /// In a pipeline, and why.
+    /// Pipelines, for this reason.
     InPipeline(&'static str),
 }
 
-/// Where an operation carries a key.
+/// The location of a key in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WirePlace {
     /// Under this name, in the operation or in the channel's stage of a pipeline.
@@ -101,7 +101,7 @@ pub enum WirePlace {
     Shared(&'static str),
     /// Not sent: only `campaign` uses it.
     LocalOnly,
-    /// Not possible, and why; the key is rejected.
+    /// Not possible, for this reason; the key is rejected.
     Nowhere(&'static str),
 }
 

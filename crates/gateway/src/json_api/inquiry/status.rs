@@ -208,9 +208,9 @@ mod tests {
         );
         assert_eq!((record.channel.as_deref(), record.status), (Some("viber"), Status::Read));
         assert_eq!(record.updated.as_deref(), Some("2026-11-21T10:00:00+02:00"));
-        let bare = read_payload(&by_id(), r#"{"status":"Paused"}"#).unwrap();
-        assert_eq!(bare.status, Status::Other("Paused".into()));
-        assert_eq!((bare.id, bare.msg_id, bare.channel, bare.updated), (None, None, None, None));
+        let payload = read_payload(&by_id(), r#"{"status":"Paused"}"#).unwrap();
+        assert_eq!(payload.status, Status::Other("Paused".into()));
+        assert_eq!((payload.id, payload.msg_id, payload.channel, payload.updated), (None, None, None, None));
     }
 
     #[test]

@@ -81,9 +81,9 @@ fn list_answer(items: &[String]) -> String {
 
 /// All answers about the whole envelope.
 fn whole_answers() -> Vec<String> {
-    let good = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
+    let valid_list = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
     let nested = r#"{"info":[{"deep":{"msg_id":null}}]}"#;
-    let payloads = [None, Some("null"), Some("{}"), Some("[]"), Some(good.as_str()), Some(nested)];
+    let payloads = [None, Some("null"), Some("{}"), Some("[]"), Some(valid_list.as_str()), Some(nested)];
     let mut bodies = Vec::new();
     for success in SUCCESSES {
         for error in ERRORS {
