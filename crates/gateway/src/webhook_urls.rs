@@ -37,7 +37,7 @@ pub enum WebhookSecretError {
 pub struct WebhookSecrets(Vec<Hmac<Sha256>>);
 
 impl fmt::Debug for WebhookSecrets {
-    /// Does not show the secrets, only how many there are.
+    /// Shows only the number of secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("WebhookSecrets").field(&self.0.len()).finish()
     }

@@ -209,7 +209,7 @@ pub trait Ledger:
     /// refused if the lease was lost or a stop was requested.
     ///
     /// If recipients opted out since the run was planned, or reached a cap, their rows are recorded as skipped instead.
-    /// If the envelope exceeds a bound, nothing is recorded and the permit says how many rows fit.
+    /// If the envelope exceeds a bound, nothing is recorded and the permit contains the number of rows that fit.
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Whether an envelope may still be sent under this lease, without querying the storage. This is checked again

@@ -171,7 +171,7 @@ const INQUIRIES_SUFFIX: &str = " (questions)";
 /// A request to an account's rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateRequest {
-    /// Slots for this many operations, however long they have to wait.
+    /// Slots for this many operations, regardless of the wait.
     Operations(u32),
     /// A slot for one inquiry of an assistant, if it can be sent within `longest`. While the account sends messages,
     /// all inquiries of assistants together get a tenth of the account's rate.

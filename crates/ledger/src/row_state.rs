@@ -196,7 +196,7 @@ impl StateCounts {
         self.add(to, rows);
     }
 
-    /// Counts all planned rows as skipped, and returns how many there were.
+    /// Counts all planned rows as skipped, and returns their number.
     pub fn skip_planned(&mut self) -> u64 {
         let planned = self.get(RowState::Planned);
         self.shift(RowState::Planned, RowState::Skipped, planned);

@@ -156,8 +156,8 @@ impl FindingCollector {
         self.findings.push(finding.at(SourceLocation::new(&self.source, span.clone())));
     }
 
-    /// The findings in the order of the file, without duplicates. If there are many, the last finding says how many
-    /// more are not shown.
+    /// The findings in the order of the file, without duplicates. If there are many, the last finding states the
+    /// number of hidden findings.
     pub(crate) fn into_findings(mut self) -> Vec<Finding> {
         let start = |finding: &Finding| finding.place.as_ref().map(|place| place.span.start);
         self.findings.sort_by_key(start);

@@ -56,7 +56,7 @@ impl Notice {
     }
 }
 
-/// Renders an author's text with the fields of a notice and with `count`, which says how many notifications the notice
+/// Renders an author's text with the fields of a notice and with `count`, the number of notifications that the notice
 /// combines.
 ///
 /// # Errors

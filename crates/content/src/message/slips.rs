@@ -206,7 +206,7 @@ impl<'s> SlipFinder<'s> {
         self.push_edit(piece.span.clone(), &latin, message, help);
     }
 
-    /// Corrects the name of a tag. Returns how many pieces the name consists of.
+    /// Corrects the name of a tag. Returns the number of pieces in the name.
     fn correct_tag_name(&mut self, name: &str, pieces: &[TagPiece]) -> usize {
         let second = self.lowercase_word(pieces.get(1)).unwrap_or_default();
         let slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
@@ -279,7 +279,7 @@ impl<'s> SlipFinder<'s> {
             .contains(&self.lowercase_word(Some(piece)).unwrap_or_default().as_str())
     }
 
-    /// Corrects an operator that is a word. Returns how many pieces the operator consists of.
+    /// Corrects an operator that is a word. Returns the number of pieces in the operator.
     fn correct_word_operator(&mut self, pieces: &[TagPiece]) -> usize {
         let source = self.source_of(&pieces[0]);
         let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();

@@ -172,8 +172,8 @@ impl RunLimits<'_> {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// Adds to an outlook how many messages are unsent at the deadline, when the run finishes, and how many days it
-    /// takes.
+    /// Adds to an outlook the number of unsent messages at the deadline, the time at which the run finishes, and its
+    /// duration in days.
     fn simulate_sending(&self, outlook: Outlook) -> Outlook {
         let Outlook { begins, ends, .. } = outlook;
         let horizon = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
@@ -309,7 +309,7 @@ impl DailyLimits {
         self.limit(used.days).saturating_sub(used.today)
     }
 
-    /// On how many days `messages` further messages are sent, at least.
+    /// The minimum number of days on which `messages` further messages are sent.
     pub fn count_days(&self, messages: u64, used: DailyUsage) -> u64 {
         let today = if used.today > 0 { self.remaining_today(used).min(messages) } else { 0 };
         let (mut left, mut days) = (messages - today, u64::from(today > 0));

@@ -21,7 +21,7 @@ pub const KEPT_BLANK: char = '\u{e000}';
 const MAX_EXCERPT: usize = 140;
 /// The maximum length of a quoted text that stays on one line, in characters.
 const MAX_UNBROKEN_QUOTE: usize = 50;
-/// The minimum width of the text, whatever the length of its label.
+/// The minimum width of the text, regardless of the length of its label.
 const MIN_TEXT_WIDTH: usize = 24;
 
 /// The findings for people, sorted by file and location; `color` adds ANSI colors.

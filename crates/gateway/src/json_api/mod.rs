@@ -214,7 +214,7 @@ impl JsonApi {
         }
     }
 
-    /// Classifies an error of the HTTP library by what it proves about the request.
+    /// Classifies an error of the HTTP library by the facts that it proves about the request.
     fn classify_error(&self, error: &reqwest::Error) -> HttpExchange {
         if !error.is_connect() {
             return if error.is_timeout() {

@@ -1,4 +1,4 @@
-//! Tests of what an answer proves, one per rule.
+//! Tests of the outcomes that an answer proves, one per rule.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Plans and approvals: how long they are kept, and that an approval can be used only once.
+//! Plans and approvals: their retention, and the single use of an approval.
 
 use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};

@@ -105,7 +105,7 @@ impl StoredRun {
         self.remains.as_deref().unwrap_or(self)
     }
 
-    /// Claims the run, except for the rows in `others`. Returns how many envelopes are now in doubt.
+    /// Claims the run, except for the rows in `others`. Returns the number of envelopes that are now in doubt.
     pub(super) fn claim_run(&mut self, at: Timestamp, epoch: Epoch, others: &[RowSpan]) -> usize {
         self.run.start_claim(epoch);
         self.blocks.retain(|_, block| others.contains(&block.rows));
@@ -125,7 +125,7 @@ impl StoredRun {
         }
     }
 
-    /// Settles the open intents whose rows match as in doubt, and returns how many there were.
+    /// Settles the open intents whose rows match as in doubt, and returns their number.
     pub(super) fn mark_in_doubt(&mut self, at: Timestamp, matches: impl Fn(RowSpan) -> bool) -> usize {
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
         let matching = open.filter(|envelope| covering_span(&envelope.rows).is_none_or(&matches));

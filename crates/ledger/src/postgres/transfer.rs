@@ -122,7 +122,7 @@ pub(super) struct LedgerTakeover<'a> {
 }
 
 impl LedgerTakeover<'_> {
-    /// Copies the whole ledger in one transaction, and returns how many runs have no copies.
+    /// Copies the whole ledger in one transaction, and returns the number of runs without copies.
     pub(super) async fn copy_ledger(
         &self,
         handover: &mut Handover,

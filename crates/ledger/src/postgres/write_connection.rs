@@ -236,7 +236,8 @@ impl WriterCommits {
 
 /// The newest state of the ledger that this process has seen, even if this machine never wrote to it.
 ///
-/// Tasks read concurrently and can report in another order, so each is compared with what was known before it read.
+/// Tasks read concurrently and can report in another order, so each result is compared with the mark that was known
+/// before the read.
 pub(super) struct FurthestMark(Mutex<HighWaterMark>);
 
 impl FurthestMark {
@@ -252,7 +253,7 @@ impl FurthestMark {
     /// Advances to the mark that was read.
     ///
     /// # Errors
-    /// If the ledger is older than what was known before the read.
+    /// If the ledger is older than the mark that was known before the read.
     pub(super) fn advance_to(&self, place: &str, before: HighWaterMark, now: HighWaterMark) -> Result<(), LedgerError> {
         ensure_not_behind(place, now, before)?;
         let mut furthest = self.0.lock().unwrap_or_else(PoisonError::into_inner);

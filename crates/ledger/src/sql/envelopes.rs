@@ -67,7 +67,7 @@ pub(super) async fn claim_run(
     Ok(Claim { lease, in_doubt: doubtful })
 }
 
-/// Marks open intents of a run as in doubt if `matches` selects their rows. Returns how many intents were marked.
+/// Marks open intents of a run as in doubt if `matches` selects their rows. Returns the number of marked intents.
 pub(super) async fn mark_intents_in_doubt(
     connection: &mut Connection,
     now: Now,

@@ -135,7 +135,7 @@ async fn discard_totals(connection: &mut Connection, run: RunId) -> Result<(), S
     discard_daily_counts(connection, run).await
 }
 
-/// Returns the spending of a run and, if the intent exceeds the budget, how many of its messages fit.
+/// Returns the spending of a run and, if the intent exceeds the budget, the number of its messages that fit.
 pub(super) async fn check_budget(
     connection: &mut Connection,
     run: &Run,
@@ -259,7 +259,7 @@ async fn store_spending(connection: &mut Connection, run: RunId, spending: Spend
     Ok(())
 }
 
-/// Returns how many messages of an intent may still be sent today; `None` if all of them may.
+/// Returns the number of messages of an intent that may still be sent today; `None` if all of them may.
 pub(super) async fn check_daily_limit(
     connection: &mut Connection,
     now: Now,
@@ -336,7 +336,7 @@ pub(super) async fn discard_daily_counts(connection: &mut Connection, run: RunId
     Ok(())
 }
 
-/// Loads how many messages an edition sent on each day. Computes counts that are missing, and stores them.
+/// Loads the number of messages that an edition sent on each day. Computes missing counts, and stores them.
 async fn load_sent_by_day(
     connection: &mut Connection,
     run: &Run,
@@ -364,7 +364,7 @@ async fn load_sent_by_day(
     Ok(totals)
 }
 
-/// Counts how many messages a run sent on each day, using its envelopes and receipts.
+/// Counts the messages that a run sent on each day, using its envelopes and receipts.
 async fn count_sent_by_day(
     connection: &mut Connection,
     run: RunId,

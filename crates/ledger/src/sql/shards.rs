@@ -199,7 +199,7 @@ async fn load_drawable_run(
     })
 }
 
-/// Takes over rows of ended workers. Returns how many open intents of those workers were marked as in doubt.
+/// Takes over rows of ended workers. Returns the number of open intents of those workers that were marked as in doubt.
 async fn take_over_rows(
     connection: &mut Connection,
     now: Now,

@@ -129,7 +129,7 @@ const OPT_OUTS: &str = "
 
 /// Receipts are packed by rows. `key` combines the run with the row divided by 32 in the lower 32 bits.
 ///
-/// A run counts its receipts and how many of them its state counts include.
+/// A run counts its receipts and those that its state counts include.
 const RECEIPTS: &str = "
     CREATE TABLE receipts (
         key INTEGER PRIMARY KEY,
@@ -506,7 +506,7 @@ const EIGHTH: &str = "
     CREATE INDEX blocks_in_hand ON blocks (run, place) WHERE epoch IS NOT NULL;
 ";
 
-/// The last allowed rate of an account, and how many operations used it.
+/// The last allowed rate of an account, and the number of operations that used it.
 const PACE_USED: &str = "
     ALTER TABLE accounts ADD COLUMN rate REAL;
     ALTER TABLE accounts ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;

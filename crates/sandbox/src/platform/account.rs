@@ -169,8 +169,8 @@ impl TemplateStore {
         Ok((self.last, self.all.entry(self.last).or_insert(template)))
     }
 
-    /// Deletes a template; if `text` is given, the template must have this text. Returns how many templates were
-    /// deleted.
+    /// Deletes a template; if `text` is given, the template must have this text. Returns the number of deleted
+    /// templates.
     pub(crate) fn delete_template(&mut self, id: u64, text: Option<&str>) -> u64 {
         let has_text = |template: &&Template| text.is_none_or(|text| *text == *template.text);
         if self.all.get(&id).filter(has_text).is_none() {

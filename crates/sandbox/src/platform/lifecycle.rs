@@ -267,8 +267,8 @@ impl GatewayEmulator {
         event.into_iter().chain(self.outbox.next_due()).min().map(VirtualTime::to_timestamp)
     }
 
-    /// Executes at most `limit` events, no matter when they are due. Returns whether any events are left. Webhooks stay
-    /// in the outbox.
+    /// Executes at most `limit` events, regardless of when they are due. Returns whether any events are left. Webhooks
+    /// stay in the outbox.
     pub(crate) fn drain(&mut self, limit: usize, lines: &mut JournalLines) -> bool {
         for _ in 0..limit {
             let Some((due, index)) = self.agenda.take_due(VirtualTime::MAX) else { return false };
