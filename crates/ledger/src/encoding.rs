@@ -10,7 +10,7 @@ use super::{LedgerError, SentRow};
 use campaign_core::domain::{Amount, Chain, OperationOutcome, ParseAmountError};
 
 /// More rows than any envelope has. A damaged record must not exhaust the memory.
-const LARGEST_ENVELOPE: usize = 1_000_000;
+const MAX_ENVELOPE_ROWS: usize = 1_000_000;
 
 /// Encodes a list.
 pub(crate) fn pack_list<T: Serialize>(list: &[T]) -> Result<Vec<u8>, LedgerError> {
@@ -32,7 +32,7 @@ pub(crate) fn pack_outcomes(outcomes: &[OperationOutcome]) -> Result<Vec<u8>, Le
 /// Decodes outcomes.
 pub(crate) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<OperationOutcome>, LedgerError> {
     let groups: Vec<(usize, OperationOutcome)> = unpack_list(bytes)?;
-    if groups.iter().any(|(count, _)| *count > LARGEST_ENVELOPE) {
+    if groups.iter().any(|(count, _)| *count > MAX_ENVELOPE_ROWS) {
         return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
     }
     Ok(groups.into_iter().flat_map(|(count, outcome)| std::iter::repeat_n(outcome, count)).collect())
@@ -55,7 +55,7 @@ pub(crate) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
     let mut costs = Vec::new();
     for (count, digits) in groups {
         let cost = parse_amount(&digits)?;
-        if count > LARGEST_ENVELOPE {
+        if count > MAX_ENVELOPE_ROWS {
             return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
         }
         costs.extend(std::iter::repeat_n(cost, count));

@@ -451,7 +451,7 @@ mod inquiry_tests {
     use super::*;
 
     const START: i64 = 1_800_000_000 * SECOND;
-    const LONGEST: Duration = Duration::from_secs(5);
+    const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
     /// An account in use: messages are sent at the full rate, and inquiries are tried every 10 ms.
     #[derive(Default)]
@@ -463,7 +463,7 @@ mod inquiry_tests {
 
     impl Account {
         fn try_inquiry(&mut self, now: i64, rate: f64) {
-            let (limit, permit) = self.limit.reserve_inquiry(now, Some(rate), LONGEST);
+            let (limit, permit) = self.limit.reserve_inquiry(now, Some(rate), LONGEST_WAIT);
             self.limit = limit;
             self.inquiries += u32::from(matches!(permit, SlotPermit::Granted { .. }));
         }
@@ -518,15 +518,15 @@ mod inquiry_tests {
 
     #[test]
     fn inquiry_above_the_rate_reserves_nothing() {
-        let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST).0;
-        let (after, permit) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
+        let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST_WAIT).0;
+        let (after, permit) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST_WAIT);
         assert_eq!((after, permit), (granted, SlotPermit::Later(Duration::from_millis(750))));
         // A wait that the gateway requested applies to inquiries too, at any rate.
         for rate in [None, Some(10.0)] {
             let account = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
             let limit = InquiryRateLimit { account, ..InquiryRateLimit::default() };
             assert_eq!(
-                limit.reserve_inquiry(START, rate, LONGEST),
+                limit.reserve_inquiry(START, rate, LONGEST_WAIT),
                 (limit, SlotPermit::Later(Duration::from_secs(60)))
             );
         }
@@ -537,7 +537,7 @@ mod inquiry_tests {
         let mut account = Account::default();
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
-            let (_, permit) = account.limit.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
+            let (_, permit) = account.limit.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST_WAIT);
             assert!(matches!(permit, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{permit:?}");
         }
     }

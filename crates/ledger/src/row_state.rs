@@ -536,16 +536,16 @@ mod tests {
     }
 
     fn changes() -> [RowChange; 8] {
-        let (by, why) = (Author::Person("olena".into()), None);
+        let (by, reason) = (Author::Person("olena".into()), None);
         let found = |status: &str| RowChange::Found { status: status.into(), msg_id: None, channel: None };
         [
             found("DELIVERED"),
             found("REJECTED"),
             RowChange::NotFound { asked: 3 },
             RowChange::Unresolved { asked: 20 },
-            RowChange::AssumedSent { by: by.clone(), why: why.clone() },
-            RowChange::NotSent { by: by.clone(), why: why.clone() },
-            RowChange::SendAgain { by: by.clone(), why },
+            RowChange::AssumedSent { by: by.clone(), why: reason.clone() },
+            RowChange::NotSent { by: by.clone(), why: reason.clone() },
+            RowChange::SendAgain { by: by.clone(), why: reason },
             RowChange::Retry { by, order: 1 },
         ]
     }

@@ -71,20 +71,20 @@ impl<'a> FileExcerpt<'a> {
 ///
 /// Findings are often copied into tickets and logs. Byte positions stay the same.
 pub(super) fn mask_numbers(text: &str) -> String {
-    const SHORTEST: usize = 9;
-    const KEPT: usize = 5;
+    const MIN_DIGITS: usize = 9;
+    const VISIBLE_DIGITS: usize = 5;
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
         let (before, run) = rest.split_at(start);
         let end = run.find(|character: char| !(character.is_ascii_digit() || " ()-.".contains(character)));
         let (run, after) = run.split_at(end.unwrap_or(run.len()));
-        let hides = run.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST;
+        let hides = run.bytes().filter(u8::is_ascii_digit).count() >= MIN_DIGITS;
         let mut digits = 0;
         masked.push_str(before);
         masked.extend(run.chars().map(|character| {
             digits += usize::from(character.is_ascii_digit());
-            if hides && digits > KEPT && character.is_ascii_digit() { '*' } else { character }
+            if hides && digits > VISIBLE_DIGITS && character.is_ascii_digit() { '*' } else { character }
         }));
         rest = after;
     }
@@ -375,12 +375,13 @@ pub(super) fn unpacked_file_too_large(file: &Path) -> Finding {
         .help("check that this is the right file; a list is never that large")
 }
 
-pub(super) fn damaged_workbook(file: &Path, why: &str) -> Finding {
+pub(super) fn damaged_workbook(file: &Path, reason: &str) -> Finding {
     /// The maximum number of characters from a library's message, which can quote the file.
-    const LONGEST: usize = 200;
-    let cut: String = why.chars().take(LONGEST).collect();
-    let why = if why.is_empty() { String::new() } else { format!(" ({cut}{})", if cut == why { "" } else { "…" }) };
-    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a workbook that cannot be read{why}"))
+    const MAX_CHARACTERS: usize = 200;
+    let cut: String = reason.chars().take(MAX_CHARACTERS).collect();
+    let reason =
+        if reason.is_empty() { String::new() } else { format!(" ({cut}{})", if cut == reason { "" } else { "…" }) };
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a workbook that cannot be read{reason}"))
         .help("open it in the program that created it, and save it again")
 }
 

@@ -163,7 +163,7 @@ pub fn parse_header_number(header: &str, region: Option<Region>) -> Option<Resul
 }
 
 /// Common headers in Ukrainian, Russian and English, and their names in templates.
-const KNOWN: [(&str, &[&str]); 17] = [
+const KNOWN_HEADERS: [(&str, &[&str]); 17] = [
     ("first_name", &["ім'я", "імʼя", "ім’я", "имя", "first name", "firstname", "given name"]),
     ("last_name", &["прізвище", "фамилия", "last name", "lastname", "surname", "family name"]),
     ("middle_name", &["по батькові", "отчество", "middle name", "patronymic"]),
@@ -218,7 +218,7 @@ impl TakenNames {
 /// Suggests an unused name for a column: a well-known name such as `first_name`, or else the header in Latin letters.
 pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) -> String {
     let lower = header.trim().to_lowercase();
-    let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
+    let known = KNOWN_HEADERS.iter().find(|(_, words)| words.contains(&lower.as_str()));
     let name = match known {
         Some(&(name, _)) => name.to_owned(),
         None if is_variable(header) && header.contains(char::is_alphanumeric) => header.to_owned(),

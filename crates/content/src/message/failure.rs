@@ -511,8 +511,8 @@ impl FailurePlace<'_> {
 
 /// The remedy for a number with commas or spaces. Numbers as long as a phone number are not quoted.
 fn suggest_plain_digits(text: &str, source: &str) -> String {
-    const SHOWN: usize = 8;
-    let is_short = text.chars().filter(char::is_ascii_digit).count() <= SHOWN;
+    const MAX_SHOWN_DIGITS: usize = 8;
+    let is_short = text.chars().filter(char::is_ascii_digit).count() <= MAX_SHOWN_DIGITS;
     let in_list = match to_plain_number(text).filter(|_| is_short) {
         Some(plain) => {
             format!("write `{plain}` instead of `{}` in the list, without spaces and with a decimal point", text.trim())

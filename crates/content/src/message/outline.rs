@@ -265,12 +265,12 @@ impl OutlineReader {
 impl OutlineReader {
     pub(super) fn read_expression(&mut self, tokens: &[TemplateToken<'_>]) {
         for (index, token) in tokens.iter().enumerate() {
-            let (before, after) = (&tokens[..index], &tokens[index + 1..]);
+            let (preceding, after) = (&tokens[..index], &tokens[index + 1..]);
             match token.kind {
-                TokenKind::Name(name) => self.read_name(name, token, before, after),
+                TokenKind::Name(name) => self.read_name(name, token, preceding, after),
                 TokenKind::Symbol("...") => self.push_event(OutlineAction::Unsupported("spreads"), &token.span),
                 // Where a value is expected, `<` calls a component; elsewhere it compares.
-                TokenKind::Symbol("<") if !ends_with_value(before) => {
+                TokenKind::Symbol("<") if !ends_with_value(preceding) => {
                     self.push_event(OutlineAction::Unsupported("components"), &token.span);
                 }
                 _ => {}

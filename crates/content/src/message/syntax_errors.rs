@@ -151,9 +151,9 @@ pub(super) fn find_unclosed(source: &str) -> Option<(String, String)> {
 
 /// Shortens an unclosed tag to its beginning.
 fn shorten(text: &str) -> String {
-    const SHOWN: usize = 24;
+    const MAX_CHARACTERS: usize = 24;
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }

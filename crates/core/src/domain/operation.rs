@@ -109,17 +109,17 @@ pub struct NamedTemplate {
 }
 
 /// The name of placeholders for missing texts. Neither keys nor files can have it.
-const STAND_IN: &str = "\0";
+const PLACEHOLDER_NAME: &str = "\0";
 
 impl NamedTemplate {
     /// A placeholder for a missing or wrong text, so that the rest of a campaign can be checked.
     pub fn stand_in() -> Self {
-        Self { name: STAND_IN.to_owned(), source: "…".to_owned() }
+        Self { name: PLACEHOLDER_NAME.to_owned(), source: "…".to_owned() }
     }
 
     /// Whether the name belongs to a placeholder.
     pub fn is_stand_in(name: &str) -> bool {
-        name == STAND_IN
+        name == PLACEHOLDER_NAME
     }
 }
 

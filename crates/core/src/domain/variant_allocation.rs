@@ -21,7 +21,7 @@ struct HoldoutDraw {
 }
 
 /// 100 % in hundredths of a percent.
-const WHOLE: u64 = 10_000;
+const TOTAL_SHARE: u64 = 10_000;
 
 impl VariantAllocation {
     /// The allocation of a campaign.
@@ -44,7 +44,7 @@ impl VariantAllocation {
 
     /// Whether the recipient is in the holdout group and gets no message.
     pub fn is_held_out(&self, phone: Phone) -> bool {
-        self.holdout.as_ref().is_some_and(|HoldoutDraw { salt, share }| draw_number(salt, phone, WHOLE) < *share)
+        self.holdout.as_ref().is_some_and(|HoldoutDraw { salt, share }| draw_number(salt, phone, TOTAL_SHARE) < *share)
     }
 
     /// The index of the recipient's variant.

@@ -271,11 +271,11 @@ impl OperationForm {
 
     /// The estimated length of an operation, with some room for escapes and the webhook address.
     fn estimate_length<'t>(&self, text: impl Fn(usize) -> &'t str) -> usize {
-        const ROOM: usize = 16;
+        const VALUE_LENGTH: usize = 16;
         let length = |piece: &FormPiece| match piece {
             FormPiece::Json(bytes) => bytes.len(),
-            FormPiece::Hole(FormHole::Text(place)) => text(*place).len() + ROOM,
-            FormPiece::Hole(FormHole::Id | FormHole::Phone) => ROOM,
+            FormPiece::Hole(FormHole::Text(place)) => text(*place).len() + VALUE_LENGTH,
+            FormPiece::Hole(FormHole::Id | FormHole::Phone) => VALUE_LENGTH,
         };
         self.pieces.iter().map(length).sum()
     }

@@ -271,8 +271,8 @@ pub(super) fn redact_text(text: &mut String, key: &str) {
 
 /// Possible spellings of the key in an answer. Empty if the key is too short to be a secret.
 fn key_spellings(key: &str) -> Vec<String> {
-    const SHORTEST: usize = 8;
-    if key.len() < SHORTEST {
+    const MIN_KEY_LENGTH: usize = 8;
+    if key.len() < MIN_KEY_LENGTH {
         return Vec::new();
     }
     // Some JSON writers escape slashes.

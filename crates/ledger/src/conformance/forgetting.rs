@@ -153,9 +153,9 @@ pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene
     scene.ledger.end_run(scene.lease, end).await.unwrap();
     scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
     let page = scene.ledger.list_opt_outs(OptOutFilter::EndedOfNumber(phone(2))).await.unwrap();
-    let why = page.entries.into_iter().next().unwrap().end.unwrap().why;
+    let reason = page.entries.into_iter().next().unwrap().end.unwrap().why;
     let queued = scene.ledger.take_notifications(Duration::ZERO, Duration::ZERO).await.unwrap();
-    for text in [why, queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
+    for text in [reason, queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
         assert!(!text.contains(&digits(2)) && text.contains(&digits(3)), "{text}");
     }
 }

@@ -141,9 +141,9 @@ pub(super) struct LedgerState {
 
 /// Loads the state of the ledger.
 pub(super) async fn load_state(pool: &PgPool) -> sqlx::Result<LedgerState> {
-    const ASKED: &str = concat!("SELECT id, generation, ", write_connection::columns!(), " FROM meta");
+    const SELECT_STATE: &str = concat!("SELECT id, generation, ", write_connection::columns!(), " FROM meta");
     let mut reader = transaction::begin_read(pool).await?;
-    let row = raw_sql(ASKED).fetch_one(&mut *reader).await?;
+    let row = raw_sql(SELECT_STATE).fetch_one(&mut *reader).await?;
     let mark = HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? };
     Ok(LedgerState {
         mark,

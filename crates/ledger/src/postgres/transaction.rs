@@ -35,7 +35,7 @@ macro_rules! moment {
 
 /// Takes the turn to write until the transaction ends. The same message reads the time, the mark, the version of the
 /// tables and the server. The number of the ledger's only advisory lock spells `campaign`.
-const TURN: &str = concat!(
+const BEGIN_WRITE: &str = concat!(
     write!(),
     "; SELECT pg_advisory_xact_lock(7161125211933861742); ",
     moment!(),
@@ -79,7 +79,7 @@ pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Reader>
 
 /// Begins a write transaction and takes the advisory lock that orders writers.
 pub(super) async fn begin_write(connection: &mut PgConnection) -> sqlx::Result<WriteTurn> {
-    let answers = raw_sql(TURN).fetch_all(connection).await?;
+    let answers = raw_sql(BEGIN_WRITE).fetch_all(connection).await?;
     let answer = answers.last().ok_or(sqlx::Error::RowNotFound)?;
     let mark = HighWaterMark { id: answer.try_get("id")?, generation: answer.try_get("generation")? };
     let succession = ServerSuccession::from_row(answer)?;

@@ -354,13 +354,13 @@ pub(super) async fn mark_removed(
     now: Now,
     record: &Record,
     by: &str,
-    why: &str,
+    reason: &str,
 ) -> Result<(), StatementError> {
-    let sum = OptOutColumns::from_row(record)?.checksum_with_end(now.0, by, why).finish();
+    let sum = OptOutColumns::from_row(record)?.checksum_with_end(now.0, by, reason).finish();
     query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
         .bind(now.0)
         .bind(by)
-        .bind(why)
+        .bind(reason)
         .bind(sum)
         .bind(record.try_get::<i64, _>("key")?)
         .execute(connection)

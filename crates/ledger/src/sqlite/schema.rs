@@ -16,7 +16,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("the kind of an envelope", SIXTH),
         ("the owner of a run", SEVENTH),
         ("shared runs", EIGHTH),
-        ("the used rate", PACE_USED),
+        ("the used rate", RATE_LIMIT_USE),
         ("opt-outs", OPT_OUTS),
         ("receipts", RECEIPTS),
         ("notifications", NOTIFICATIONS),
@@ -507,7 +507,7 @@ const EIGHTH: &str = "
 ";
 
 /// The last allowed rate of an account, and the number of operations that used it.
-const PACE_USED: &str = "
+const RATE_LIMIT_USE: &str = "
     ALTER TABLE accounts ADD COLUMN rate REAL;
     ALTER TABLE accounts ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;
 ";

@@ -261,9 +261,9 @@ pub(super) const MAX_KEPT: u64 = 192 << 20;
 
 /// The memory that a text uses: its entry in a list, and its allocation.
 pub(super) const fn text_size(bytes: usize) -> usize {
-    const SMALLEST: usize = 32;
+    const MIN_ALLOCATION: usize = 32;
     let piece = (bytes + size_of::<usize>()).next_multiple_of(16);
-    size_of::<String>() + if piece < SMALLEST { SMALLEST } else { piece }
+    size_of::<String>() + if piece < MIN_ALLOCATION { MIN_ALLOCATION } else { piece }
 }
 
 /// The remaining memory.

@@ -60,7 +60,7 @@ struct WorkbookOutline {
 
 fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<WorkbookOutline, WorkbookError> {
     /// The memory of a name's entry in a list with spare capacity, without the name's bytes.
-    const EACH: usize = 64;
+    const ENTRY_SIZE: usize = 64;
     let mut budget = MemoryBudget::new(archive.file);
     let mut xml = open_content(archive)?;
     let (mut sheets, mut style, mut hidden) = (Vec::new(), String::new(), HashSet::new());
@@ -71,18 +71,18 @@ fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<
                 // The order of day and month depends on the system only in its own formats.
                 "date-style" if attribute_value(&element, "number:automatic-order").as_deref() == Some("true") => {
                     let name = attribute_value(&element, "style:name").unwrap_or_default();
-                    budget.reserve(EACH + name.len(), "its styles")?;
+                    budget.reserve(ENTRY_SIZE + name.len(), "its styles")?;
                     local_formats.insert(name);
                 }
                 "style" => {
                     style = attribute_value(&element, "style:name").unwrap_or_default();
                     if let Some(format) = attribute_value(&element, "style:data-style-name") {
-                        budget.reserve(EACH + style.len() + format.len(), "its styles")?;
+                        budget.reserve(ENTRY_SIZE + style.len() + format.len(), "its styles")?;
                         formats.push((style.clone(), format));
                     }
                 }
                 "table-properties" if attribute_value(&element, "table:display").as_deref() == Some("false") => {
-                    budget.reserve(EACH + style.len(), "its styles")?;
+                    budget.reserve(ENTRY_SIZE + style.len(), "its styles")?;
                     hidden.insert(style.clone());
                 }
                 "table" => {
@@ -90,7 +90,7 @@ fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<
                         attribute_value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
                     let name = attribute_value(&element, "table:name").unwrap_or_default();
                     // If no sheet is chosen, the names are copied, so memory for the copies is reserved too.
-                    budget.reserve(EACH + 4 * name.len(), "its sheets")?;
+                    budget.reserve(ENTRY_SIZE + 4 * name.len(), "its sheets")?;
                     sheets.push((name, visible));
                 }
                 _ => {}

@@ -241,7 +241,7 @@ fn are_chains_finite(fat: &[u32]) -> bool {
 
 /// The memory of a cell in the rectangle of a sheet, and in the list from which the rectangle is built.
 const CELL: u64 = 32;
-const LISTED: u64 = 80;
+const LISTED_CELL: u64 = 80;
 /// The size of the smallest allocation.
 const PIECE: u64 = 16;
 /// The memory of a formula, a defined name or a merged range, without its text.
@@ -413,7 +413,7 @@ impl MemoryEstimate {
                 0x00e5 => self.reserve(MERGED * u64::from(u16_at(data, 0).unwrap_or(0)))?,
                 _ => {
                     let (new, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
-                    listed += LISTED * new;
+                    listed += LISTED_CELL * new;
                     text_size += text;
                     // The list of cells exists only while the sheet is read, so no memory stays reserved for it.
                     if listed + text_size + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
