@@ -146,8 +146,8 @@ impl LedgerError {
     }
 
     /// Another process holds a lock of the ledger at `path`.
-    pub(crate) fn from_lock_holder(path: &dyn Display, who: impl Into<String>) -> Self {
-        Self::Busy { path: path.to_string(), who: who.into() }
+    pub(crate) fn from_lock_holder(path: &dyn Display, holder: impl Into<String>) -> Self {
+        Self::Busy { path: path.to_string(), who: holder.into() }
     }
 
     /// Returns an error for a purged run.

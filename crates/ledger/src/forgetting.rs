@@ -108,9 +108,9 @@ impl NumberErasure {
     }
 
     /// Erases the number from the last answer about a row.
-    pub(crate) fn erase_from_inquiry(self, asked: &mut AskedRow) {
+    pub(crate) fn erase_from_inquiry(self, record: &mut AskedRow) {
         let AskedRow { row: _, envelope: _, asked: _, negatives: _, first_at: _, last_at: _, negative_at: _, answer } =
-            asked;
+            record;
         *answer = self.erase_from_text(answer);
     }
 

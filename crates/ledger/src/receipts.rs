@@ -29,9 +29,11 @@ impl NewReceipt {
     /// like a new wish, because the gateway's clock can be ahead, or a reply can lack a time.
     ///
     /// An opt-out without a time of its own stays new: the recipient might have sent the same words again.
-    pub(super) fn limit_wishes(&mut self, kept: &[StoredReceipt]) {
+    pub(super) fn limit_wishes(&mut self, stored: &[StoredReceipt]) {
         let Self { order, receipt, opt_out, opt_in, .. } = self;
-        let Some(first) = kept.iter().find(|known| known.order == *order && known.receipt == *receipt) else { return };
+        let Some(first) = stored.iter().find(|known| known.order == *order && known.receipt == *receipt) else {
+            return;
+        };
         // Without its texts, the receipt of a forgotten recipient equals others.
         if receipt.replies.is_empty() && receipt.error.is_none() {
             return;
@@ -107,14 +109,14 @@ const MAX_RECEIPTS: usize = 64;
 
 /// Adds a receipt to the receipts of a row. Ignores a repeated receipt, and a receipt without news once the maximum is
 /// reached.
-pub(super) fn add_receipt(kept: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
-    let same: Vec<&StoredReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
+pub(super) fn add_receipt(stored: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
+    let same: Vec<&StoredReceipt> = stored.iter().filter(|known| known.order == new.order).collect();
     let known = same.iter().any(|known| known.receipt == new.receipt);
     let is_noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
     if known || is_noise {
         return ReceiptOutcome::Known;
     }
-    kept.push(new);
+    stored.push(new);
     ReceiptOutcome::Stored
 }
 
@@ -174,9 +176,9 @@ mod tests {
         StoredReceipt { order: None, at, receipt }
     }
 
-    fn with_channel(channel: &str, kept: StoredReceipt) -> StoredReceipt {
+    fn with_channel(channel: &str, stored: StoredReceipt) -> StoredReceipt {
         let channel = ReportedChannel::parse(channel);
-        StoredReceipt { receipt: Receipt { channel, ..kept.receipt }, ..kept }
+        StoredReceipt { receipt: Receipt { channel, ..stored.receipt }, ..stored }
     }
 
     #[test]

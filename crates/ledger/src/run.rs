@@ -404,13 +404,13 @@ pub struct CampaignLock {
     campaign: String,
     account: String,
     /// The adapter's resources, released on drop.
-    _kept: Box<dyn Any + Send + Sync>,
+    _resources: Box<dyn Any + Send + Sync>,
 }
 
 impl CampaignLock {
-    /// Creates a lock that owns `kept`, the resources to release on drop.
-    pub fn new(campaign: &str, account: &str, kept: impl Any + Send + Sync) -> Self {
-        Self { campaign: campaign.to_owned(), account: account.to_owned(), _kept: Box::new(kept) }
+    /// Creates a lock that owns `resources` and releases them on drop.
+    pub fn new(campaign: &str, account: &str, resources: impl Any + Send + Sync) -> Self {
+        Self { campaign: campaign.to_owned(), account: account.to_owned(), _resources: Box::new(resources) }
     }
 
     /// Whether a run belongs to this campaign and account.

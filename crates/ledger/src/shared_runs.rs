@@ -177,13 +177,13 @@ pub struct RowBlock {
     /// The lease on the rows.
     pub lease: Lease,
     /// The adapter's resources, released on drop.
-    _kept: Box<dyn Any + Send + Sync>,
+    _resources: Box<dyn Any + Send + Sync>,
 }
 
 impl RowBlock {
-    /// Creates a block that owns `kept`, the resources to release on drop.
-    pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Box<Self> {
-        Box::new(Self { run, lease, _kept: Box::new(kept) })
+    /// Creates a block that owns `resources` and releases them on drop.
+    pub(super) fn new(run: Run, lease: Lease, resources: impl Any + Send + Sync) -> Box<Self> {
+        Box::new(Self { run, lease, _resources: Box::new(resources) })
     }
 }
 
@@ -271,7 +271,7 @@ pub struct ShardWorker {
     /// The display name of the process.
     pub(super) name: String,
     /// The adapter's resources, released on drop.
-    _kept: Box<dyn Any + Send + Sync>,
+    _resources: Box<dyn Any + Send + Sync>,
 }
 
 /// The result of a request for a shard.
@@ -351,9 +351,15 @@ pub trait ShardStore: Send + Sync {
 }
 
 impl ShardWorker {
-    /// Creates a worker that owns `kept`, the resources to release on drop.
-    pub(super) fn new(lease: Lease, sharding: i64, place: u32, name: String, kept: impl Any + Send + Sync) -> Self {
-        Self { lease, sharding, place, name, _kept: Box::new(kept) }
+    /// Creates a worker that owns `resources` and releases them on drop.
+    pub(super) fn new(
+        lease: Lease,
+        sharding: i64,
+        place: u32,
+        name: String,
+        resources: impl Any + Send + Sync,
+    ) -> Self {
+        Self { lease, sharding, place, name, _resources: Box::new(resources) }
     }
 }
 

@@ -296,22 +296,22 @@ fn split_default_list(list: &'static str) -> Vec<&'static str> {
 /// The maximum size of a campaign file or gateways.yaml, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Reads a file, which findings call `what`.
-pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText, Box<Finding>> {
+/// Reads a file, which findings call `noun`.
+pub(super) fn read_source(file: &CampaignPath, noun: &str) -> Result<SourceText, Box<Finding>> {
     let path = file.path();
     let name = path.display();
     let unreadable = |error: std::io::Error| {
         Box::new(match error.kind() {
-            ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{what} `{name}` does not exist"))
+            ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{noun} `{name}` does not exist"))
                 .help(suggest_extension(path).unwrap_or_else(|| "check the name and the current folder".to_owned())),
-            _ => Finding::new(&rules::FILE_UNREADABLE, format!("cannot read {what} `{name}`: {error}"))
+            _ => Finding::new(&rules::FILE_UNREADABLE, format!("cannot read {noun} `{name}`: {error}"))
                 .help("check the file and its permissions"),
         })
     };
     let mut bytes = Vec::new();
     file.open_text().and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
-        let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
+        let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{noun} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("check that this is the right file; recipients belong in a CSV file")));
     }
     decode_source(path, bytes)

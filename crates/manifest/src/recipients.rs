@@ -161,7 +161,7 @@ pub struct SuppressionFile {
     pub key: String,
 }
 
-/// The files under the `suppress` of a map at the path `above`; `path` resolves a name, `region` reads the region of a
+/// The files under the `suppress` of a map at the path `prefix`; `path` resolves a name, `region` reads the region of a
 /// map.
 pub(super) fn read_suppression_files(
     map: ConfigSection<'_>,

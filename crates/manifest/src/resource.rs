@@ -65,8 +65,8 @@ impl ResourceKind {
 }
 
 impl Resource {
-    fn new(key: impl Into<String>, shown: &str, written: &Value) -> Self {
-        Self { key: key.into(), shown: escape_to_one_line(shown), written: written.to_string() }
+    fn new(key: impl Into<String>, display: &str, written: &Value) -> Self {
+        Self { key: key.into(), shown: escape_to_one_line(display), written: written.to_string() }
     }
 
     /// The kind of the resource, which follows from the key.
@@ -147,8 +147,8 @@ fn list_resource(recipients: &Node) -> Option<Resource> {
 }
 
 /// The resource for the files of opted-out numbers under `suppress`.
-fn suppression_resource(above: &Node, key: &str) -> Option<Resource> {
-    let suppress = find_value(above, "suppress")?;
+fn suppression_resource(parent: &Node, key: &str) -> Option<Resource> {
+    let suppress = find_value(parent, "suppress")?;
     let files = suppress.as_items().unwrap_or_default();
     let names: Vec<String> = files
         .iter()

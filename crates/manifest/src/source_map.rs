@@ -133,7 +133,7 @@ struct RawText<'r> {
 }
 
 impl RawText<'_> {
-    /// The byte in the source at which the text's next character, `wanted`, begins.
+    /// The byte in the source at which the text's next character, `character`, begins.
     ///
     /// Skips white space that is only indentation or folding.
     fn find_character(&mut self, character: char) -> Option<usize> {

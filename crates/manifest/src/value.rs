@@ -145,9 +145,9 @@ impl Percentage {
         f64::from(self.0) / f64::from(Self::WHOLE.0)
     }
 
-    /// Whether `part` of `whole` is more than this percentage.
-    pub fn is_exceeded_by(self, part: u64, whole: u64) -> bool {
-        u128::from(part) * u128::from(Self::WHOLE.0) > u128::from(whole) * u128::from(self.0)
+    /// Whether `part` of `total` is more than this percentage.
+    pub fn is_exceeded_by(self, part: u64, total: u64) -> bool {
+        u128::from(part) * u128::from(Self::WHOLE.0) > u128::from(total) * u128::from(self.0)
     }
 }
 

@@ -238,10 +238,10 @@ pub(super) fn large_record(spot: FileExcerpt<'_>) -> Finding {
         .help("look for an unclosed quote, or for missing line breaks")
 }
 
-pub(super) fn too_many_columns(place: SourceLocation, columns: usize, most: usize) -> Finding {
+pub(super) fn too_many_columns(place: SourceLocation, columns: usize, max: usize) -> Finding {
     Finding::new(
         &rules::RECIPIENTS_TOO_MANY_COLUMNS,
-        format!("the header has {columns} columns, but at most {most} are allowed"),
+        format!("the header has {columns} columns, but at most {max} are allowed"),
     )
     .at(place)
     .help(
@@ -390,8 +390,8 @@ pub(super) fn locked_workbook(file: &Path) -> Finding {
         .help("open it, remove the password (in Excel, `File > Info > Protect Workbook`), and save it")
 }
 
-pub(super) fn large_workbook(file: &Path, what: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large: {what}"))
+pub(super) fn large_workbook(file: &Path, subject: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large: {subject}"))
         .help("delete unused sheets and columns, or save the sheet as CSV in UTF-8")
 }
 
@@ -439,11 +439,11 @@ pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
 }
 
 /// The finding about cells with a formula error.
-pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], shown: &str) -> Finding {
+pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], text: &str) -> Finding {
     let (cells, has) = (format_count(cells, "cell"), choose_plural(cells, "has", "have"));
     let rows_word = choose_plural(rows.len() as u64, "row", "rows");
     let message = format!(
-        "{cells} in the sheet `{sheet}` {has} an error such as `{shown}` instead of a value: {rows_word} {}",
+        "{cells} in the sheet `{sheet}` {has} an error such as `{text}` instead of a value: {rows_word} {}",
         format_rows(rows, rows.len())
     );
     Finding::new(&rules::RECIPIENTS_CELL_ERRORS, message)

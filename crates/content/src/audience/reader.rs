@@ -263,7 +263,7 @@ impl SeenNumbers {
     }
 }
 
-/// Passes the cells of the columns with these headers to `each`, cleaned by [`clean_cell`]. Returns which columns
+/// Passes the cells of the columns with these headers to `visit`, cleaned by [`clean_cell`]. Returns which columns
 /// exist.
 ///
 /// The cells of a missing column are empty.
@@ -276,7 +276,7 @@ pub fn read_columns<R: Read, const N: usize>(
     input: R,
     file: &Path,
     headers: [&str; N],
-    mut each: impl FnMut(Row, [&str; N]),
+    mut visit: impl FnMut(Row, [&str; N]),
 ) -> Result<[bool; N], Box<Finding>> {
     let mut records = RecordReader::open(input, file)?;
     let found = HeaderIndex::new(&records.header().headers);
@@ -292,7 +292,7 @@ pub fn read_columns<R: Read, const N: usize>(
             return Ok(columns.map(|column| column.is_some()));
         }
         for record in chunk.iter() {
-            each(record.row, columns.map(|column| column.map_or("", |column| clean_cell(record.fields.get(column)))));
+            visit(record.row, columns.map(|column| column.map_or("", |column| clean_cell(record.fields.get(column)))));
         }
     }
 }
@@ -321,15 +321,15 @@ pub fn is_shortened(cell: &str) -> bool {
     digits(whole) && digits(fraction) && digits(power.strip_prefix('+').unwrap_or(power))
 }
 
-/// Passes the headers and each row of a file to `each` until `each` returns an error. Returns the headers.
+/// Passes the headers and each row of a file to `visit` until `visit` returns an error. Returns the headers.
 ///
 /// # Errors
 ///
-/// The file is not UTF-8 text, has no header, or has a broken row; or the error of `each`.
+/// The file is not UTF-8 text, has no header, or has a broken row; or the error of `visit`.
 pub fn read_rows<R: Read>(
     input: R,
     file: &Path,
-    mut each: impl FnMut(&[String], Row, RecordFields<'_>) -> Result<(), Box<Finding>>,
+    mut visit: impl FnMut(&[String], Row, RecordFields<'_>) -> Result<(), Box<Finding>>,
 ) -> Result<Vec<String>, Box<Finding>> {
     let mut records = RecordReader::open(input, file)?;
     let headers = records.header().headers.clone();
@@ -340,7 +340,7 @@ pub fn read_rows<R: Read>(
             return Ok(headers);
         }
         for record in chunk.iter() {
-            each(&headers, record.row, record.fields)?;
+            visit(&headers, record.row, record.fields)?;
         }
     }
 }

@@ -216,7 +216,7 @@ impl TakenNames {
 }
 
 /// Suggests an unused name for a column: a well-known name such as `first_name`, or else the header in Latin letters.
-pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) -> String {
+pub(super) fn suggest_name(header: &str, column: usize, names: &mut TakenNames) -> String {
     let lower = header.trim().to_lowercase();
     let known = KNOWN_HEADERS.iter().find(|(_, words)| words.contains(&lower.as_str()));
     let name = match known {
@@ -225,7 +225,7 @@ pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) 
         None => to_latin_name(&lower),
     };
     let name = if is_variable(&name) { name } else { format!("column_{}", column + 1) };
-    taken.take_free_name(name)
+    names.take_free_name(name)
 }
 
 /// Converts lower-case text to Latin letters and digits, with words joined by `_`.

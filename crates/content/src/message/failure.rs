@@ -450,9 +450,9 @@ impl FailurePlace<'_> {
         }
     }
 
-    fn explain_amount(&self, why: &str) -> RenderFailure {
+    fn explain_amount(&self, reason: &str) -> RenderFailure {
         let FailureSubject { title, source } = self.find_subject();
-        match why {
+        match reason {
             "empty" => RenderFailure::new(
                 format!("{title} is empty and cannot be shown as an amount"),
                 format!(
@@ -471,9 +471,9 @@ impl FailurePlace<'_> {
         }
     }
 
-    fn explain_date(&self, why: &str) -> RenderFailure {
+    fn explain_date(&self, reason: &str) -> RenderFailure {
         let FailureSubject { title, source } = self.find_subject();
-        match why {
+        match reason {
             "empty" => RenderFailure::new(
                 format!("{title} is empty and cannot be shown as a date"),
                 format!("put this part of the message between `{{% if {source} %}}` and `{{% endif %}}`"),

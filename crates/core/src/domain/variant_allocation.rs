@@ -55,13 +55,13 @@ impl VariantAllocation {
     }
 }
 
-/// A uniformly distributed number below `whole` that is derived from the phone number and the salt.
-fn draw_number(salt: &str, phone: Phone, whole: u64) -> u64 {
+/// A uniformly distributed number below `limit` that is derived from the phone number and the salt.
+fn draw_number(salt: &str, phone: Phone, limit: u64) -> u64 {
     let hash = Sha256::new().chain_update(salt).chain_update("\0").chain_update(phone.to_u64().to_string()).finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&hash[..8]);
     // The upper bits of the product are uniform to one part in 2^64.
-    let drawn = (u128::from(u64::from_be_bytes(first)) * u128::from(whole)) >> 64;
+    let drawn = (u128::from(u64::from_be_bytes(first)) * u128::from(limit)) >> 64;
     u64::try_from(drawn).unwrap_or_default()
 }
 

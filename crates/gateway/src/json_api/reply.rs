@@ -166,12 +166,12 @@ fn read_queued(count: usize, request_id: Option<&RawValue>) -> GatewayReply {
     }
 }
 
-pub(super) fn all_not_sent(count: usize, why: &str, signal: Signal) -> GatewayReply {
-    GatewayReply::for_all(count, &OperationOutcome::NotSent { reason: Arc::from(why) }, signal)
+pub(super) fn all_not_sent(count: usize, reason: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::NotSent { reason: Arc::from(reason) }, signal)
 }
 
-pub(super) fn all_in_doubt(count: usize, why: &str, signal: Signal) -> GatewayReply {
-    GatewayReply::for_all(count, &OperationOutcome::InDoubt { reason: Arc::from(why) }, signal)
+pub(super) fn all_in_doubt(count: usize, reason: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::InDoubt { reason: Arc::from(reason) }, signal)
 }
 
 /// The beginning of a body, as evidence for a manual review.

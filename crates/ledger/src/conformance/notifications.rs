@@ -9,8 +9,8 @@ use campaign_core::domain::NotificationEvent;
 const LONG: Duration = Duration::from_secs(60);
 const NOW: Duration = Duration::ZERO;
 
-fn new_notification(way: &str, notice: &str) -> NewNotification {
-    NewNotification { occasion: NotificationEvent::Finished, target: way.to_owned(), notice: notice.to_owned() }
+fn new_notification(target: &str, notice: &str) -> NewNotification {
+    NewNotification { occasion: NotificationEvent::Finished, target: target.to_owned(), notice: notice.to_owned() }
 }
 
 /// The text and the number of attempts of each taken notification.

@@ -459,12 +459,12 @@ impl LedgerContents {
     }
 
     /// The messages to each number that count towards caps, either through gateways on loopback or through other
-    /// gateways. Only the messages of run `own` have a row.
-    fn prior_messages(&self, loopback: bool, own: Option<RunId>) -> FxHashMap<Addressee, Vec<PriorMessage>> {
+    /// gateways. Only the messages of this run have a row.
+    fn prior_messages(&self, loopback: bool, run: Option<RunId>) -> FxHashMap<Addressee, Vec<PriorMessage>> {
         let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
         for stored in self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback) {
             for (to, PriorMessage { at, row }) in stored.capped_messages() {
-                let row = row.filter(|_| own == Some(stored.run.key));
+                let row = row.filter(|_| run == Some(stored.run.key));
                 messages.entry(to).or_default().push(PriorMessage { at, row });
             }
         }

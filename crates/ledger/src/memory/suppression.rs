@@ -48,8 +48,8 @@ impl ListedOptOut {
         }
     }
 
-    fn end(&mut self, at: Timestamp, by: &str, why: &str) {
-        self.end = Some(OptOutEnd { at, by: by.to_owned(), why: why.to_owned() });
+    fn end(&mut self, at: Timestamp, by: &str, reason: &str) {
+        self.end = Some(OptOutEnd { at, by: by.to_owned(), why: reason.to_owned() });
     }
 }
 
@@ -89,17 +89,17 @@ impl OptOutList {
         self.add_opt_outs(vec![opt_out]);
     }
 
-    /// The hash that replaces a number once the number is forgotten. `None` if there is no hash key, or `who` is
+    /// The hash that replaces a number once the number is forgotten. `None` if there is no hash key, or `addressee` is
     /// already a hash.
-    pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
-        Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))
+    pub(super) fn forgotten_form(&self, addressee: Addressee) -> Option<Addressee> {
+        Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(addressee.phone()?)))
     }
 
     /// The hash of the addressee's number if the list contains this hash, otherwise the addressee unchanged.
-    fn as_listed(&self, who: Addressee) -> Addressee {
-        self.forgotten_form(who)
+    fn as_listed(&self, addressee: Addressee) -> Addressee {
+        self.forgotten_form(addressee)
             .filter(|hash| self.records.iter().any(|known| known.opt_out.who == *hash))
-            .unwrap_or(who)
+            .unwrap_or(addressee)
     }
 
     /// The active opt-outs.

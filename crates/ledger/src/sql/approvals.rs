@@ -266,8 +266,8 @@ async fn store_rule(connection: &mut Connection, rule: StoredApprovalRule) -> Re
     Ok(())
 }
 
-fn rule_checksum(kept: &StoredApprovalRule) -> Checksum {
-    let StoredApprovalRule { account, gateway, hosts, rule, by, at } = kept;
+fn rule_checksum(stored: &StoredApprovalRule) -> Checksum {
+    let StoredApprovalRule { account, gateway, hosts, rule, by, at } = stored;
     let hosts = &hosts.join(HOST_SEPARATOR);
     let sum = [account, gateway, hosts, rule, by]
         .into_iter()

@@ -139,9 +139,9 @@ impl HashedOptOuts {
     }
 
     /// Converts a recipient to the form that the list stores: the number or its hash.
-    fn resolve_addressee(&self, who: Addressee) -> Addressee {
-        let hashed = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
-        hashed.filter(|hashed| self.listed.contains(&hashed.to_u64())).unwrap_or(who)
+    fn resolve_addressee(&self, addressee: Addressee) -> Addressee {
+        let hashed = addressee.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
+        hashed.filter(|hashed| self.listed.contains(&hashed.to_u64())).unwrap_or(addressee)
     }
 }
 
@@ -486,9 +486,9 @@ async fn load_version(reader: &mut Connection) -> Result<u64, StatementError> {
 }
 
 /// Lists up to `at_most` entries in the order in which they were added.
-async fn list_page(reader: &mut Connection, behind: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
+async fn list_page(reader: &mut Connection, offset: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > $1 ORDER BY key LIMIT $2")
-        .bind(behind.unwrap_or(0))
+        .bind(offset.unwrap_or(0))
         .bind(i64::from(at_most))
         .fetch_all(reader)
         .await?;

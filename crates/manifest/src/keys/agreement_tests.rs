@@ -87,7 +87,7 @@ fn sample_values(key: &KeySpec) -> Vec<Value> {
     [parse_example(key.example)].into_iter().chain(others).collect()
 }
 
-/// Calls `judge` with a document for each value of each key. `base` has the required keys, and `put` puts the map into
+/// Calls `judge` with a document for each value of each key. `base` has the required keys, and `nest` puts the map into
 /// the document.
 fn for_each_value(
     keys: &'static [KeySpec],

@@ -43,44 +43,44 @@ impl SecretSource {
         }
     }
 
-    /// Reads the secret, called `what` in messages; `env` looks up a variable. White space around the secret is
+    /// Reads the secret, called `noun` in messages; `env` looks up a variable. White space around the secret is
     /// trimmed.
     ///
     /// # Errors
     /// The problem and its remedy; never a part of the secret.
-    pub fn read_secret(&self, what: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
+    pub fn read_secret(&self, noun: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
         let (text, place) = match self {
             SecretSource::Env(name) => {
-                let missing = || format!("the environment variable `{name}` is not set; set it to {what}");
+                let missing = || format!("the environment variable `{name}` is not set; set it to {noun}");
                 (env(name).ok_or_else(missing)?, format!("the environment variable `{name}`"))
             }
-            SecretSource::File(path) => (read_secret_file(path, what)?, format!("`{}`", path.display())),
+            SecretSource::File(path) => (read_secret_file(path, noun)?, format!("`{}`", path.display())),
         };
         let key = text.trim_start_matches('\u{feff}').trim();
         if key.is_empty() {
-            return Err(format!("{place} is empty; store {what} there"));
+            return Err(format!("{place} is empty; store {noun} there"));
         }
         if key.chars().any(char::is_control) {
-            return Err(format!("{place} contains more than one line; store only {what} there"));
+            return Err(format!("{place} contains more than one line; store only {noun} there"));
         }
         Ok(SecretString::from(key))
     }
 }
 
-fn read_secret_file(path: &Path, what: &str) -> Result<String, String> {
+fn read_secret_file(path: &Path, noun: &str) -> Result<String, String> {
     let name = path.display();
     let unreadable = |error: std::io::Error| {
-        format!("cannot read the file `{name}`, which should contain {what}: {error}; check its path in the profile")
+        format!("cannot read the file `{name}`, which should contain {noun}: {error}; check its path in the profile")
     };
     let file = regular_file::open(path).map_err(unreadable)?;
     if is_open_to_others(&file.metadata().map_err(unreadable)?) {
-        return Err(format!("other users can read the file `{name}`, which contains {what}; run `chmod 600 {name}`"));
+        return Err(format!("other users can read the file `{name}`, which contains {noun}; run `chmod 600 {name}`"));
     }
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(format!(
-            "the file `{name}`, which should contain only {what}, is larger than {MAX_BYTES} bytes; \
+            "the file `{name}`, which should contain only {noun}, is larger than {MAX_BYTES} bytes; \
             remove everything else from it"
         ));
     }

@@ -56,7 +56,7 @@ fn channel_section(channel: Channel, keys: Option<&Node>) -> ConfigSection<'_> {
 }
 
 impl Resolver<'_> {
-    /// The content of the `channels` in `map`. The path `above` of the map is empty or ends with a dot. `None` if the
+    /// The content of the `channels` in `map`. The path `prefix` of the map is empty or ends with a dot. `None` if the
     /// map has no `channels`.
     ///
     /// Unusable parts are reported. They are omitted or replaced with placeholders.
@@ -564,12 +564,12 @@ impl Resolver<'_> {
         Some(holdout).filter(|holdout| holdout.share.hundredths() > 0)
     }
 
-    fn check_group_name(&mut self, name: &str, span: &Range<usize>, what: &str) -> Option<String> {
+    fn check_group_name(&mut self, name: &str, span: &Range<usize>, noun: &str) -> Option<String> {
         let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
         if !name.is_empty() && name.chars().all(fits) && name.chars().count() <= MAX_NAME_LENGTH {
             return Some(name.to_owned());
         }
-        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name for {what}"));
+        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name for {noun}"));
         self.report.add(span, finding.help("use letters, digits, `-` and `_`, as in `a` or `short-text`"));
         None
     }

@@ -99,8 +99,8 @@ impl Resolver<'_> {
     /// The source of the list; `None` if it is missing or wrong, which was reported.
     pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
         let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
-        if let [(source, source_key)] = named.as_slice() {
-            self.refuse_foreign_keys(section, source, source_key);
+        if let [(source, source_keys)] = named.as_slice() {
+            self.refuse_foreign_keys(section, source, source_keys);
             return self.resolve_source(section, source);
         }
         // Several sources are given and the intended one is unknown, so all are checked.
@@ -122,8 +122,8 @@ impl Resolver<'_> {
     }
 
     /// Reports keys that apply only to other kinds of sources.
-    fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, own: &[&str]) {
-        for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
+    fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, source_keys: &[&str]) {
+        for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !source_keys.contains(key)) {
             let Some(entry) = section.entry(key) else { continue };
             let sources = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
             let message = format!(
@@ -450,9 +450,9 @@ impl Resolver<'_> {
         entries.iter().filter_map(|entry| self.resolve_table(entry, is_taken(&entry.key))).collect()
     }
 
-    fn resolve_table(&mut self, entry: &MapEntry, taken: bool) -> Option<TableFile> {
+    fn resolve_table(&mut self, entry: &MapEntry, is_taken: bool) -> Option<TableFile> {
         self.check_variable_name(&entry.key, &entry.key_span);
-        if taken {
+        if is_taken {
             let message = format!("`{}` is the name of both a table and a column or constant", entry.key);
             let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
             self.report.add(&entry.key_span, finding);

@@ -277,14 +277,14 @@ impl<'f> MemoryBudget<'f> {
         Self { file, left: MAX_KEPT }
     }
 
-    /// Reserves memory for `what`, or rejects the workbook as too large.
-    pub(super) fn reserve(&mut self, bytes: usize, what: &str) -> Result<(), WorkbookError> {
+    /// Reserves memory for `subject`, or rejects the workbook as too large.
+    pub(super) fn reserve(&mut self, bytes: usize, subject: &str) -> Result<(), WorkbookError> {
         match self.left.checked_sub(bytes as u64) {
             Some(left) => {
                 self.left = left;
                 Ok(())
             }
-            None => Err(list_findings::large_workbook(self.file, &format!("{what} need too much memory")).into()),
+            None => Err(list_findings::large_workbook(self.file, &format!("{subject} need too much memory")).into()),
         }
     }
 }

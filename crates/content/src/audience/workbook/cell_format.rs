@@ -230,23 +230,23 @@ struct WholeDigits {
 impl WholeDigits {
     /// Writes the digits for a placeholder: one digit or none, except that the first placeholder also gets all surplus
     /// digits.
-    fn push_placeholder_digits(&mut self, shown: &mut String, kind: char) {
+    fn push_placeholder_digits(&mut self, output: &mut String, kind: char) {
         let start = self.digits.len().saturating_sub(self.placeholders - 1);
         let digits: Vec<char> = self.digits.drain(..start).collect();
         if digits.is_empty() && kind == '0' {
-            self.push_digit(shown, '0', self.placeholders - 1);
+            self.push_digit(output, '0', self.placeholders - 1);
         }
         let after = self.placeholders - 1;
         for (at, digit) in digits.iter().enumerate() {
-            self.push_digit(shown, *digit, after + digits.len() - 1 - at);
+            self.push_digit(output, *digit, after + digits.len() - 1 - at);
         }
         self.placeholders = after;
     }
 
-    fn push_digit(&self, shown: &mut String, digit: char, after: usize) {
-        shown.push(digit);
+    fn push_digit(&self, output: &mut String, digit: char, after: usize) {
+        output.push(digit);
         if self.grouped && after > 0 && after.is_multiple_of(3) {
-            shown.push(',');
+            output.push(',');
         }
     }
 }

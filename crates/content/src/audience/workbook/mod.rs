@@ -211,15 +211,15 @@ impl<'f> SheetRows<'f> {
     }
 
     /// Adds a cell that shows an error, and counts the error.
-    fn put_error_cell(&mut self, row: u32, column: u32, shown: &str) -> Result<(), WorkbookError> {
+    fn put_error_cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), WorkbookError> {
         if self.errors.0 == 0 {
-            shown.clone_into(&mut self.errors.2);
+            text.clone_into(&mut self.errors.2);
         }
         self.errors.0 += 1;
         if self.errors.1.last() != Some(&(row + 1)) {
             self.errors.1.push(row + 1);
         }
-        self.put_cell(row, column, shown)
+        self.put_cell(row, column, text)
     }
 
     /// Writes the current row, after the blank rows before it.

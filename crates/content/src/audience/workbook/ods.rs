@@ -240,7 +240,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
     }
 
     /// Reads a cell to its end. Keeps the paragraphs, but not notes and drawings.
-    fn read_text(&mut self, shown: &mut ShownCell) -> Result<(), WorkbookError> {
+    fn read_text(&mut self, cell: &mut ShownCell) -> Result<(), WorkbookError> {
         let (mut paragraphs, mut within, mut ignored) = (0, 0_u32, 0_u32);
         loop {
             match self.xml.next_event()? {
@@ -249,37 +249,37 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                     _ if ignored > 0 => ignored += 1,
                     "p" => {
                         if paragraphs > 0 {
-                            shown.text.push('\n');
+                            cell.text.push('\n');
                         }
                         (paragraphs, within) = (paragraphs + 1, within + 1);
                     }
                     "s" => {
-                        shown.add_spaces(&element);
+                        cell.add_spaces(&element);
                         within += 1;
                     }
                     _ => within += 1,
                 },
                 Event::Empty(element) if ignored == 0 => match element.local_name().as_ref() {
-                    "s" => shown.add_spaces(&element),
-                    "tab" => shown.text.push('\t'),
-                    "line-break" => shown.text.push('\n'),
+                    "s" => cell.add_spaces(&element),
+                    "tab" => cell.text.push('\t'),
+                    "line-break" => cell.text.push('\n'),
                     _ => {}
                 },
                 Event::End(_) if ignored > 0 => ignored -= 1,
                 Event::End(_) if within > 0 => within -= 1,
                 Event::End(_) => return Ok(()),
-                Event::Text(text) if ignored == 0 && within > 0 => shown.text.push_str(&text.xml10_content()),
+                Event::Text(text) if ignored == 0 && within > 0 => cell.text.push_str(&text.xml10_content()),
                 Event::GeneralRef(reference) if ignored == 0 && within > 0 => {
                     let character = reference.resolve_char_ref().ok().flatten();
-                    shown.text.extend(character);
+                    cell.text.extend(character);
                     if character.is_none() {
-                        shown.text.push_str(resolve_predefined_entity(&reference.xml10_content()).unwrap_or_default());
+                        cell.text.push_str(resolve_predefined_entity(&reference.xml10_content()).unwrap_or_default());
                     }
                 }
                 Event::Eof => return Err(damaged_error("it ends unexpectedly")),
                 _ => {}
             }
-            if shown.text.len() > RECORD_LIMIT {
+            if cell.text.len() > RECORD_LIMIT {
                 return Err(self.rows.long_row_finding(self.row).into());
             }
         }

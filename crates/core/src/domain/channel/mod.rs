@@ -75,8 +75,8 @@ pub struct MessageForm {
 impl ChannelFacts {
     /// The form that follows from the given keys: the smallest form that allows all of them, or else the last form.
     /// `None` if the channel has only one form.
-    pub fn find_form(&self, given: &[&str]) -> Option<&'static MessageForm> {
-        let fits = |form: &&MessageForm| given.iter().all(|key| form.allows_key(key));
+    pub fn find_form(&self, keys: &[&str]) -> Option<&'static MessageForm> {
+        let fits = |form: &&MessageForm| keys.iter().all(|key| form.allows_key(key));
         self.forms.iter().filter(fits).min_by_key(|form| form.required_keys.len()).or(self.forms.last())
     }
 
