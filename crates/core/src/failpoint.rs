@@ -1,4 +1,4 @@
-//! Failpoints: places at which a test ends or suspends the process.
+//! Failpoints: locations at which a test ends or suspends the process.
 //!
 //! In the released program, [`pass`] does nothing. The tests start a separate binary that sets an action
 //! (`tests/failpoints.rs`). An action must only end or suspend the process, or do nothing.

@@ -24,7 +24,7 @@ const SHARED_FOLDER_MODE: u32 = 0o770;
 #[cfg(unix)]
 const SHARED_FILE_MODE: u32 = 0o660;
 
-/// How an existing file is treated.
+/// The treatment of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingFile {
     /// The content is kept and can be overwritten.
@@ -42,9 +42,9 @@ pub enum ExistingFile {
 /// # Errors
 /// If a folder cannot be created or synced, or if a file has the name of a folder.
 pub fn create_folder(path: &Path) -> io::Result<()> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    if let Some(above) = above.filter(|above| !above.is_dir()) {
-        create_folder(above)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+        create_folder(parent)?;
     }
     match create_one_folder(path) {
         Err(error) if !path.is_dir() => Err(error),
@@ -76,7 +76,7 @@ fn create_one_folder(path: &Path) -> io::Result<()> {
 
 /// The folder that contains a file or folder.
 fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Whether a folder is shared with its group: it is setgid, and its group can write.

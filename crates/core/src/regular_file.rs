@@ -41,8 +41,8 @@ pub fn require_regular(file: File) -> io::Result<File> {
     if kind.is_file() {
         return Ok(file);
     }
-    let what = describe_kind(kind);
-    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file")))
+    let noun = describe_kind(kind);
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {noun}, not a regular file")))
 }
 
 /// Returns the error, and records whether it means that no file handles are left. The message of such an error also

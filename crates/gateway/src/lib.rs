@@ -34,13 +34,13 @@ pub use webhook_urls::{
 /// A boxed future. Compared with the network, the indirection costs almost nothing.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Whether an envelope may still leave, checked as late as possible.
+/// Whether an envelope may still be sent, checked as late as possible.
 pub type MayLeave = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The gateway port.
 pub trait Gateway: Send + Sync {
     /// Sends an envelope once and returns an outcome for each operation, in order. Returns `None` if the envelope was
-    /// no longer allowed to leave when its first byte was due; then nothing was sent.
+    /// no longer allowed to be sent when its first byte was due; then nothing was sent.
     fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>>;
 
     /// Asks for the status of messages by our identifiers (contract 4.3 `status`). Returns one answer for each
@@ -67,7 +67,7 @@ pub struct EncodedOperation {
     pub json: Vec<u8>,
     /// The cost on its most expensive channel. `None` if the prices are unknown.
     pub cost: Option<Amount>,
-    /// The time before which the operation must leave. `None` if there is no limit.
+    /// The time before which the operation must be sent. `None` if there is no limit.
     pub leave_before: Option<Timestamp>,
     /// Whether the row had an earlier message, whose delivery can be reported while this one waits.
     pub repeats: bool,
@@ -105,7 +105,7 @@ impl EncodedOperation {
         Self { cost, ..self }
     }
 
-    /// The operation with the time before which it must leave.
+    /// The operation with the time before which it must be sent.
     #[must_use]
     pub fn with_leave_before(self, leave_by: Option<Timestamp>) -> Self {
         Self { leave_before: leave_by, ..self }
@@ -175,7 +175,7 @@ impl Envelope {
     }
 }
 
-/// Why a run must stop, independently of the circuit breaker.
+/// The reason why a run must stop, independently of the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopCause {
     /// The gateway rejected the key.
@@ -282,13 +282,13 @@ impl GatewayReply {
 pub enum StatusAnswer {
     /// The gateway knows the message.
     Known {
-        /// Its status.
+        /// The status of the message.
         status: Status,
         /// The gateway's identifier.
         msg_id: Option<GatewayMessageId>,
         /// The channel, if it is reported and known.
         channel: Option<ReportedChannel>,
-        /// When the status changed, by the gateway's clock.
+        /// The time at which the status changed, by the gateway's clock.
         updated: Option<Timestamp>,
     },
     /// The gateway does not know the message. Contains its error text.

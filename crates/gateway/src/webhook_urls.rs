@@ -21,7 +21,7 @@ const MIN_SECRET: usize = 32;
 /// The length of a MAC in bytes: 128 bits, which cannot be guessed.
 const MAC_LENGTH: usize = 16;
 
-/// Why a secret cannot sign webhook URLs.
+/// The reason why a secret cannot sign webhook URLs.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookSecretError {
     /// The secret is missing.
@@ -37,7 +37,7 @@ pub enum WebhookSecretError {
 pub struct WebhookSecrets(Vec<Hmac<Sha256>>);
 
 impl fmt::Debug for WebhookSecrets {
-    /// Does not show the secrets, only how many there are.
+    /// Shows only the number of secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("WebhookSecrets").field(&self.0.len()).finish()
     }
@@ -310,17 +310,19 @@ mod tests {
     #[test]
     fn only_a_holder_of_the_secret_can_prove_possession() {
         let hook = |names: &[&str]| WebhookUrls::new("https://hooks.example".into(), secrets(names));
-        let ours = hook(&["new", "old"]);
+        let current = hook(&["new", "old"]);
         let account_mac = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();
         for known in [&["new", "old"][..], &["old", "new"]] {
-            let proof = secrets(known).answer_challenge(&account_mac(&ours), "7").unwrap();
+            let proof = secrets(known).answer_challenge(&account_mac(&current), "7").unwrap();
             assert!(
-                ours.is_proof("7", &proof) && !ours.is_proof("8", &proof) && !hook(&["other"]).is_proof("7", &proof)
+                current.is_proof("7", &proof)
+                    && !current.is_proof("8", &proof)
+                    && !hook(&["other"]).is_proof("7", &proof)
             );
-            assert_ne!(proof, account_mac(&ours));
+            assert_ne!(proof, account_mac(&current));
         }
-        assert_eq!(secrets(&["old"]).answer_challenge(&account_mac(&ours), "7"), None);
-        assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &account_mac(&ours)));
+        assert_eq!(secrets(&["old"]).answer_challenge(&account_mac(&current), "7"), None);
+        assert!(!current.is_proof("7", "ok") && !current.is_proof("7", &account_mac(&current)));
     }
 
     #[test]

@@ -11,12 +11,12 @@ pub struct Plan {
     pub digest: String,
     /// The description of the plan. Only the caller interprets it.
     pub record: String,
-    /// When it was made. It is kept for [`Plan::KEPT_DAYS`] days.
+    /// The time at which the plan was made. It is kept for [`Plan::KEPT_DAYS`] days.
     pub at: Timestamp,
 }
 
 impl Plan {
-    /// How many days a plan is kept.
+    /// The number of days for which a plan is kept.
     pub const KEPT_DAYS: u32 = 30;
 }
 
@@ -31,9 +31,9 @@ pub struct Approval {
     pub by: String,
     /// The maximum number of messages.
     pub up_to: u64,
-    /// When it was given.
+    /// The time at which the approval was given.
     pub at: Timestamp,
-    /// When it expires.
+    /// The time at which the approval expires.
     pub until: Timestamp,
     /// Whether it is valid for any number of uses until it expires, instead of one.
     pub standing: bool,
@@ -42,7 +42,7 @@ pub struct Approval {
 /// A use of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApprovalUse {
-    /// When it was used.
+    /// The time of the use.
     pub at: Timestamp,
     /// The run, if it was used for one.
     pub run: Option<RunId>,
@@ -53,7 +53,7 @@ pub struct ApprovalUse {
 pub struct StoredApproval {
     /// The approval.
     pub approval: Approval,
-    /// Its last use.
+    /// The last use of the approval.
     pub used: Option<ApprovalUse>,
 }
 
@@ -78,7 +78,7 @@ pub enum ApprovalFilter<'a> {
 pub enum PlanFilter<'a> {
     /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted.
     Plans(&'a str),
-    /// These approvals, oldest first.
+    /// Replaces the approvals with these, oldest first.
     Approvals(ApprovalFilter<'a>),
     /// All approval rules of accounts, oldest first.
     Rules,
@@ -140,7 +140,7 @@ pub trait PlanStore: Send + Sync {
     /// The records that match. Among plans, a damaged record does not hide the others.
     fn list_records<'a>(
         &'a self,
-        wanted: PlanFilter<'a>,
+        filter: PlanFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>>;
 }
 
@@ -163,6 +163,6 @@ pub struct StoredApprovalRule {
     pub rule: String,
     /// The author.
     pub by: String,
-    /// When it was recorded.
+    /// The time at which the rule was recorded.
     pub at: Timestamp,
 }

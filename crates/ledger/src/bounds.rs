@@ -29,12 +29,12 @@ pub const COUNTRY: &str = "country";
 pub struct Bounds {
     /// The budget that all runs of the edition share.
     pub budget: Budget,
-    /// How often a number may receive messages.
+    /// The frequency caps of a number.
     pub caps: Vec<FrequencyCap>,
     /// The rows that repeat a message in doubt. Their own earlier attempts do not count towards caps, because the
     /// duplicate was accepted.
     pub repeated: RoaringBitmap,
-    /// How many messages of the edition may be sent per day.
+    /// The maximum number of messages of the edition per day.
     pub per_day: Option<DailyLimits>,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
@@ -59,7 +59,7 @@ pub enum Bound {
     Day {
         /// The maximum.
         limit: u64,
-        /// When the next day begins.
+        /// The time at which the next day begins.
         until: Zoned,
         /// The wait until then.
         wait: Duration,
@@ -117,8 +117,8 @@ pub fn share_budget(one: &Run, other: &Run) -> bool {
     one.key == other.key || BudgetScope::for_run(one).is_some_and(|scope| BudgetScope::for_run(other) == Some(scope))
 }
 
-/// How many of `rows` messages fit within the remaining budget, and which bound the next message exceeds. `None` if all
-/// messages fit.
+/// The number of `rows` messages that fit within the remaining budget, and the bound that the next message exceeds.
+/// `None` if all messages fit.
 pub(crate) fn find_exceeded_budget(
     budget: &Budget,
     used: Spending,
@@ -163,8 +163,8 @@ impl EnvelopeRecord {
 }
 
 impl RowEvents {
-    /// Whether an attempt counts as spent by its outcome and the events of its row, because its message was sent or may
-    /// have been sent. Without an outcome, it may have been sent.
+    /// Whether an attempt counts as spent by its outcome and the events of its row, because its message was or might
+    /// have been sent. Without an outcome, it might have been sent.
     pub fn counts_as_sent(&self, row: Row, envelope: u32, chain: Chain, outcome: Option<&OperationOutcome>) -> bool {
         let relevant = self.for_row(row).iter().filter(|event| event.envelope == envelope);
         let counts = outcome.is_none_or(may_have_been_sent);
@@ -196,7 +196,7 @@ impl RowEvents {
     }
 }
 
-/// A message that counts towards limits and caps, because it was sent or may have been sent.
+/// A message that counts towards limits and caps, because it was sent or might have been sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CountedMessage {
     pub(crate) envelope: u32,
@@ -252,7 +252,7 @@ impl CountedMessages {
     }
 }
 
-/// Whether a message with this outcome was or may have been sent.
+/// Whether a message with this outcome was or might have been sent.
 pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
     !matches!(outcome, OperationOutcome::Rejected { .. } | OperationOutcome::NotSent { .. })
 }
@@ -329,8 +329,8 @@ pub(crate) fn find_rows_outside_countries(bounds: Option<&Bounds>, rows: &[SentR
     rows.iter().filter(is_abroad).map(|sent| sent.row).collect()
 }
 
-/// How many of `rows` messages may still be sent today, and the bound that the remaining messages exceed. `None` if all
-/// messages may be sent today.
+/// The number of `rows` messages that may still be sent today, and the bound that the remaining messages exceed. `None`
+/// if all messages may be sent today.
 ///
 /// `sent_by_day` counts the messages that were sent on each day.
 pub(crate) fn find_exceeded_daily_limit(

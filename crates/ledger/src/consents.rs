@@ -17,9 +17,9 @@ pub struct ConsentEvidence {
     pub row: Row,
     /// The answer.
     pub value: String,
-    /// When it was given.
+    /// The time at which the consent was given.
     pub at: String,
-    /// Where it was given.
+    /// The place where the consent was given.
     pub source: String,
     /// The wording that the recipient agreed to.
     pub wording: String,

@@ -12,7 +12,7 @@ pub type ListReader = Box<dyn Read + Send>;
 /// Opens a list from its beginning.
 type OpenList = dyn Fn() -> io::Result<ListReader> + Send + Sync;
 
-/// What copies are prepared for.
+/// The purpose for which copies are prepared.
 #[derive(Clone, Copy, Debug)]
 pub enum CopiesPurpose<'a> {
     /// A new run of the locked campaign. The copies of an interrupted start are discarded.

@@ -1,5 +1,5 @@
 //! Compatibility with earlier versions: pipeline channels that an earlier version did not record, and events and
-//! receipts in the form of the previous version. Pure.
+//! receipts in the form of the previous version. The functions are pure.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -104,7 +104,7 @@ pub(super) fn rewrite_opt_out(opt_out: &mut OptOut) {
     }
 }
 
-/// Removes from a receipt what the previous version cannot read: an unknown channel name, and the mark of a last
+/// Removes values from a receipt that the previous version cannot read: an unknown channel name, and the mark of a last
 /// inquiry.
 pub(super) fn rewrite_receipt(new: &mut NewReceipt) {
     let receipt = &mut new.receipt;

@@ -10,7 +10,7 @@ use super::{LedgerError, SentRow};
 use campaign_core::domain::{Amount, Chain, OperationOutcome, ParseAmountError};
 
 /// More rows than any envelope has. A damaged record must not exhaust the memory.
-const LARGEST_ENVELOPE: usize = 1_000_000;
+const MAX_ENVELOPE_ROWS: usize = 1_000_000;
 
 /// Encodes a list.
 pub(crate) fn pack_list<T: Serialize>(list: &[T]) -> Result<Vec<u8>, LedgerError> {
@@ -24,18 +24,18 @@ pub(crate) fn unpack_list<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, L
 
 /// Encodes the outcomes of an envelope. Equal neighbours are stored once with their count.
 pub(crate) fn pack_outcomes(outcomes: &[OperationOutcome]) -> Result<Vec<u8>, LedgerError> {
-    let stretches: Vec<(usize, &OperationOutcome)> =
-        outcomes.chunk_by(|one, next| one == next).map(|equal| (equal.len(), &equal[0])).collect();
-    pack_list(&stretches)
+    let groups: Vec<(usize, &OperationOutcome)> =
+        outcomes.chunk_by(|one, next| one == next).map(|chunk| (chunk.len(), &chunk[0])).collect();
+    pack_list(&groups)
 }
 
 /// Decodes outcomes.
 pub(crate) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<OperationOutcome>, LedgerError> {
-    let stretches: Vec<(usize, OperationOutcome)> = unpack_list(bytes)?;
-    if stretches.iter().any(|(count, _)| *count > LARGEST_ENVELOPE) {
+    let groups: Vec<(usize, OperationOutcome)> = unpack_list(bytes)?;
+    if groups.iter().any(|(count, _)| *count > MAX_ENVELOPE_ROWS) {
         return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
     }
-    Ok(stretches.into_iter().flat_map(|(count, outcome)| std::iter::repeat_n(outcome, count)).collect())
+    Ok(groups.into_iter().flat_map(|(count, outcome)| std::iter::repeat_n(outcome, count)).collect())
 }
 
 /// Encodes the costs of an envelope's rows. Equal neighbours are stored once with their count. `None` if there are no
@@ -44,18 +44,18 @@ pub(crate) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>, LedgerErro
     if costs.is_empty() {
         return Ok(None);
     }
-    let stretches: Vec<(usize, String)> =
-        costs.chunk_by(|one, next| one == next).map(|equal| (equal.len(), equal[0].to_json_digits())).collect();
-    pack_list(&stretches).map(Some)
+    let groups: Vec<(usize, String)> =
+        costs.chunk_by(|one, next| one == next).map(|chunk| (chunk.len(), chunk[0].to_json_digits())).collect();
+    pack_list(&groups).map(Some)
 }
 
 /// Decodes costs.
 pub(crate) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
-    let stretches: Vec<(usize, String)> = unpack_list(bytes)?;
+    let groups: Vec<(usize, String)> = unpack_list(bytes)?;
     let mut costs = Vec::new();
-    for (count, digits) in stretches {
+    for (count, digits) in groups {
         let cost = parse_amount(&digits)?;
-        if count > LARGEST_ENVELOPE {
+        if count > MAX_ENVELOPE_ROWS {
             return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
         }
         costs.extend(std::iter::repeat_n(cost, count));
@@ -66,13 +66,13 @@ pub(crate) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
 /// The channels of an envelope's pipelines as text: `viber sms`, or `viber sms*12, sms viber*3` if they differ. `None`
 /// if the channels are unknown or follow from the operation type.
 pub(crate) fn format_chains(rows: &[SentRow]) -> Option<String> {
-    let stretches: Vec<&[SentRow]> = rows.chunk_by(|one, next| one.chain == next.chain).collect();
-    match stretches[..] {
+    let groups: Vec<&[SentRow]> = rows.chunk_by(|one, next| one.chain == next.chain).collect();
+    match groups[..] {
         [] => None,
         [alike] => alike[0].chain.is_known().then(|| alike[0].chain.to_string()),
         _ => {
             let write = |stretch: &&[SentRow]| format!("{}*{}", stretch[0].chain, stretch.len());
-            Some(stretches.iter().map(write).collect::<Vec<_>>().join(", "))
+            Some(groups.iter().map(write).collect::<Vec<_>>().join(", "))
         }
     }
 }

@@ -75,12 +75,12 @@ pub enum Permit {
     OutsideCountries(Vec<Row>),
     /// Refused: only some of the first rows fit within a bound.
     BoundExceeded {
-        /// How many rows fit.
+        /// The number of rows that fit.
         fits: usize,
         /// The bound that the next row exceeds.
         bound: Bound,
     },
-    /// Refused: with its slot, the envelope would leave at this moment, after the deadline.
+    /// Refused: with its slot, the envelope would be sent at this moment, after the deadline.
     TooLate(Timestamp),
 }
 
@@ -126,7 +126,7 @@ pub struct EnvelopeRecord {
     pub envelope: u32,
     /// The kind of its operations.
     pub kind: OperationKind,
-    /// When the intent was recorded.
+    /// The time at which the intent was recorded.
     pub begun_at: Timestamp,
     /// The rows.
     pub rows: Vec<SentRow>,
@@ -215,8 +215,8 @@ impl<'a> EnvelopeReader<'a> {
     }
 }
 
-/// Why no intent can be recorded for a run. `None` if an intent can be recorded. `leased` says whether the sender's
-/// lease covers the rows.
+/// The reason why no intent can be recorded for a run. `None` if an intent can be recorded. `leased` says whether the
+/// sender's lease covers the rows.
 pub(crate) fn find_refusal(run: &Run, leased: bool) -> Option<Permit> {
     match leased {
         false => Some(Permit::Lost),
@@ -230,7 +230,7 @@ pub(crate) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool
     account.rate.is_some() || not_before > now
 }
 
-/// The time at which an envelope leaves if it takes its slot at `now`.
+/// The time at which an envelope is sent if it takes its slot at `now`.
 pub(crate) fn departure_time(intent: &Intent, limit: AccountRateLimit, now: i64) -> Timestamp {
     let account = &intent.account;
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
@@ -240,7 +240,7 @@ pub(crate) fn departure_time(intent: &Intent, limit: AccountRateLimit, now: i64)
     Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
 }
 
-/// Refuses an envelope that would leave at or after its deadline. `None` if the envelope may leave.
+/// Refuses an envelope that would be sent at or after its deadline. `None` if the envelope may be sent.
 pub(crate) fn check_deadline(intent: &Intent, departs_at: Timestamp) -> Option<Permit> {
     (departs_at >= intent.leave_by?).then_some(Permit::TooLate(departs_at))
 }

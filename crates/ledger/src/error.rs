@@ -79,7 +79,7 @@ pub enum LedgerError {
     Purged {
         /// The run.
         run: String,
-        /// When it was purged.
+        /// The time of the purge.
         at: Timestamp,
     },
     /// Another process holds the write lock and does not release it.
@@ -146,8 +146,8 @@ impl LedgerError {
     }
 
     /// Another process holds a lock of the ledger at `path`.
-    pub(crate) fn from_lock_holder(path: &dyn Display, who: impl Into<String>) -> Self {
-        Self::Busy { path: path.to_string(), who: who.into() }
+    pub(crate) fn from_lock_holder(path: &dyn Display, holder: impl Into<String>) -> Self {
+        Self::Busy { path: path.to_string(), who: holder.into() }
     }
 
     /// Returns an error for a purged run.
@@ -176,7 +176,7 @@ impl LedgerError {
         matches!(self, Self::Outdated { reason, .. } if reason == COPIED_TO_DATABASE)
     }
 
-    /// What happened, without a remedy.
+    /// The description of the error, without a remedy.
     pub fn reason(&self) -> String {
         match self {
             Self::Outdated { reason, .. } | Self::Storage { reason, .. } => reason.clone(),

@@ -19,7 +19,7 @@ pub struct RowEvent {
     pub row: Row,
     /// The envelope of the attempt.
     pub envelope: u32,
-    /// When it was recorded.
+    /// The time at which the event was recorded.
     pub at: Timestamp,
     /// The change.
     pub change: RowChange,
@@ -313,7 +313,7 @@ pub struct RowEvents {
     excluded: RoaringBitmap,
 }
 
-/// What events and receipts say about an attempt.
+/// The facts about an attempt from its events and receipts.
 #[derive(Clone, Copy, Debug)]
 pub struct Judgement<'e> {
     /// The resulting state.
@@ -371,9 +371,9 @@ impl<'e> Judgement<'e> {
                 DeliveryState::Delivered => RowState::Delivered,
                 DeliveryState::Pending | DeliveryState::Failed => continue,
             };
-            let judged = delivered.get_or_insert(Self { order: receipt.order, ..Self::from_state(state) });
-            if state == RowState::Read || judged.final_receipt.is_none() {
-                (judged.state, judged.final_receipt, judged.order) = (state, Some(receipt), receipt.order);
+            let judgement = delivered.get_or_insert(Self { order: receipt.order, ..Self::from_state(state) });
+            if state == RowState::Read || judgement.final_receipt.is_none() {
+                (judgement.state, judgement.final_receipt, judgement.order) = (state, Some(receipt), receipt.order);
             }
         }
         delivered
@@ -423,27 +423,27 @@ impl RowEvents {
         receipts: &'e [StoredReceipt],
     ) -> Judgement<'e> {
         let Some((last, earlier)) = attempts.split_last() else { return Judgement::from_state(RowState::Planned) };
-        let judged = self.judge_message(row, *last, receipts);
+        let judgement = self.judge_message(row, *last, receipts);
         let is_undelivered =
-            matches!(judged.state, RowState::Planned | RowState::NotSent | RowState::Rejected | RowState::Failed);
-        if !is_undelivered && judged.state != RowState::Delivered {
-            return judged;
+            matches!(judgement.state, RowState::Planned | RowState::NotSent | RowState::Rejected | RowState::Failed);
+        if !is_undelivered && judgement.state != RowState::Delivered {
+            return judgement;
         }
-        let before = receipts.iter().filter(|receipt| receipt.order < judged.order);
+        let before = receipts.iter().filter(|receipt| receipt.order < judgement.order);
         let delivered = Judgement::from_deliveries(before);
         if let Some(delivered) = delivered.filter(|earlier| is_undelivered || earlier.state == RowState::Read) {
             return delivered;
         }
-        if judged.state != RowState::Planned || !self.excluded.contains(row.get()) {
-            return judged;
+        if judgement.state != RowState::Planned || !self.excluded.contains(row.get()) {
+            return judgement;
         }
-        if let Some(state @ (RowState::Rejected | RowState::Failed)) = judged.before_retry {
-            return Judgement { state, event: judged.event_before_retry, ..judged };
+        if let Some(state @ (RowState::Rejected | RowState::Failed)) = judgement.before_retry {
+            return Judgement { state, event: judgement.event_before_retry, ..judgement };
         }
-        let is_earlier = |attempt: &Attempt| self.find_known_order(row, attempt.envelope) < judged.order;
+        let is_earlier = |attempt: &Attempt| self.find_known_order(row, attempt.envelope) < judgement.order;
         match earlier.iter().rposition(is_earlier) {
             Some(place) => self.judge_row(row, &earlier[..=place], receipts),
-            None => Judgement { state: RowState::Skipped, ..judged },
+            None => Judgement { state: RowState::Skipped, ..judgement },
         }
     }
 
@@ -516,7 +516,7 @@ impl RowEvents {
         self.find_order(row, u32::MAX)
     }
 
-    /// Whether the next attempt of a row repeats a message in doubt, which may have been sent.
+    /// Whether the next attempt of a row repeats a message in doubt, which might have been sent.
     pub fn repeats_doubt(&self, row: Row) -> bool {
         let order = self.next_order(row);
         let ordered = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
@@ -528,9 +528,9 @@ impl RowEvents {
     /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent
     /// removes this doubt.
     pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
-        let judged = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
-        let given_up = judged.clone().next_back().is_some_and(|judged| judged.state == RowState::NotSent);
-        judged.into_iter().any(|Judgement { state, event, .. }| match state {
+        let judgements = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
+        let given_up = judgements.clone().next_back().is_some_and(|judgement| judgement.state == RowState::NotSent);
+        judgements.into_iter().any(|Judgement { state, event, .. }| match state {
             RowState::InDoubt | RowState::Unresolved => !given_up,
             RowState::Planned => {
                 !given_up && event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }))
@@ -554,9 +554,11 @@ impl RowEvents {
     /// Whether receipts prove the delivery of a message of the row, although the gateway also has a later message with
     /// another identifier.
     pub fn has_two_messages(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
-        let judged = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
-        let delivered = judged.clone().filter(|judged| judged.state.is_delivered()).map(|judged| judged.order).min();
-        delivered.is_some_and(|first| judged.clone().any(|later| later.order > first && later.state.is_with_gateway()))
+        let judgements = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
+        let delivered = judgements.clone().filter(|judgement| judgement.state.is_delivered());
+        let first_delivered = delivered.map(|judgement| judgement.order).min();
+        first_delivered
+            .is_some_and(|first| judgements.clone().any(|later| later.order > first && later.state.is_with_gateway()))
     }
 }
 
@@ -613,8 +615,8 @@ mod tests {
     #[test]
     fn events_of_earlier_attempts_do_not_change_the_state() {
         let events = events(vec![(3, RowChange::SendAgain { by: author(), why: None }), (3, found("DELIVERED"))]);
-        let judged = events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]);
-        assert_eq!((judged.state, judged.event), (RowState::Rejected, None));
+        let judgement = events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]);
+        assert_eq!((judgement.state, judgement.event), (RowState::Rejected, None));
         assert!(events.find_duplicate(row(), 5, Chain::UNKNOWN).is_some(), "the first attempt was sent after all");
         assert!(events.find_duplicate(row(), 3, Chain::UNKNOWN).is_none());
     }
@@ -704,8 +706,8 @@ mod tests {
             (RowState::Accepted, vec![stored(Some(1), Status::Delivered), stored(None, Status::Read)], RowState::Read),
             (RowState::Accepted, vec![late.clone(), stored(Some(1), Status::Delivered)], RowState::Delivered),
         ] {
-            let judged = events.judge_row(row(), &[attempt(3, RowState::Accepted), attempt(5, last)], &receipts);
-            assert_eq!(judged.state, state, "{last} {receipts:?}");
+            let judgement = events.judge_row(row(), &[attempt(3, RowState::Accepted), attempt(5, last)], &receipts);
+            assert_eq!(judgement.state, state, "{last} {receipts:?}");
         }
     }
 

@@ -30,9 +30,9 @@ pub struct ForgetOrder {
 pub struct PurgeOrder {
     /// The run, as it was read to count it.
     pub counted: Run,
-    /// Its final counts by state.
+    /// The run's final counts by state.
     pub counts: StateCounts,
-    /// Its billed parts.
+    /// The run's billed parts.
     pub parts: u64,
     /// The numbers that `stop --for-good` cancelled. A hash of each is kept, so that later runs skip them.
     pub cancelled: RoaringTreemap,
@@ -108,9 +108,9 @@ impl NumberErasure {
     }
 
     /// Erases the number from the last answer about a row.
-    pub(crate) fn erase_from_inquiry(self, asked: &mut AskedRow) {
+    pub(crate) fn erase_from_inquiry(self, record: &mut AskedRow) {
         let AskedRow { row: _, envelope: _, asked: _, negatives: _, first_at: _, last_at: _, negative_at: _, answer } =
-            asked;
+            record;
         *answer = self.erase_from_text(answer);
     }
 

@@ -13,9 +13,9 @@ use sha2::Sha256;
 use super::{Attempt, EnvelopeRecord, LedgerFuture, RowEvents, RunActivity, StoredReceipt};
 use campaign_core::domain::{Addressee, Row};
 
-/// How long an identical message to the same number counts as a repeat.
+/// The period in which an identical message to the same number counts as a repeat.
 pub const REPEAT_WINDOW: Duration = Duration::from_secs(60);
-/// The same in microseconds.
+/// The same period in microseconds.
 const WINDOW: i64 = 60_000_000;
 
 /// A hash of a message.
@@ -35,7 +35,7 @@ impl RepeatKey {
     }
 }
 
-/// The reserved place of a message that is about to be sent.
+/// The reservation for a message that is about to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepeatPlace {
     pub(super) hash: RepeatHash,
@@ -46,7 +46,7 @@ pub struct RepeatPlace {
 }
 
 impl RepeatPlace {
-    /// A place that is reserved at `now`. `before` is the expiry of the message's earlier entry.
+    /// A reservation made at `now`. `before` is the expiry of the message's earlier entry.
     fn new(hash: RepeatHash, now: i64, before: Option<i64>) -> Self {
         Self { hash, until: latest_expiry(now), before }
     }
@@ -55,9 +55,9 @@ impl RepeatPlace {
 /// The result of a reservation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepeatCheck {
-    /// The message may be sent. Its place is reserved.
+    /// The message may be sent. Its entry is reserved.
     Taken(RepeatPlace),
-    /// The message was not sent recently, and no place is reserved. Never the answer to a reservation.
+    /// The message was not sent recently, and no entry is reserved. Never the answer to a reservation.
     Free,
     /// The same message was sent this long ago.
     Repeated(Duration),
@@ -70,14 +70,14 @@ pub enum RepeatCheck {
 pub enum RepeatRequest {
     /// Only check whether the same message was sent recently.
     Look(Vec<u8>),
-    /// Reserve the place of a message in one transaction, and delete expired entries.
+    /// Reserve the entry of a message in one transaction, and delete expired entries.
     Reserve {
         /// The message.
         message: Vec<u8>,
         /// Whether it may be sent even if the same message was sent recently.
         again: bool,
     },
-    /// Release the place of a message that was certainly not sent.
+    /// Release the entry of a message that was certainly not sent.
     Release(RepeatPlace),
 }
 
@@ -112,9 +112,9 @@ pub(crate) fn look_for_repeat(until: Option<i64>, now: i64) -> RepeatCheck {
     recent.map_or(RepeatCheck::Free, |until| RepeatCheck::Repeated(entry_age(until, now)))
 }
 
-/// What the release of a place changes.
+/// The change that the release of a reservation makes.
 pub(crate) enum PlaceRelease {
-    /// Nothing: a later message took the place.
+    /// Nothing: a later message replaced the entry.
     Nothing,
     /// The earlier message gets its expiry back.
     Restore(i64),
@@ -123,7 +123,7 @@ pub(crate) enum PlaceRelease {
 }
 
 impl RepeatPlace {
-    /// The change to make when this place is released. `known` is the expiry that the entry has now.
+    /// The change to make when this reservation is released. `known` is the expiry that the entry has now.
     pub(crate) fn plan_release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
         match self.before.filter(|until| !is_expired(*until, now)) {
             _ if known != Some(self.until) => PlaceRelease::Nothing,
@@ -161,7 +161,7 @@ impl Guard {
     /// Adds an envelope.
     pub(crate) fn add_envelope(&mut self, envelope: &EnvelopeRecord) {
         for (sent, outcome) in envelope.iter_rows() {
-            // Regardless of which process owns the run, an open intent may have been sent.
+            // Regardless of which process owns the run, an open intent might have been sent.
             let attempt = RunActivity::Idle.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
             if !self.events.has_events(sent.row) && self.events.has_message(sent.row, &[attempt], &[]) {
                 self.include_row(sent.row, sent.to);

@@ -22,13 +22,13 @@ const SLOT_OFFSETS: [u64; 2] = [0, 4096];
 /// The size of a slot, which contains a readable line.
 const SLOT_BYTES: usize = 96;
 
-/// How long to wait for another process that writes the mark. A write takes microseconds unless the process is
+/// The time to wait for another process that writes the mark. A write takes microseconds unless the process is
 /// suspended.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause between attempts to lock.
 const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Why a ledger file is no longer used after `ledger copy`.
+/// The reason why a ledger file is no longer used after `ledger copy`.
 pub(crate) const COPIED_TO_DATABASE: &str = "it was copied to a database, which replaced it";
 
 /// The identity of a ledger and its number of commits.
@@ -67,7 +67,7 @@ impl MarkReading {
 }
 
 impl HighWaterMark {
-    /// Why the ledger with this mark is not the ledger that was last written here. `None` if it is that ledger.
+    /// The reason why the ledger is not the ledger that was last written here. `None` if it is that ledger.
     pub(crate) fn find_mismatch(self, known: &MarkReading) -> Option<String> {
         match known {
             // A new ledger has no mark before its first commit.
@@ -94,8 +94,8 @@ impl HighWaterMark {
         }
     }
 
-    /// The mark of this ledger after it moves to another place, one commit later. A process that still uses the old
-    /// place fails at its next commit.
+    /// The mark of this ledger after it moves to another path, one commit later. A process that still uses the old
+    /// path fails at its next commit.
     pub(crate) fn after_move(self) -> Self {
         let id = Checksum::for_table("moved").with_number(self.id).with_number(self.generation).finish();
         // Identifiers of new ledgers have the same range.
@@ -211,7 +211,7 @@ impl MarkFile {
         }
         let furthest = |slot: usize| slots[slot].map_or(-1, |known| known.generation);
         self.written = self.written.max(mark.generation);
-        // Another process may be ahead. The mark never goes back.
+        // Another process might be ahead. The mark never goes back.
         if furthest(0).max(furthest(1)) >= mark.generation {
             return Ok(());
         }

@@ -153,7 +153,7 @@ pub trait Ledger:
     /// the other runs.
     ///
     /// Decisions about sending use `list_runs`, which fails if a record is damaged.
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
+    fn list_stored_runs(&self, filter: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
 
     /// Locks a campaign of an account. The lock must be acquired before the guard is read. `None` if another process
     /// holds the lock.
@@ -190,13 +190,13 @@ pub trait Ledger:
 
     /// Draws the next rows of a shared run for this process. Creates a new run if no run has unused rows. Puts the open
     /// intents of an ended process at the same place in doubt.
-    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
 
     /// All reasons why [`Ledger::draw_block`] would refuse this draw now. Draws nothing.
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
-        wanted: BlockRequest,
+        request: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>>;
 
     /// The blocks that processes own in a shared run, oldest first.
@@ -209,11 +209,11 @@ pub trait Ledger:
     /// refused if the lease was lost or a stop was requested.
     ///
     /// If recipients opted out since the run was planned, or reached a cap, their rows are recorded as skipped instead.
-    /// If the envelope exceeds a bound, nothing is recorded and the permit says how many rows fit.
+    /// If the envelope exceeds a bound, nothing is recorded and the permit contains the number of rows that fit.
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Whether an envelope may still be sent under this lease, without querying the storage. This is checked again
-    /// right before the first byte is sent, because the process may have been suspended.
+    /// right before the first byte is sent, because the process might have been suspended.
     fn may_still_send(&self, _lease: Lease) -> bool {
         true
     }
@@ -231,18 +231,18 @@ pub trait Ledger:
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
 
     /// The matching envelopes of a run, in the order of their numbers.
-    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
+    fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
 
     /// The rows of a run that are never sent, with reasons.
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows>;
 
     /// The numbers that match the filter, forgotten or not.
-    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet>;
+    fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet>;
 
     /// The rows of a run that have or might have a message. Empty for a purged run.
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
-    /// Changes what is known or planned about the rows of a lease, unless the lease was lost.
+    /// Records facts or decisions about the rows of a lease, unless the lease was lost.
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership>;
 
     /// The events of a run, in the order in which they were recorded.

@@ -17,7 +17,7 @@ pub trait LedgerMaintenance: Send + Sync {
     /// The rate limits of all accounts, by account name.
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>>;
 
-    /// What could make the record of sent messages incomplete: a backup, or replicas.
+    /// The facts that could make the record of sent messages incomplete: a backup, or replicas.
     fn load_risks(&self) -> LedgerFuture<'_, LedgerRisks> {
         Box::pin(async { Ok(LedgerRisks::default()) })
     }
@@ -32,7 +32,7 @@ pub trait LedgerMaintenance: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// What distinguishes a ledger from others.
+/// The properties that distinguish a ledger from others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LedgerProperties {
     /// The location, for display.
@@ -66,9 +66,9 @@ pub struct LedgerRisks {
 /// The origin of a ledger that is a backup or was restored from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
-    /// When the backup was made. Later events are missing from the ledger.
+    /// The time at which the backup was made. Later events are missing from the ledger.
     pub made_at: Timestamp,
-    /// When it was restored. `None` for a backup, which cannot be used for sending.
+    /// The time of the restore. `None` for a backup, which cannot be used for sending.
     pub restored_at: Option<Timestamp>,
 }
 
@@ -86,7 +86,7 @@ pub struct CopiedLedger {
 /// A damaged schedule record. It never fires.
 #[derive(Clone, Debug)]
 pub struct DamagedSchedule {
-    /// Its name, as far as readable.
+    /// The name of the schedule, as far as readable.
     pub name: String,
     /// The campaign file, as far as readable.
     pub file: String,
@@ -97,7 +97,7 @@ pub struct DamagedSchedule {
 /// A damaged occurrence record.
 #[derive(Clone, Debug)]
 pub struct DamagedOccurrence {
-    /// Its moment, if readable.
+    /// The moment of the occurrence, if readable.
     pub at: Option<Timestamp>,
     /// The damage.
     pub error: LedgerError,
@@ -106,9 +106,9 @@ pub struct DamagedOccurrence {
 /// A damaged plan record.
 #[derive(Clone, Debug)]
 pub struct DamagedPlan {
-    /// Its description, as far as readable.
+    /// The description of the plan, as far as readable.
     pub record: String,
-    /// When it was made, if readable.
+    /// The time at which the plan was made, if readable.
     pub at: Option<Timestamp>,
     /// The damage.
     pub error: LedgerError,
@@ -117,7 +117,7 @@ pub struct DamagedPlan {
 /// A damaged run record.
 #[derive(Clone, Debug)]
 pub struct DamagedRun {
-    /// Its name, as far as readable.
+    /// The name of the run, as far as readable.
     pub name: String,
     /// The damage.
     pub error: LedgerError,
@@ -137,7 +137,7 @@ pub struct DamagedRecord {
 pub enum RecordKind {
     /// An active schedule.
     Schedule {
-        /// Its name, as far as readable.
+        /// The name of the schedule, as far as readable.
         name: String,
         /// The campaign file, as far as readable.
         file: String,

@@ -1,4 +1,4 @@
-//! The state of one message, folded from its events and receipts. Pure.
+//! The state of one message, folded from its events and receipts. The functions are pure.
 //!
 //! A delivery on any channel wins over every failure, in any order and with any timestamps, because channels report
 //! with different clocks. A failure is final only if it concerns the whole message (contract 6.2).
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn state_only_moves_forward_whatever_the_order_of_receipts(
+        fn state_only_moves_forward_for_any_order_of_receipts(
             receipts in receipts(),
             kind in kinds(),
             state in proptest::sample::select(RowState::ALL.to_vec()),
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn channel_report_disproves_a_rejection_at_intake() {
-        let refused = |receipts: &[StoredReceipt]| {
+        let judge = |receipts: &[StoredReceipt]| {
             let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into(), Endpoint::Async);
             for receipt in receipts {
                 message.add_receipt(receipt);
@@ -315,24 +315,33 @@ mod tests {
             (message.state, message.refused_at_intake)
         };
         let rejected = receipt("viber", Status::Rejected, 1);
-        assert_eq!(refused(std::slice::from_ref(&rejected)), (RowState::Failed, true));
-        assert_eq!(refused(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (RowState::Failed, true));
-        assert_eq!(refused(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (RowState::Failed, false));
-        assert_eq!(refused(&[rejected, receipt("sms", Status::Delivered, 2)]), (RowState::Delivered, false));
+        assert_eq!(judge(std::slice::from_ref(&rejected)), (RowState::Failed, true));
+        assert_eq!(judge(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (RowState::Failed, true));
+        assert_eq!(judge(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (RowState::Failed, false));
+        assert_eq!(judge(&[rejected, receipt("sms", Status::Delivered, 2)]), (RowState::Delivered, false));
     }
 
     #[test]
     fn last_inquiry_makes_a_failure_final() {
         let viber = receipt("viber", Status::Expired, 1);
-        let asked = |status| {
+        let inquiry_receipt = |status| {
             let mut stored = receipt("viber", status, 1);
             stored.receipt.source = ReceiptSource::AskedLast;
             stored
         };
-        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber.clone(), asked(Status::Expired)]), RowState::Failed);
-        assert_eq!(after(RowState::Queued, VIBER_SMS, &[viber.clone(), asked(Status::Accepted)]), RowState::Queued);
+        assert_eq!(
+            after(RowState::Accepted, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Expired)]),
+            RowState::Failed
+        );
+        assert_eq!(
+            after(RowState::Queued, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Accepted)]),
+            RowState::Queued
+        );
         let late = receipt("sms", Status::Delivered, 0);
-        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber, asked(Status::Expired), late]), RowState::Delivered);
+        assert_eq!(
+            after(RowState::Accepted, VIBER_SMS, &[viber, inquiry_receipt(Status::Expired), late]),
+            RowState::Delivered
+        );
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct NewNotification {
 pub struct Notification {
     /// The ledger's key.
     pub key: i64,
-    /// When it was queued.
+    /// The time at which the notification was queued.
     pub at: Timestamp,
     /// The number of attempts, including this one.
     pub attempts: u32,
@@ -47,7 +47,7 @@ pub enum NotificationOutcome {
 /// A change to the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotificationUpdate {
-    /// These notifications are queued.
+    /// Queues these notifications.
     Queued(Vec<NewNotification>),
     /// An attempt at taken notifications has this outcome.
     Attempted {

@@ -15,8 +15,8 @@ impl dyn Ledger + '_ {
     ///
     /// # Errors
     /// If one of their records is damaged, or the ledger cannot be read.
-    pub async fn list_runs(&self, wanted: RunFilter) -> Result<Vec<Run>, LedgerError> {
-        let stored = self.list_stored_runs(wanted).await?;
+    pub async fn list_runs(&self, filter: RunFilter) -> Result<Vec<Run>, LedgerError> {
+        let stored = self.list_stored_runs(filter).await?;
         stored.into_iter().map(|run| run.map_err(|damaged| damaged.error)).collect()
     }
 
@@ -65,7 +65,7 @@ impl dyn Ledger + '_ {
         Ok(found.filter_map(|OptOutRecord { opt_out, end }| Some(EndedOptOut { opt_out, end: end? })).collect())
     }
 
-    /// How many recipients opted out by replying to a run, or because the gateway rejected messages of the run.
+    /// The number of recipients who opted out by replying to a run, or because the gateway rejected its messages.
     /// Opt-outs that ended do not count.
     ///
     /// # Errors
@@ -96,8 +96,8 @@ impl dyn Ledger + '_ {
     ///
     /// # Errors
     /// If one of them is damaged, or the ledger cannot be read.
-    pub async fn list_approvals(&self, wanted: ApprovalFilter<'_>) -> Result<Vec<StoredApproval>, LedgerError> {
-        let found = self.list_records(PlanFilter::Approvals(wanted)).await?.into_iter();
+    pub async fn list_approvals(&self, filter: ApprovalFilter<'_>) -> Result<Vec<StoredApproval>, LedgerError> {
+        let found = self.list_records(PlanFilter::Approvals(filter)).await?.into_iter();
         let approvals = found.filter_map(|stored| stored.map(StoredPlanRecord::into_approval).transpose());
         approvals.map(|approval| approval.map_err(|damaged| damaged.error)).collect()
     }

@@ -1,4 +1,4 @@
-//! Rate limits of accounts, shared by all campaigns and processes of a ledger. Pure.
+//! Rate limits of accounts, shared by all campaigns and processes of a ledger. The functions are pure.
 //!
 //! Times are microseconds of the wall clock, because they are shared and survive a restart.
 
@@ -19,15 +19,15 @@ const MIN_SHARE: f64 = 1.0 / 64.0;
 /// gateway's request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AccountRateLimit {
-    /// When the next operation may leave.
+    /// The time from which the next operation may be sent.
     pub next_free: i64,
     /// The used share of the allowance, 0 to 1, as of `slowed_at`.
     pub share: f64,
-    /// When the share changed.
+    /// The time at which the share changed.
     pub slowed_at: i64,
-    /// Nothing leaves before this time, even if the rate would allow it.
+    /// Nothing is sent before this time, even if the rate would allow it.
     pub not_before: i64,
-    /// When this state was written, by the same clock.
+    /// The time at which this state was written, by the same clock.
     pub written_at: i64,
     /// The last allowed number of operations per second. `None` without a limit.
     pub rate: Option<f64>,
@@ -82,7 +82,7 @@ impl WaitReason {
 pub struct Reservation {
     /// The state after the reservation.
     pub rate_limit: AccountRateLimit,
-    /// The wait until the operations may leave.
+    /// The wait until the operations may be sent.
     pub wait: SlotWait,
 }
 
@@ -161,9 +161,9 @@ pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
 
 /// The share of the rate for inquiries while the account sends messages.
 const INQUIRY_SHARE: f64 = 0.1;
-/// How long an account counts as sending after its last message, in microseconds.
+/// The period for which an account counts as sending after its last message, in microseconds.
 const SENDING_PERIOD: i64 = 30 * SECOND;
-/// The same period at a low rate, as a number of messages at that rate.
+/// The period at a low rate, as a number of messages at that rate.
 const SENDING_MESSAGES: u32 = 2;
 /// The suffix in the name of an account's inquiries.
 const INQUIRIES_SUFFIX: &str = " (questions)";
@@ -171,10 +171,10 @@ const INQUIRIES_SUFFIX: &str = " (questions)";
 /// A request to an account's rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateRequest {
-    /// Slots for this many operations, however long they have to wait.
+    /// Slots for this many operations, regardless of the wait.
     Operations(u32),
-    /// A slot for one inquiry of an assistant, if it can leave within `longest`. While the account sends messages, all
-    /// inquiries of assistants together get a tenth of the account's rate.
+    /// A slot for one inquiry of an assistant, if it can be sent within `longest`. While the account sends messages,
+    /// all inquiries of assistants together get a tenth of the account's rate.
     Inquiry {
         /// The longest wait.
         longest: Duration,
@@ -190,10 +190,10 @@ pub enum SlotPermit {
     Granted {
         /// The wait for the account's rate limit.
         wait: SlotWait,
-        /// How long the next inquiry waits for a slot.
+        /// The time that the next inquiry waits for a slot.
         next: Duration,
     },
-    /// No slot was taken. One may become free after this time.
+    /// No slot was taken. A slot might become free after this time.
     Later(Duration),
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn is_inquiry_account(name: &str) -> bool {
 }
 
 impl InquiryRateLimit {
-    /// Takes a slot for one inquiry at `now`, if the inquiry can leave within `longest_wait`.
+    /// Takes a slot for one inquiry at `now`, if the inquiry can be sent within `longest_wait`.
     ///
     /// `rate` is the account's rate. With `None`, only waits that the gateway requested apply.
     pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest_wait: Duration) -> (Self, SlotPermit) {
@@ -361,7 +361,7 @@ mod tests {
         ) {
             let count = count.min(rate as u32).max(1);
             let (mut limit, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
-            let (mut free, mut asked_until, mut asked) = ([0_i64; 3], 0, false);
+            let (mut free, mut requested_until, mut is_slowed) = ([0_i64; 3], 0, false);
             let (mut departures, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
             for event in events {
                 match event {
@@ -372,7 +372,7 @@ mod tests {
                         back += i64::from(by < 0);
                     }
                     Event::SlowDown(wait) => {
-                        (asked_until, asked) = (asked_until.max(real + wait), true);
+                        (requested_until, is_slowed) = (requested_until.max(real + wait), true);
                         limit = limit.slow_down(real + shift, Some(wait));
                     }
                     Event::Booking(process) => {
@@ -382,12 +382,12 @@ mod tests {
                         let share = limit.rebase_to(real + shift).share_at(real + shift);
                         let reservation = limit.reserve(real + shift, count, Some(rate));
                         let wait = micros(reservation.wait);
-                        let each = slot_length(count, rate * if asked { MIN_SHARE } else { share });
+                        let slot = slot_length(count, rate * if is_slowed { MIN_SHARE } else { share });
                         // Each time the clock is set back, the rest of a wait is unknown.
-                        let most = 3 * (1 + back) * each + if asked { MAX_REQUESTED_WAIT } else { 0 };
-                        prop_assert!(wait <= most, "waits {wait} of {most}");
+                        let max_wait = 3 * (1 + back) * slot + if is_slowed { MAX_REQUESTED_WAIT } else { 0 };
+                        prop_assert!(wait <= max_wait, "waits {wait} of {max_wait}");
                         // A requested wait is respected, unless the clock is set forward.
-                        prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
+                        prop_assert!(forward > 0 || real + wait >= requested_until, "{wait} is too early");
                         limit = reservation.rate_limit;
                         free[process] = real + wait;
                         departures.push((real + wait, count));
@@ -451,9 +451,9 @@ mod inquiry_tests {
     use super::*;
 
     const START: i64 = 1_800_000_000 * SECOND;
-    const LONGEST: Duration = Duration::from_secs(5);
+    const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-    /// An account in use: messages leave at the full rate, and inquiries are tried every 10 ms.
+    /// An account in use: messages are sent at the full rate, and inquiries are tried every 10 ms.
     #[derive(Default)]
     struct Account {
         limit: InquiryRateLimit,
@@ -463,7 +463,7 @@ mod inquiry_tests {
 
     impl Account {
         fn try_inquiry(&mut self, now: i64, rate: f64) {
-            let (limit, permit) = self.limit.reserve_inquiry(now, Some(rate), LONGEST);
+            let (limit, permit) = self.limit.reserve_inquiry(now, Some(rate), LONGEST_WAIT);
             self.limit = limit;
             self.inquiries += u32::from(matches!(permit, SlotPermit::Granted { .. }));
         }
@@ -495,7 +495,7 @@ mod inquiry_tests {
     }
 
     #[test]
-    fn inquiries_use_the_whole_rate_when_nothing_is_sent() {
+    fn inquiries_use_the_full_rate_while_no_messages_are_sent() {
         let mut account = Account::default();
         account.pass(START, 100, 10.0, false);
         assert!((990..=1_001).contains(&account.inquiries), "{}", account.inquiries);
@@ -518,16 +518,16 @@ mod inquiry_tests {
 
     #[test]
     fn inquiry_above_the_rate_reserves_nothing() {
-        let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST).0;
-        let (after, permit) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
+        let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST_WAIT).0;
+        let (after, permit) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST_WAIT);
         assert_eq!((after, permit), (granted, SlotPermit::Later(Duration::from_millis(750))));
         // A wait that the gateway requested applies to inquiries too, at any rate.
         for rate in [None, Some(10.0)] {
-            let asked = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
-            let asked = InquiryRateLimit { account: asked, ..InquiryRateLimit::default() };
+            let account = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
+            let limit = InquiryRateLimit { account, ..InquiryRateLimit::default() };
             assert_eq!(
-                asked.reserve_inquiry(START, rate, LONGEST),
-                (asked, SlotPermit::Later(Duration::from_secs(60)))
+                limit.reserve_inquiry(START, rate, LONGEST_WAIT),
+                (limit, SlotPermit::Later(Duration::from_secs(60)))
             );
         }
     }
@@ -537,7 +537,7 @@ mod inquiry_tests {
         let mut account = Account::default();
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
-            let (_, permit) = account.limit.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
+            let (_, permit) = account.limit.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST_WAIT);
             assert!(matches!(permit, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{permit:?}");
         }
     }

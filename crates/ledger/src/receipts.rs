@@ -28,10 +28,12 @@ impl NewReceipt {
     /// Limits the times of the wishes in a repeated receipt to its first arrival. Without this, a repetition could look
     /// like a new wish, because the gateway's clock can be ahead, or a reply can lack a time.
     ///
-    /// An opt-out without a time of its own stays new: the recipient may have sent the same words again.
-    pub(super) fn limit_wishes(&mut self, kept: &[StoredReceipt]) {
+    /// An opt-out without a time of its own stays new: the recipient might have sent the same words again.
+    pub(super) fn limit_wishes(&mut self, stored: &[StoredReceipt]) {
         let Self { order, receipt, opt_out, opt_in, .. } = self;
-        let Some(first) = kept.iter().find(|known| known.order == *order && known.receipt == *receipt) else { return };
+        let Some(first) = stored.iter().find(|known| known.order == *order && known.receipt == *receipt) else {
+            return;
+        };
         // Without its texts, the receipt of a forgotten recipient equals others.
         if receipt.replies.is_empty() && receipt.error.is_none() {
             return;
@@ -51,7 +53,7 @@ impl NewReceipt {
 pub struct StoredReceipt {
     /// The retry order of its identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
-    /// When it arrived, in whole milliseconds.
+    /// The time of arrival, in whole milliseconds.
     pub at: Timestamp,
     /// The receipt.
     pub receipt: Receipt,
@@ -74,11 +76,12 @@ pub enum ReceiptOutcome {
 pub trait ReceiptStore {
     /// Stores receipts, whichever process owns the runs, because receipts are evidence. The same commit records all
     /// opt-outs and then ends the opt-outs that precede an opt-in, even for receipts that are not stored. An opt-out is
-    /// not recorded if a later opt-in has already ended one of the same kind. Returns one outcome per receipt, in order.
+    /// not recorded if a later opt-in has already ended one of the same kind. Returns one outcome per receipt, in
+    /// order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
-    /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those that
-    /// the address has now. Empty if none were ever given.
+    /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those
+    /// that the address has now. Empty if none were ever given.
     fn remember_secrets<'a>(
         &'a self,
         address: &'a str,
@@ -106,14 +109,14 @@ const MAX_RECEIPTS: usize = 64;
 
 /// Adds a receipt to the receipts of a row. Ignores a repeated receipt, and a receipt without news once the maximum is
 /// reached.
-pub(super) fn add_receipt(kept: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
-    let same: Vec<&StoredReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
+pub(super) fn add_receipt(stored: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
+    let same: Vec<&StoredReceipt> = stored.iter().filter(|known| known.order == new.order).collect();
     let known = same.iter().any(|known| known.receipt == new.receipt);
     let is_noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
     if known || is_noise {
         return ReceiptOutcome::Known;
     }
-    kept.push(new);
+    stored.push(new);
     ReceiptOutcome::Stored
 }
 
@@ -131,7 +134,7 @@ fn adds_news(same: &[&StoredReceipt], new: &Receipt) -> bool {
     arrival != DeliveryState::Pending && !same.iter().any(|known| reports(&known.receipt))
 }
 
-/// How many rows are read at once.
+/// The number of rows that are read at once.
 const ROWS_PER_READ: u32 = 16_384;
 
 /// Reads the receipts of a run by row, a few at a time.
@@ -173,44 +176,45 @@ mod tests {
         StoredReceipt { order: None, at, receipt }
     }
 
-    fn with_channel(channel: &str, kept: StoredReceipt) -> StoredReceipt {
+    fn with_channel(channel: &str, stored: StoredReceipt) -> StoredReceipt {
         let channel = ReportedChannel::parse(channel);
-        StoredReceipt { receipt: Receipt { channel, ..kept.receipt }, ..kept }
+        StoredReceipt { receipt: Receipt { channel, ..stored.receipt }, ..stored }
     }
 
     #[test]
     fn repeated_receipt_is_stored_once() {
-        let mut kept = Vec::new();
-        assert_eq!(add_receipt(&mut kept, receipt(Status::Delivered, 1)), ReceiptOutcome::Stored);
+        let mut receipts = Vec::new();
+        assert_eq!(add_receipt(&mut receipts, receipt(Status::Delivered, 1)), ReceiptOutcome::Stored);
         let again = StoredReceipt { at: Timestamp::from_second(99).unwrap(), ..receipt(Status::Delivered, 1) };
-        assert_eq!(add_receipt(&mut kept, again), ReceiptOutcome::Known);
+        assert_eq!(add_receipt(&mut receipts, again), ReceiptOutcome::Known);
         let other = StoredReceipt { order: Some(1), ..receipt(Status::Delivered, 1) };
-        assert_eq!(add_receipt(&mut kept, other), ReceiptOutcome::Stored, "another message of the row");
+        assert_eq!(add_receipt(&mut receipts, other), ReceiptOutcome::Stored, "another message of the row");
     }
 
     #[test]
     fn receipt_limit_does_not_apply_to_new_information() {
-        let mut kept = Vec::new();
+        let mut receipts = Vec::new();
         let all: Vec<ReceiptOutcome> =
-            (1..200).map(|second| add_receipt(&mut kept, receipt(Status::Routing, second))).collect();
+            (1..200).map(|second| add_receipt(&mut receipts, receipt(Status::Routing, second))).collect();
         assert_eq!(all.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count(), MAX_RECEIPTS);
         let expired = |second| with_channel("viber", receipt(Status::Expired, second));
-        assert_eq!(add_receipt(&mut kept, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
+        assert_eq!(add_receipt(&mut receipts, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
         assert_eq!(
-            add_receipt(&mut kept, with_channel("sms", expired(201))),
+            add_receipt(&mut receipts, with_channel("sms", expired(201))),
             ReceiptOutcome::Stored,
             "the first failure of another channel"
         );
-        assert_eq!(add_receipt(&mut kept, expired(202)), ReceiptOutcome::Known);
+        assert_eq!(add_receipt(&mut receipts, expired(202)), ReceiptOutcome::Known);
         let mut last = expired(203);
         last.receipt.source = ReceiptSource::AskedLast;
-        assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
-        assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
-        let channels = (0..99)
-            .filter(|n| add_receipt(&mut kept, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
+        assert_eq!(add_receipt(&mut receipts, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
+        assert_eq!(add_receipt(&mut receipts, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
+        let channels = (0..99).filter(|n| {
+            add_receipt(&mut receipts, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored
+        });
         assert_eq!(channels.count(), 1, "unknown channel names count as one channel");
         assert_eq!(
-            add_receipt(&mut kept, receipt(Status::Expired, 301)),
+            add_receipt(&mut receipts, receipt(Status::Expired, 301)),
             ReceiptOutcome::Stored,
             "the failure of the whole message"
         );

@@ -1,5 +1,5 @@
 //! The state of a row, derived from its attempts, events and receipts, the activity of its run, and the rows that the
-//! run excludes. Pure.
+//! run excludes. The functions are pure.
 //!
 //! Reports, counts, the guard and the sender all use this module, so they always agree.
 
@@ -196,7 +196,7 @@ impl StateCounts {
         self.add(to, rows);
     }
 
-    /// Counts all planned rows as skipped, and returns how many there were.
+    /// Counts all planned rows as skipped, and returns their number.
     pub fn skip_planned(&mut self) -> u64 {
         let planned = self.get(RowState::Planned);
         self.shift(RowState::Planned, RowState::Skipped, planned);
@@ -208,7 +208,7 @@ impl StateCounts {
         RowState::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)
     }
 
-    /// How many messages were delivered, including messages that were also read: the displayed figure "delivered".
+    /// The number of delivered messages, including messages that were also read: the displayed figure "delivered".
     pub fn count_delivered(&self) -> u64 {
         self.iter().filter(|(state, _)| RowState::Delivered.includes_state(*state)).map(|(_, count)| count).sum()
     }
@@ -278,14 +278,14 @@ impl RowStates {
             }
             let attempt = self.activities.build_attempt(envelope, sent, outcome);
             let unsent = attempt.state == RowState::Planned;
-            let judged = if unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
+            let judgement = if unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
                 let attempts = self.attempts.entry(sent.row).or_default();
                 attempts.push(attempt);
                 self.events.judge_row(sent.row, attempts, &[])
             } else {
                 self.events.judge_row(sent.row, &[attempt], &[])
             };
-            let (state, is_unreported) = (judged.state, judged.awaits_fallback());
+            let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
             self.set_state(sent.row, state, attempt.chain);
             self.note_fallback(sent.row, is_unreported);
         }
@@ -298,12 +298,12 @@ impl RowStates {
             return;
         };
         let chain = self.chains.get(usize::from(chain)).copied().unwrap_or_default();
-        let judged = match self.attempts.get(&row) {
+        let judgement = match self.attempts.get(&row) {
             Some(attempts) => self.events.judge_row(row, attempts, receipts),
             // A row without events has one message, so its state is sufficient.
             None => self.events.judge_row(row, &[Attempt { envelope: 0, state, chain }], receipts),
         };
-        let (state, is_unreported) = (judged.state, judged.awaits_fallback());
+        let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
         self.set_state(row, state, chain);
         self.note_fallback(row, is_unreported);
     }
@@ -536,16 +536,16 @@ mod tests {
     }
 
     fn changes() -> [RowChange; 8] {
-        let (by, why) = (Author::Person("olena".into()), None);
+        let (by, reason) = (Author::Person("olena".into()), None);
         let found = |status: &str| RowChange::Found { status: status.into(), msg_id: None, channel: None };
         [
             found("DELIVERED"),
             found("REJECTED"),
             RowChange::NotFound { asked: 3 },
             RowChange::Unresolved { asked: 20 },
-            RowChange::AssumedSent { by: by.clone(), why: why.clone() },
-            RowChange::NotSent { by: by.clone(), why: why.clone() },
-            RowChange::SendAgain { by: by.clone(), why },
+            RowChange::AssumedSent { by: by.clone(), why: reason.clone() },
+            RowChange::NotSent { by: by.clone(), why: reason.clone() },
+            RowChange::SendAgain { by: by.clone(), why: reason },
             RowChange::Retry { by, order: 1 },
         ]
     }

@@ -41,7 +41,7 @@ pub struct Lease {
 pub struct Claim {
     /// The lease.
     pub lease: Lease,
-    /// How many envelopes of the previous owner are in doubt now.
+    /// The number of envelopes of the previous owner that are in doubt now.
     pub in_doubt: usize,
 }
 
@@ -70,11 +70,11 @@ pub struct NewRun {
     pub last_row: Row,
     /// The rows that are never sent.
     pub excluded: ExcludedRows,
-    /// How the suppression list applies.
+    /// The effect of the suppression list.
     pub suppression: SuppressionPolicy,
     /// The campaign file, relative to the root. `None` for lookups and code calls.
     pub file: Option<String>,
-    /// When the run starts.
+    /// The time at which the run starts.
     pub began_at: Timestamp,
     /// A random number for its identifiers.
     pub random: u64,
@@ -126,7 +126,7 @@ pub struct Run {
     pub live: bool,
     /// The round (`--again`).
     pub round: u32,
-    /// How the suppression list applies.
+    /// The effect of the suppression list.
     pub suppression: SuppressionPolicy,
     /// The number of recipients. 0 for a shared run, which has no list.
     pub recipients: u64,
@@ -136,11 +136,11 @@ pub struct Run {
     pub ids: IdRange,
     /// The campaign file, relative to the root. `None` if an earlier version did not record it.
     pub file: Option<String>,
-    /// When it started.
+    /// The time at which the run started.
     pub began_at: Timestamp,
-    /// When it last ended or paused.
+    /// The time at which the run last ended or paused.
     pub ended_at: Option<Timestamp>,
-    /// When its row records were purged.
+    /// The time at which the run's row records were purged.
     pub purged_at: Option<Timestamp>,
     /// The progress.
     pub progress: RunProgress,
@@ -150,9 +150,9 @@ pub struct Run {
     pub stop_reason: Option<String>,
     /// Counts by state, and billed parts, at its last end.
     pub counts: Option<(StateCounts, u64)>,
-    /// How many receipts arrived for its messages.
+    /// The number of receipts that arrived for the run's messages.
     pub receipts: u64,
-    /// How many of these receipts are included in the counts.
+    /// The number of these receipts that are included in the counts.
     pub receipts_counted: u64,
     /// The results file.
     pub results: Option<String>,
@@ -166,7 +166,7 @@ pub struct Run {
     pub orders: Vec<IdRange>,
     /// The row identifiers of a shared run, in row order. Such a run does not use `ids` for rows.
     pub blocks: Vec<BlockIds>,
-    /// How several processes send it together. `None` if only its owner sends it.
+    /// The way in which several processes send the run together. `None` if only its owner sends it.
     pub sharding: Option<Sharding>,
 }
 
@@ -276,13 +276,13 @@ pub struct RunEnd {
     pub counts: StateCounts,
     /// Billed parts, as far as the gateway reported them.
     pub parts: u64,
-    /// How many receipts are included in the counts.
+    /// The number of receipts that are included in the counts.
     pub receipts: u64,
     /// The results file.
     pub results: Option<String>,
     /// The longest observed delay until the gateway knew a message. `None` if none was observed.
     pub lag: Option<Duration>,
-    /// When it ended.
+    /// The time at which the run ended.
     pub at: Timestamp,
     /// The notifications about the end, stored in the same commit.
     pub notifications: Vec<NewNotification>,
@@ -321,7 +321,7 @@ pub enum RunUpdate {
         counts: StateCounts,
         /// The billed parts.
         parts: u64,
-        /// How many receipts the counts include.
+        /// The number of receipts that the counts include.
         receipts: u64,
     },
     /// The figures that a projection calculated from all rows, as a cache. The ledger does not interpret them and may
@@ -329,7 +329,7 @@ pub enum RunUpdate {
     Figures(Vec<u8>),
     /// The gateway accepted a message of the run.
     Proven,
-    /// How often the gateway was asked about rows. Replaces earlier entries of the same rows.
+    /// The number of inquiries about each row. Replaces earlier entries of the same rows.
     Inquiries(Vec<AskedRow>),
     /// Evidence of the consent of its recipients. The run is not open yet.
     Consents(Arc<[ConsentBlock]>),
@@ -340,11 +340,11 @@ pub enum RunUpdate {
 /// A campaign lock that a process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CampaignLockInfo {
-    /// When the campaign was locked, if the ledger knows.
+    /// The time at which the campaign was locked, if the ledger knows.
     pub since: Option<Timestamp>,
 }
 
-/// Which host the ledger remembers for a profile.
+/// The host to remember for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostChange {
     /// This host, unless the profile has one. Loopback is recorded with the first run, so remembering it here needs no
@@ -404,13 +404,13 @@ pub struct CampaignLock {
     campaign: String,
     account: String,
     /// The adapter's resources, released on drop.
-    _kept: Box<dyn Any + Send + Sync>,
+    _resources: Box<dyn Any + Send + Sync>,
 }
 
 impl CampaignLock {
-    /// Creates a lock that owns `kept`, the resources to release on drop.
-    pub fn new(campaign: &str, account: &str, kept: impl Any + Send + Sync) -> Self {
-        Self { campaign: campaign.to_owned(), account: account.to_owned(), _kept: Box::new(kept) }
+    /// Creates a lock that owns `resources` and releases them on drop.
+    pub fn new(campaign: &str, account: &str, resources: impl Any + Send + Sync) -> Self {
+        Self { campaign: campaign.to_owned(), account: account.to_owned(), _resources: Box::new(resources) }
     }
 
     /// Whether a run belongs to this campaign and account.

@@ -19,9 +19,9 @@ pub struct ActiveSchedule {
     pub addresses: String,
     /// The account of the profile.
     pub account: String,
-    /// Who activated it.
+    /// The person or program that activated the schedule.
     pub by: String,
-    /// When it was activated.
+    /// The time of the activation.
     pub activated_at: Timestamp,
     /// Only occurrences after this moment count: the activation, or the last resumption.
     pub since: Timestamp,
@@ -43,9 +43,9 @@ pub struct OccurrenceKey {
 /// An occurrence with its moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledOccurrence {
-    /// Its identity.
+    /// The identity of the occurrence.
     pub key: OccurrenceKey,
-    /// Its moment.
+    /// The moment of the occurrence.
     pub at: Timestamp,
 }
 
@@ -61,11 +61,11 @@ pub enum OccurrenceOutcome {
 /// A recorded occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OccurrenceRecord {
-    /// Its identity.
+    /// The identity of the occurrence.
     pub key: OccurrenceKey,
-    /// Its moment.
+    /// The moment of the occurrence.
     pub at: Timestamp,
-    /// Its outcome.
+    /// The outcome of the occurrence.
     pub outcome: OccurrenceOutcome,
 }
 
@@ -88,7 +88,7 @@ pub enum ScheduleUpdate {
         occurrence: ScheduledOccurrence,
         /// The reason, as text.
         reason: String,
-        /// Which occurrences may be skipped.
+        /// The condition under which occurrences may be skipped.
         condition: SkipCondition,
     },
 }
@@ -107,7 +107,7 @@ pub enum ScheduleOrder {
     Remove,
 }
 
-/// Which occurrences may be recorded as skipped.
+/// The condition under which occurrences may be recorded as skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipCondition {
     /// Only an occurrence without a record.
@@ -148,7 +148,7 @@ pub trait ScheduleStore: Send + Sync {
     /// other records.
     fn list_occurrences<'a>(
         &'a self,
-        wanted: OccurrenceFilter<'a>,
+        filter: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
 }
 
@@ -158,9 +158,9 @@ pub trait ScheduleStore: Send + Sync {
 /// If the ledger cannot be read, or the record is damaged.
 pub async fn find_occurrence(
     ledger: &(impl ScheduleStore + ?Sized),
-    wanted: OccurrenceFilter<'_>,
+    filter: OccurrenceFilter<'_>,
 ) -> Result<Option<OccurrenceRecord>, LedgerError> {
-    let first = ledger.list_occurrences(wanted).await?.into_iter().next();
+    let first = ledger.list_occurrences(filter).await?.into_iter().next();
     first.transpose().map_err(|damaged| damaged.error)
 }
 

@@ -30,7 +30,7 @@ pub struct SharedRun {
     pub kind: OperationKind,
     /// Whether it sends to real recipients.
     pub live: bool,
-    /// How the suppression list applies.
+    /// The effect of the suppression list.
     pub suppression: SuppressionPolicy,
 }
 
@@ -105,7 +105,7 @@ pub enum DrawOutcome {
     Refused(DrawRefusal),
 }
 
-/// Why a request for rows was refused.
+/// The reason why a request for rows was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawRefusal {
     /// The identifier is already in use.
@@ -177,13 +177,13 @@ pub struct RowBlock {
     /// The lease on the rows.
     pub lease: Lease,
     /// The adapter's resources, released on drop.
-    _kept: Box<dyn Any + Send + Sync>,
+    _resources: Box<dyn Any + Send + Sync>,
 }
 
 impl RowBlock {
-    /// Creates a block that owns `kept`, the resources to release on drop.
-    pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Box<Self> {
-        Box::new(Self { run, lease, _kept: Box::new(kept) })
+    /// Creates a block that owns `resources` and releases them on drop.
+    pub(super) fn new(run: Run, lease: Lease, resources: impl Any + Send + Sync) -> Box<Self> {
+        Box::new(Self { run, lease, _resources: Box::new(resources) })
     }
 }
 
@@ -204,7 +204,7 @@ impl fmt::Debug for RowBlock {
     }
 }
 
-/// How many rows a run has. A shared run has no list, so these are its sent and skipped rows.
+/// The number of rows of a run. A shared run has no list, so these are its sent and skipped rows.
 ///
 /// # Errors
 /// If the records of a shared run cannot be read.
@@ -233,13 +233,13 @@ pub(crate) fn next_rows(run: &Run, last: Option<Row>, rows: u32) -> Option<RowSp
 /// An hour in microseconds.
 pub(crate) const HOUR: i64 = 3_600_000_000;
 
-/// When the next block may be drawn within the hourly limit. `None` if it may be drawn now.
+/// The time of the next draw within the hourly limit. `None` if a block may be drawn now.
 ///
 /// `drawn` contains the times of earlier draws in ascending order. Times are in microseconds since 1970.
 pub(crate) fn next_draw_time(drawn: &[i64], now: i64, per_hour: u32) -> Option<i64> {
     let within: Vec<i64> = drawn.iter().copied().filter(|at| at.saturating_add(HOUR) > now).collect();
-    let over = within.len().checked_sub(usize::try_from(per_hour).unwrap_or(usize::MAX))?;
-    Some(within.get(over).map_or(now, |at| *at).saturating_add(HOUR))
+    let excess = within.len().checked_sub(usize::try_from(per_hour).unwrap_or(usize::MAX))?;
+    Some(within.get(excess).map_or(now, |at| *at).saturating_add(HOUR))
 }
 
 /// Whether a block contains the rows of an intent. If so, the intent is in doubt once the owner of the block has ended.
@@ -247,7 +247,7 @@ pub(crate) fn owns_rows(block: RowSpan, intent: RowSpan) -> bool {
     block.contains(intent.first) && block.contains(intent.last)
 }
 
-/// How several processes send a run together.
+/// The way in which several processes send a run together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharding {
     /// The caller's stored data that workers need in addition to the frozen inputs.
@@ -266,12 +266,12 @@ pub struct ShardWorker {
     pub lease: Lease,
     /// The sharding that it knows.
     pub sharding: i64,
-    /// Its place among the workers.
+    /// The worker's place among the workers.
     pub place: u32,
     /// The display name of the process.
     pub(super) name: String,
     /// The adapter's resources, released on drop.
-    _kept: Box<dyn Any + Send + Sync>,
+    _resources: Box<dyn Any + Send + Sync>,
 }
 
 /// The result of a request for a shard.
@@ -302,7 +302,7 @@ pub struct ShardHolder {
     pub name: String,
     /// The number of its rows, sent or not.
     pub rows: u64,
-    /// When it drew its first shard.
+    /// The time at which the worker drew its first shard.
     pub since: Timestamp,
 }
 
@@ -315,7 +315,7 @@ pub struct OwnedBlock {
     pub place: u32,
     /// The display name of the worker. `None` for a process that draws blocks for single messages.
     pub worker: Option<String>,
-    /// When it was drawn. `None` if it is excluded from the hourly count.
+    /// The time at which the block was drawn. `None` if it is excluded from the hourly count.
     pub drawn_at: Option<Timestamp>,
 }
 
@@ -351,9 +351,15 @@ pub trait ShardStore: Send + Sync {
 }
 
 impl ShardWorker {
-    /// Creates a worker that owns `kept`, the resources to release on drop.
-    pub(super) fn new(lease: Lease, sharding: i64, place: u32, name: String, kept: impl Any + Send + Sync) -> Self {
-        Self { lease, sharding, place, name, _kept: Box::new(kept) }
+    /// Creates a worker that owns `resources` and releases them on drop.
+    pub(super) fn new(
+        lease: Lease,
+        sharding: i64,
+        place: u32,
+        name: String,
+        resources: impl Any + Send + Sync,
+    ) -> Self {
+        Self { lease, sharding, place, name, _resources: Box::new(resources) }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Why a run stopped.
+//! The reason why a run stopped.
 
-/// Why a run stopped early. Each surface has its own texts.
+/// The reason why a run stopped early. Each surface has its own texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopKind {
     /// A signal with this number arrived.

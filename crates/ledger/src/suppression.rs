@@ -13,7 +13,7 @@ use campaign_core::domain::{Addressee, OperationKind, Phone, Purpose, Row};
 /// The skip reason for suppressed numbers.
 pub const OPTED_OUT: &str = "opted out";
 
-/// What an opt-out covers.
+/// The coverage of an opt-out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OptOutScope {
     /// All marketing messages.
@@ -111,7 +111,7 @@ impl OptOutReach {
 pub struct OptOut {
     /// The number.
     pub who: Addressee,
-    /// What it covers.
+    /// The coverage of the opt-out.
     pub scope: OptOutScope,
     /// The gateways that it applies to.
     pub reach: OptOutReach,
@@ -119,7 +119,7 @@ pub struct OptOut {
     pub reason: Arc<str>,
     /// The source: a person, a file or a reply.
     pub source: Arc<str>,
-    /// When the recipient opted out.
+    /// The time at which the recipient opted out.
     pub at: Timestamp,
 }
 
@@ -157,7 +157,7 @@ const REPLY_PREFIX: &str = "reply to ";
 /// Separates the run from the row in the source of an opt-in.
 const ROW_SEPARATOR: &str = ", row ";
 
-/// Why an imported entry is no longer on the list: an opt-out of the recipient or an operator replaced it.
+/// The reason why an imported entry left the list: an opt-out of the recipient or an operator replaced it.
 pub(super) const REPLACED_REASON: &str = "replaced by an opt-out of their own";
 
 /// The source of opt-outs by replies to a run.
@@ -226,7 +226,7 @@ pub struct OptIn {
     pub reason: Arc<str>,
     /// The message that the recipient answered, as text.
     pub source: Arc<str>,
-    /// When the recipient opted in.
+    /// The time at which the recipient opted in.
     pub at: Timestamp,
 }
 
@@ -248,9 +248,9 @@ impl OptIn {
 /// The end of an opt-out that is no longer on the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptOutEnd {
-    /// When it ended.
+    /// The time at which the opt-out ended.
     pub at: Timestamp,
-    /// Who removed it, or the message to which the recipient replied.
+    /// The person who removed the opt-out, or the message to which the recipient replied.
     pub by: String,
     /// The reason, as text. Empty if unknown.
     pub why: String,
@@ -269,7 +269,7 @@ impl OptOutEnd {
 pub struct EndedOptOut {
     /// The opt-out.
     pub opt_out: OptOut,
-    /// Its end.
+    /// The end of the opt-out.
     pub end: OptOutEnd,
 }
 
@@ -278,11 +278,11 @@ pub struct EndedOptOut {
 pub struct OptOutRecord {
     /// The opt-out.
     pub opt_out: OptOut,
-    /// Its end. `None` while it is on the list.
+    /// The end of the opt-out. `None` while it is on the list.
     pub end: Option<OptOutEnd>,
 }
 
-/// How the suppression list applies to a run.
+/// The effect of the suppression list on a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuppressionPolicy {
     /// The purpose of its messages.
@@ -330,9 +330,9 @@ pub struct SuppressedNumbers {
 /// Whether opt-outs are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdditionMode {
-    /// They are added.
+    /// Adds the opt-outs.
     Add,
-    /// Nothing changes. Existing opt-outs are counted but not returned.
+    /// Changes nothing. Existing opt-outs are counted but not returned.
     Preview,
 }
 
@@ -373,7 +373,7 @@ pub enum RemovalTarget {
         /// The scope to remove. `None` removes all scopes.
         scope: Option<OptOutScope>,
     },
-    /// These entries, as listed. Entries that changed since stay.
+    /// The given entries, as listed. Entries that have changed since then are kept.
     Entries(Vec<OptOut>),
 }
 
@@ -427,7 +427,7 @@ pub trait SuppressionList: Send + Sync {
     ) -> LedgerFuture<'a, SuppressedNumbers>;
 
     /// The opt-outs that match, oldest first.
-    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage>;
+    fn list_opt_outs(&self, filter: OptOutFilter) -> LedgerFuture<'_, OptOutPage>;
 }
 
 #[cfg(test)]

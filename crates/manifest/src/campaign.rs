@@ -41,13 +41,13 @@ pub struct Campaign {
     pub format: ListFormat,
     /// Opted-out numbers in addition to the ledger's; can change when a run is resumed.
     pub suppress: Vec<SuppressionFile>,
-    /// Where the recipients' consent is recorded; read again whenever a run starts or is resumed.
+    /// The source of the recipients' consent; read again whenever a run starts or is resumed.
     pub consent: Option<ConsentSource>,
     /// Whether the campaign itself requires consent; see [`Campaign::needs_consent`].
     pub requires_consent: bool,
     /// The lookup tables of its texts.
     pub data: Vec<TableFile>,
-    /// How it is sent; can change when a run is resumed.
+    /// The sending options of the campaign; they can change when a run is resumed.
     pub delivery: DeliverySettings,
     /// The budget of its edition; can change when a run is resumed.
     pub limits: Budget,
@@ -59,7 +59,7 @@ pub struct Campaign {
     pub until: Option<SendingDeadline>,
     /// The schedule; can change when a run is resumed.
     pub schedule: Option<Schedule>,
-    /// How delivery statuses arrive; can change when a run is resumed.
+    /// The collection of delivery statuses; can change when a run is resumed.
     pub receipts: ReceiptMode,
     /// Notifications about its live runs; can change when a run is resumed.
     pub notify: Option<NotifySettings>,
@@ -108,7 +108,7 @@ pub struct CampaignBrief {
     /// The language of amounts and dates in texts. `None` for the language of the region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// How repeated numbers are handled.
+    /// The treatment of repeated numbers.
     pub duplicates: DuplicatePolicy,
     /// The share of rows that can be invalid.
     pub max_invalid: Percentage,
@@ -139,7 +139,7 @@ pub struct CampaignBrief {
     pub holdout: Option<Holdout>,
 }
 
-/// How a number that is in the list more than once is handled.
+/// The treatment of a number that is in the list more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DuplicatePolicy {
@@ -163,15 +163,15 @@ pub struct DeliverySettings {
     pub in_flight: NonZeroU32,
     /// The timeout of a request.
     pub timeout: Duration,
-    /// How rows in doubt are handled.
+    /// The treatment of rows in doubt.
     pub on_in_doubt: InDoubtPolicy,
     /// The frequency cap over all campaigns.
     pub cap: Option<FrequencyCap>,
-    /// When the circuit breaker stops a run.
+    /// The condition under which the circuit breaker stops a run.
     pub stop_after: BreakerSettings,
 }
 
-/// How delivery statuses are collected.
+/// The collection of delivery statuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiptMode {
     /// By webhooks if the profile has `hook`; by requests for everything else.
@@ -206,7 +206,7 @@ impl FromStr for ReceiptMode {
     }
 }
 
-/// How rows in doubt are handled.
+/// The treatment of rows in doubt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InDoubtPolicy {
     /// A row stays in doubt until evidence or a person decides.
@@ -241,13 +241,13 @@ pub struct BreakerSettings {
     /// The share of recipients who can opt out because of the run, if it is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opted_out: Option<Percentage>,
-    /// How long an unreachable gateway is retried, if the campaign defines it.
+    /// The time for which an unreachable gateway is retried, if the campaign defines it.
     pub unreachable: Option<Duration>,
 }
 
 impl BreakerSettings {
-    /// How long an unreachable gateway is retried. The default for a local gateway is short, because a stopped local
-    /// process does not restart on its own.
+    /// The time for which an unreachable gateway is retried. The default for a local gateway is short, because a
+    /// stopped local process does not restart on its own.
     pub fn unreachable_timeout(&self, loopback: bool) -> Duration {
         let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
         self.unreachable.unwrap_or(default)
@@ -289,7 +289,7 @@ impl Campaign {
         self.notify.iter().chain(profile.and_then(|profile| profile.notify.as_ref()))
     }
 
-    /// The same campaign without its notification command.
+    /// Removes the notification command from the campaign.
     #[must_use]
     pub fn without_notify_command(mut self) -> Self {
         self.notify = self.notify.filter(|notify| !matches!(notify.method, NotificationMethod::Command(_)));
@@ -347,7 +347,7 @@ impl Campaign {
         self
     }
 
-    /// The same campaign with another gateway.
+    /// Replaces the gateway of the campaign.
     #[must_use]
     pub fn with_gateway(mut self, gateway: &str) -> Self {
         gateway.clone_into(&mut self.brief.gateway);
@@ -399,7 +399,7 @@ pub struct MessageVariant {
     /// The content, if it differs from that of the campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<MessageContent<NamedTemplate>>,
-    /// Its constants, which override or extend those of the campaign.
+    /// The edition's constants, which override or extend those of the campaign.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vars: Vec<(String, String)>,
 }
@@ -437,8 +437,8 @@ impl CampaignBrief {
         }
         let mut arms = Vec::with_capacity(self.variants.len());
         for variant in &self.variants {
-            let own = |name: &String| variant.vars.iter().any(|(other, _)| other == name);
-            let shared = self.vars.iter().filter(|(name, _)| !own(name));
+            let is_overridden = |name: &String| variant.vars.iter().any(|(other, _)| other == name);
+            let shared = self.vars.iter().filter(|(name, _)| !is_overridden(name));
             let named = (VARIANT.to_owned(), variant.name.clone());
             arms.push(MessageArm {
                 name: Some(&variant.name),
@@ -456,12 +456,12 @@ impl CampaignBrief {
 
     /// The names of all constants that texts of the campaign or of any variant can use.
     pub fn constant_names(&self) -> Vec<&str> {
-        let own = self.variants.iter().flat_map(|variant| &variant.vars);
+        let variant_vars = self.variants.iter().flat_map(|variant| &variant.vars);
         let named = (!self.variants.is_empty()).then_some(VARIANT);
-        self.vars.iter().chain(own).map(|(name, _)| name.as_str()).chain(named).collect()
+        self.vars.iter().chain(variant_vars).map(|(name, _)| name.as_str()).chain(named).collect()
     }
 
-    /// How the recipients are allocated to the variants and the holdout group.
+    /// The allocation of the recipients to the variants and the holdout group.
     pub fn variant_allocation(&self) -> VariantAllocation {
         let shares: Vec<u64> = self.variants.iter().map(|variant| variant.share.hundredths().into()).collect();
         let allocation = VariantAllocation::new(&self.name, &shares);

@@ -26,7 +26,7 @@ pub struct CampaignTest {
     pub subject: TestSubject,
     /// The local time of sending, in the time zone of the campaign.
     pub at: Option<DateTime>,
-    /// What must be true.
+    /// The expectation of the test.
     pub expect: TestExpectation,
 }
 
@@ -39,7 +39,7 @@ pub enum TestSubject {
     Each(usize),
 }
 
-/// What must be true for a recipient.
+/// The expectation for a recipient.
 #[derive(Clone, Debug, Default)]
 pub struct TestExpectation {
     /// The reason why the recipient is skipped. `None` if there must be a message.
@@ -52,7 +52,7 @@ pub struct TestExpectation {
     pub max_cost: Option<Amount>,
 }
 
-/// What must be true for the text of a message on one channel.
+/// The expectation for the text of a message on one channel.
 #[derive(Clone, Debug)]
 pub struct ExpectedText {
     /// The channel.
@@ -284,9 +284,9 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
         (Some(pattern), Some((_, span))) => match Regex::new(&pattern) {
             Ok(regex) => Some(regex),
             Err(error) => {
-                let why = error.to_string();
-                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                let message = format!("`matches` is not a regular expression: {why}");
+                let reason = error.to_string();
+                let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                let message = format!("`matches` is not a regular expression: {reason}");
                 let help = "put a backslash before each character that has a special meaning, as in `\\(`";
                 report.add(span, Finding::new(&rules::CAMPAIGN_TEST, message).help(help));
                 return None;
@@ -339,11 +339,11 @@ mod tests {
         );
         assert_eq!(findings, [""; 0]);
         let [test] = tests.as_slice() else { panic!("{tests:?}") };
-        let given = |cells: &[(&str, &str)]| -> Vec<(String, String)> {
+        let owned_cells = |cells: &[(&str, &str)]| -> Vec<(String, String)> {
             cells.iter().map(|(name, cell)| ((*name).to_owned(), (*cell).to_owned())).collect()
         };
         assert!(
-            matches!(&test.subject, TestSubject::Given(cells) if *cells == given(&[("plan", "gold"), ("nick", "")]))
+            matches!(&test.subject, TestSubject::Given(cells) if *cells == owned_cells(&[("plan", "gold"), ("nick", "")]))
         );
         assert_eq!(test.at.map(|at| at.to_string()).as_deref(), Some("2026-12-01T10:00:00"));
         assert_eq!(test.expect.channels.as_deref(), Some([Channel::Viber, Channel::Sms].as_slice()));
@@ -368,8 +368,11 @@ mod tests {
             let (tests, findings) = read(expect);
             assert_eq!((tests.len(), findings), (0, vec![message.to_owned()]), "{expect}");
         }
-        let each = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
-        assert_eq!(read_yaml(each).1, ["`each` tests messages, so it cannot expect that recipients are skipped"]);
+        let unknown_key = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
+        assert_eq!(
+            read_yaml(unknown_key).1,
+            ["`each` tests messages, so it cannot expect that recipients are skipped"]
+        );
         let twice = "tests:\n  - { name: x, each: 5, expect: { sms: { parts: 1 } } }\n  \
                      - { name: x, each: 5, expect: { channels: sms } }\n";
         let (tests, findings) = read_yaml(twice);

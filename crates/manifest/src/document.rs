@@ -1,7 +1,7 @@
 //! Reading YAML files against a table of keys, with all problems as findings.
 //!
 //! This module reads campaign files and all other files that people write. It reports all problems at once, each with
-//! its location and what was probably meant.
+//! its location and the probable correction.
 
 use std::io::{ErrorKind, Read as _};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub use super::yaml::Node;
 pub struct FileKind {
     /// The name of the file in findings: `the campaign file`.
     pub file: &'static str,
-    /// The name of what the file describes: `the campaign`.
+    /// The subject of the file, for messages, such as `the campaign`.
     pub owner: &'static str,
     /// The keys at the top level.
     pub keys: &'static [KeySpec],
@@ -53,10 +53,10 @@ pub fn load_file<T>(
 
 /// Hides text that might be a secret from the source that findings quote.
 fn conceal_secrets(source: &SourceText, mut findings: Vec<Finding>) -> Vec<Finding> {
-    let shown = SourceText::new(source.path(), conceal_addresses(source.text()));
+    let concealed = SourceText::new(source.path(), conceal_addresses(source.text()));
     for place in findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
         if place.source.path() == source.path() {
-            place.source = shown.clone();
+            place.source = concealed.clone();
         }
     }
     findings
@@ -79,8 +79,8 @@ pub struct LoadedFile<T> {
 impl<T> LoadedFile<T> {
     /// The result of loading a file. If any finding is an error, the value is kept only as a draft.
     pub fn new(value: Option<T>, findings: Vec<Finding>) -> Self {
-        let refused = findings.iter().any(Finding::is_error);
-        let (value, draft) = if refused { (None, value) } else { (value, None) };
+        let has_errors = findings.iter().any(Finding::is_error);
+        let (value, draft) = if has_errors { (None, value) } else { (value, None) };
         Self { value, draft, findings }
     }
 }
@@ -91,7 +91,7 @@ pub struct FindingCollector {
     pub source: SourceText,
     /// The findings so far.
     pub findings: Vec<Finding>,
-    /// The keys of the whole file, to recognize keys in the wrong place.
+    /// The keys of the whole file, to recognize keys in the wrong location.
     pub root: &'static [KeySpec],
 }
 
@@ -156,8 +156,8 @@ impl FindingCollector {
         self.findings.push(finding.at(SourceLocation::new(&self.source, span.clone())));
     }
 
-    /// The findings in the order of the file, without duplicates. If there are many, the last finding says how many
-    /// more are not shown.
+    /// The findings in the order of the file, without duplicates. If there are many, the last finding states the
+    /// number of hidden findings.
     pub(crate) fn into_findings(mut self) -> Vec<Finding> {
         let start = |finding: &Finding| finding.place.as_ref().map(|place| place.span.start);
         self.findings.sort_by_key(start);
@@ -174,7 +174,7 @@ impl FindingCollector {
         self.findings
     }
 
-    /// These bytes of the file.
+    /// The text of these bytes of the file.
     pub(crate) fn source_slice(&self, span: &Range<usize>) -> &str {
         self.source.text().get(span.clone()).unwrap_or("")
     }
@@ -182,7 +182,7 @@ impl FindingCollector {
 
 /// A map with the table of its keys; a missing map has all defaults.
 ///
-/// A section reads only what the structure check accepted and ignores everything else.
+/// A section reads only values that the structure check accepted and ignores all others.
 #[derive(Clone, Copy)]
 pub struct ConfigSection<'n> {
     node: Option<&'n Node>,
@@ -296,22 +296,22 @@ fn split_default_list(list: &'static str) -> Vec<&'static str> {
 /// The maximum size of a campaign file or gateways.yaml, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Reads a file, which findings call `what`.
-pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText, Box<Finding>> {
+/// Reads a file, which findings call `noun`.
+pub(super) fn read_source(file: &CampaignPath, noun: &str) -> Result<SourceText, Box<Finding>> {
     let path = file.path();
     let name = path.display();
     let unreadable = |error: std::io::Error| {
         Box::new(match error.kind() {
-            ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{what} `{name}` does not exist"))
+            ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{noun} `{name}` does not exist"))
                 .help(suggest_extension(path).unwrap_or_else(|| "check the name and the current folder".to_owned())),
-            _ => Finding::new(&rules::FILE_UNREADABLE, format!("cannot read {what} `{name}`: {error}"))
+            _ => Finding::new(&rules::FILE_UNREADABLE, format!("cannot read {noun} `{name}`: {error}"))
                 .help("check the file and its permissions"),
         })
     };
     let mut bytes = Vec::new();
     file.open_text().and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
-        let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
+        let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{noun} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("check that this is the right file; recipients belong in a CSV file")));
     }
     decode_source(path, bytes)

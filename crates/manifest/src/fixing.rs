@@ -16,7 +16,7 @@ const MAX_STEPS: usize = 200;
 pub struct FixedText {
     /// The new text.
     pub text: String,
-    /// What was fixed, in the order of the fixes.
+    /// The fixed problems, in the order of the fixes.
     pub titles: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn file_without_mistakes_has_nothing_to_fix() {
+    fn file_without_mistakes_needs_no_fixes() {
         assert_eq!(count_errors(VALID), 0, "{:?}", read_file(Path::new("sale.yaml"), VALID).1);
         assert_eq!(fix(VALID), FixedText { text: VALID.to_owned(), titles: Vec::new() });
     }
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn concealed_file_shows_no_secrets() {
-        let shown = conceal_file("production:\n  api_key: abc123\n");
-        assert!(!shown.contains("abc123") && shown.contains("api_key"), "{shown}");
+        let concealed = conceal_file("production:\n  api_key: abc123\n");
+        assert!(!concealed.contains("abc123") && concealed.contains("api_key"), "{concealed}");
     }
 
     proptest! {

@@ -17,13 +17,13 @@ pub struct NotifySettings {
     pub method: NotificationMethod,
 }
 
-/// How a notification is sent. It contains no secrets, only where they are stored.
+/// The target of a notification. It contains no secrets, only their locations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NotificationMethod {
     /// By an HTTP POST request.
     Post {
-        /// Where the address, a secret, is stored.
+        /// The location of the address, which is a secret.
         url: SecretSource,
         /// The format of the body.
         form: NotificationFormat,
@@ -88,13 +88,14 @@ pub(crate) fn read_notify(
         }
         (false, true) => NotificationMethod::Command(read_command(section, paths)),
         (both, _) => {
-            let what = if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
+            let problem =
+                if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
             let help = if both {
                 "remove `url` or `command`"
             } else {
                 "add one of them, for example `url: { env: SLACK_URL }`"
             };
-            let finding = Finding::new(&rules::NOTIFY, what.to_owned());
+            let finding = Finding::new(&rules::NOTIFY, problem.to_owned());
             report.add(&entry.key_span, finding.help(help));
             return None;
         }

@@ -97,7 +97,7 @@ pub struct ListCommand {
 pub struct ListQuery {
     /// The query, in which `:today` is the date.
     pub sql: String,
-    /// Where the address of the database is stored.
+    /// The location of the address of the database.
     pub from: SecretSource,
     /// The timeout until the whole list has arrived.
     pub timeout: Duration,
@@ -161,11 +161,11 @@ pub struct SuppressionFile {
     pub key: String,
 }
 
-/// The files under the `suppress` of a map at the path `above`; `path` resolves a name, `region` reads the region of a
+/// The files under the `suppress` of a map at the path `prefix`; `path` resolves a name, `region` reads the region of a
 /// map.
 pub(super) fn read_suppression_files(
     map: ConfigSection<'_>,
-    above: &str,
+    prefix: &str,
     mut path: impl FnMut(&str, &Range<usize>) -> Option<CampaignPath>,
     mut region: impl FnMut(ConfigSection<'_>) -> Option<Region>,
 ) -> Vec<SuppressionFile> {
@@ -180,13 +180,13 @@ pub(super) fn read_suppression_files(
             file: path(name, span)?,
             phone: section.typed_text("phone").map(|(header, _)| header.to_owned()),
             region: region(section),
-            key: format!("{above}.suppress[{index}]"),
+            key: format!("{prefix}.suppress[{index}]"),
         })
     };
     items.iter().enumerate().filter_map(file).collect()
 }
 
-/// Where the consent of recipients is recorded, and when it counts.
+/// The source of the recipients' consent, and the condition under which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentSource {
     /// The file of consents. `None` if they are in columns of the list.
@@ -201,7 +201,7 @@ pub struct ConsentSource {
     pub wording: Option<String>,
     /// The answers that mean consent.
     pub words: Vec<String>,
-    /// How long a consent is valid.
+    /// The period for which a consent is valid.
     pub valid_for: Option<ConsentPeriod>,
 }
 
@@ -253,8 +253,8 @@ pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
 /// A finding about a list, lookup table or similar file that cannot be opened; `subject` is the subject of the message.
 pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let missing = error.kind() == ErrorKind::NotFound;
-    let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
-    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {why}"));
+    let reason = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
+    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {reason}"));
     if !missing {
         return finding;
     }

@@ -20,7 +20,7 @@ const WEBHOOKS: &str = "profile.hook.public_url";
 /// The keys that name the list of recipients.
 const LISTS: [&str; 5] = ["file", "run", "url", "command", "sql"];
 
-/// How a campaign uses a resource.
+/// The use of a resource in a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceKind {
     /// The campaign starts a program.
@@ -65,8 +65,8 @@ impl ResourceKind {
 }
 
 impl Resource {
-    fn new(key: impl Into<String>, shown: &str, written: &Value) -> Self {
-        Self { key: key.into(), shown: escape_to_one_line(shown), written: written.to_string() }
+    fn new(key: impl Into<String>, display: &str, written: &Value) -> Self {
+        Self { key: key.into(), shown: escape_to_one_line(display), written: written.to_string() }
     }
 
     /// The kind of the resource, which follows from the key.
@@ -123,11 +123,11 @@ fn list_resource(recipients: &Node) -> Option<Resource> {
     let key = LISTS.into_iter().find(|key| find_value(recipients, key).is_some())?;
     let named = find_value(recipients, key)?;
     let more = |other: &str| find_value(recipients, other).map(node_to_json);
-    let (shown, written) = match key {
+    let (display, written) = match key {
         "run" => {
             let states = more("state");
-            let shown = states.as_ref().map(|states| format!("{} ({states})", scalar_text(named)));
-            (shown.unwrap_or_else(|| scalar_text(named)), json!([node_to_json(named), states]))
+            let display = states.as_ref().map(|states| format!("{} ({states})", scalar_text(named)));
+            (display.unwrap_or_else(|| scalar_text(named)), json!([node_to_json(named), states]))
         }
         "url" => {
             let headers = find_value(recipients, "headers").and_then(Node::as_entries).unwrap_or_default();
@@ -143,12 +143,12 @@ fn list_resource(recipients: &Node) -> Option<Resource> {
         _ if scalar_text(named) == "-" => ("standard input".to_owned(), node_to_json(named)),
         _ => (scalar_text(named), node_to_json(named)),
     };
-    Some(Resource::new(format!("recipients.{key}"), &shown, &written))
+    Some(Resource::new(format!("recipients.{key}"), &display, &written))
 }
 
 /// The resource for the files of opted-out numbers under `suppress`.
-fn suppression_resource(above: &Node, key: &str) -> Option<Resource> {
-    let suppress = find_value(above, "suppress")?;
+fn suppression_resource(parent: &Node, key: &str) -> Option<Resource> {
+    let suppress = find_value(parent, "suppress")?;
     let files = suppress.as_items().unwrap_or_default();
     let names: Vec<String> = files
         .iter()
@@ -164,8 +164,8 @@ fn consent_resource(root: &Node, is_required: bool) -> Option<Resource> {
         file if file.is_empty() => format!("the column {}", text_under(consent, "column")),
         file => file,
     };
-    let shown = if is_required { format!("{place} (required)") } else { place };
-    Some(Resource::new("recipients.consent", &shown, &json!([node_to_json(consent), is_required])))
+    let source = if is_required { format!("{place} (required)") } else { place };
+    Some(Resource::new("recipients.consent", &source, &json!([node_to_json(consent), is_required])))
 }
 
 /// The resource for the program or address that receives notifications.
@@ -208,7 +208,7 @@ fn strip_credentials(written: &str) -> String {
     }
 }
 
-/// Where a secret is stored.
+/// The location of a secret.
 fn describe_secret(secret: &Node) -> String {
     match secret.as_entries() {
         Some([place]) if place.key == "env" => format!("the environment variable `{}`", scalar_text(&place.value)),

@@ -8,7 +8,7 @@ use super::{Campaign, CampaignBrief, DeliverySettings, Profile, Rate, SANDBOX, S
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, CountrySet, FrequencyCap, intersect_countries};
 
-/// How a campaign is sent; can change when a run is resumed.
+/// The sending options of a campaign; they can change when a run is resumed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendingTerms {
     /// Speed and safety settings.
@@ -87,7 +87,7 @@ impl SendingTerms {
         intersect_countries([brief.allowed_countries(profile).as_ref(), self.policy.countries.as_ref()])
     }
 
-    /// When sending ends for a run that began at this time.
+    /// The time at which sending ends for a run that began at this time.
     pub fn end_time(&self, home: &TimeZone, began_at: Timestamp) -> Option<Timestamp> {
         match self.until? {
             until @ SendingDeadline::At(_) => until.to_timestamp(home),
@@ -96,7 +96,7 @@ impl SendingTerms {
     }
 }
 
-/// Where messages are sent.
+/// The destination of messages.
 #[derive(Clone, Debug)]
 pub enum Destination {
     /// The built-in sandbox; recipients get no messages.

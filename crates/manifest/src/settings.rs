@@ -62,9 +62,9 @@ struct SettingsCollector<'c> {
 
 impl SettingsCollector<'_> {
     /// Collects the settings of a map. If the map is missing, only the defaults are collected.
-    fn collect_map(&mut self, keys: &'static [KeySpec], node: Option<&Node>, above: &str) {
+    fn collect_map(&mut self, keys: &'static [KeySpec], node: Option<&Node>, prefix: &str) {
         for key in keys {
-            let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
+            let path = if prefix.is_empty() { key.name.to_owned() } else { format!("{prefix}.{}", key.name) };
             let value = node
                 .and_then(|node| node.find_entry(key.name))
                 .map(|entry| &entry.value)

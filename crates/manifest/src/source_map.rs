@@ -90,7 +90,7 @@ fn trim_span(source: &SourceText, span: &Range<usize>) -> Range<usize> {
     span.start..span.start + text.trim_end().len()
 }
 
-/// How many characters of `text` come before this line and column.
+/// The number of characters of `text` before this line and column.
 fn count_chars_before(text: &str, line: usize, column: usize) -> usize {
     let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
     lines.map(|line| line.chars().count()).sum::<usize>() + column.saturating_sub(1)
@@ -123,7 +123,7 @@ pub(super) fn align_characters(raw: &str, scalar: &Scalar) -> Option<Vec<usize>>
     if quoted {
         written.chars.next();
     }
-    scalar.text.chars().map(|wanted| written.find_character(wanted)).collect()
+    scalar.text.chars().map(|character| written.find_character(character)).collect()
 }
 
 struct RawText<'r> {
@@ -133,18 +133,18 @@ struct RawText<'r> {
 }
 
 impl RawText<'_> {
-    /// The byte in the source at which the text's next character, `wanted`, begins.
+    /// The byte in the source at which the text's next character, `character`, begins.
     ///
     /// Skips white space that is only indentation or folding.
-    fn find_character(&mut self, wanted: char) -> Option<usize> {
+    fn find_character(&mut self, character: char) -> Option<usize> {
         loop {
             let (at, c) = self.next()?;
-            if c == Some(wanted) {
+            if c == Some(character) {
                 return Some(at);
             }
             let blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
             match c {
-                Some(c) if blank(c) && blank(wanted) => {
+                Some(c) if blank(c) && blank(character) => {
                     while self.chars.next_if(|&(_, c)| blank(c)).is_some() {}
                     return Some(at);
                 }

@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 pub struct TextFolders {
     folders: Vec<TextFolder>,
     /// Texts of the campaign file that other texts include, by name.
-    own: BTreeMap<String, String>,
+    inline_texts: BTreeMap<String, String>,
 }
 
 /// A text file.
@@ -29,7 +29,7 @@ pub(super) struct TextFile {
     pub(super) text: String,
 }
 
-/// Why a text cannot be read.
+/// The reason why a text cannot be read.
 #[derive(Debug)]
 pub(super) struct TextFileError {
     /// The problem.
@@ -41,7 +41,7 @@ pub(super) struct TextFileError {
 impl TextFolders {
     /// The folders for a campaign file.
     pub(super) fn from_paths(paths: &CampaignPaths) -> Self {
-        Self { folders: paths.text_folders(), own: BTreeMap::new() }
+        Self { folders: paths.text_folders(), inline_texts: BTreeMap::new() }
     }
 
     /// Reads a text file that another text includes by this name. Returns the path and the text.
@@ -49,7 +49,7 @@ impl TextFolders {
     /// # Errors
     /// The problem and its remedy.
     pub fn read_text(&self, name: &str) -> Result<(PathBuf, String), String> {
-        if let Some(text) = self.own.get(name) {
+        if let Some(text) = self.inline_texts.get(name) {
             return Ok((PathBuf::from(name), text.clone()));
         }
         self.find_text(name)
@@ -59,7 +59,7 @@ impl TextFolders {
 
     /// Adds a text of the campaign file, so that other texts can include it by this name.
     pub fn add_inline_text(&mut self, name: String, text: String) {
-        self.own.insert(name, text);
+        self.inline_texts.insert(name, text);
     }
 
     pub(super) fn find_text(&self, name: &str) -> Result<TextFile, TextFileError> {
@@ -72,7 +72,7 @@ impl TextFolders {
         }
         for folder in &self.folders {
             if let Some(opened) = folder.open_text(name) {
-                return read_opened_file(opened, folder.shown.join(name));
+                return read_opened_file(opened, folder.display_path.join(name));
             }
         }
         Err(self.missing_text_error(name))
@@ -80,7 +80,7 @@ impl TextFolders {
 
     fn missing_text_error(&self, name: &str) -> TextFileError {
         let names: Vec<String> = self.folders.iter().flat_map(TextFolder::list_names).collect();
-        let searched: Vec<String> = self.folders.iter().map(|folder| format_folder(&folder.shown)).collect();
+        let searched: Vec<String> = self.folders.iter().map(|folder| format_folder(&folder.display_path)).collect();
         let searched = format!("folders searched: {}", join_names(searched.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`? {searched}"),
@@ -122,9 +122,9 @@ pub fn read_text_file(file: &Path) -> Result<String, String> {
 const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually Windows-1251 for Cyrillic \
     text), and save it as UTF-8";
 
-/// Reads the text of an opened file, which messages call `shown`.
-fn read_file_text(opened: io::Result<impl Read>, shown: &Path) -> Result<String, TextFileError> {
-    let name = shown.display();
+/// Reads the text of an opened file, which messages call `display_path`.
+fn read_file_text(opened: io::Result<impl Read>, display_path: &Path) -> Result<String, TextFileError> {
+    let name = display_path.display();
     let problem = |message: String, help: &str| TextFileError { message, help: help.to_owned() };
     let mut bytes = Vec::new();
     opened

@@ -73,8 +73,8 @@ impl fmt::Display for Rate {
         let units = [("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
         let whole = |&(_, seconds): &(&str, f64)| (rate * seconds).round() / seconds == rate;
         let (unit, seconds) = units.into_iter().find(whole).unwrap_or(("s", 1.0));
-        let shown = if unit == "s" { rate } else { (rate * seconds).round() };
-        write!(f, "{shown}/{unit}")
+        let number = if unit == "s" { rate } else { (rate * seconds).round() };
+        write!(f, "{number}/{unit}")
     }
 }
 
@@ -145,9 +145,9 @@ impl Percentage {
         f64::from(self.0) / f64::from(Self::WHOLE.0)
     }
 
-    /// Whether `part` of `whole` is more than this percentage.
-    pub fn is_exceeded_by(self, part: u64, whole: u64) -> bool {
-        u128::from(part) * u128::from(Self::WHOLE.0) > u128::from(whole) * u128::from(self.0)
+    /// Whether `part` of `total` is more than this percentage.
+    pub fn is_exceeded_by(self, part: u64, total: u64) -> bool {
+        u128::from(part) * u128::from(Self::WHOLE.0) > u128::from(total) * u128::from(self.0)
     }
 }
 

@@ -18,7 +18,7 @@ use campaign_core::finding::{Finding, rules};
 const HOURS: &str = "write the hours in the form `09:00-20:00`; `22:00-06:00` ends the next morning";
 const DAYS: &str = "write the days in the form `mon-fri` or `mon, wed`";
 
-/// When messages can be sent.
+/// The times at which messages can be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendingWindow {
     /// The hours and days, in the time zone `zone`.
@@ -38,7 +38,7 @@ pub enum WindowZone {
     Column(String),
 }
 
-/// When sending ends.
+/// The time at which sending ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SendingDeadline {
     /// At this local time.
@@ -100,8 +100,8 @@ impl Campaign {
 
     /// The windows that do not depend on the recipient's time zone.
     pub fn windows_for_all(&self, profile: Option<&Profile>) -> Windows {
-        let own = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
-        Windows::new(own.map(|window| (window.window.clone(), self.home_zone())).collect())
+        let windows = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
+        Windows::new(windows.map(|window| (window.window.clone(), self.home_zone())).collect())
     }
 
     /// The sending hours with a profile, in words; `None` if sending is always allowed. Plans are compared by this
@@ -121,8 +121,8 @@ impl Campaign {
         self.until?.to_timestamp(&self.home_zone())
     }
 
-    /// How many times the window must open to send for this long. `None` if once is enough. If `begins` is `None`,
-    /// openings are counted from the beginning of the campaign's day.
+    /// The number of times that the window must open to send for this long. `None` if once is enough. If `begins` is
+    /// `None`, openings are counted from the beginning of the campaign's day.
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
         let (windows, today) = self.home_windows(profile);
         windows.count_openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)
@@ -137,10 +137,10 @@ impl Campaign {
 impl SendingWindow {
     /// The windows of a campaign and its profile.
     pub(super) fn effective_windows<'w>(
-        own: Option<&'w Self>,
+        campaign_window: Option<&'w Self>,
         profile: Option<&'w Profile>,
     ) -> impl Iterator<Item = &'w Self> {
-        own.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
+        campaign_window.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
     }
 
     /// The window in words, with ranges of days: `09:00-20:00 on mon-fri in the recipient's time zone`.
@@ -192,12 +192,12 @@ impl fmt::Display for SendingDeadline {
 
 /// The sending window under `window`. `Some(None)` if there is none; `None` if it is invalid, which was reported.
 pub(super) fn read_window(
-    above: ConfigSection<'_>,
+    parent: ConfigSection<'_>,
     columns: ColumnSupport,
     report: &mut FindingCollector,
 ) -> Option<Option<SendingWindow>> {
-    let Some(node) = above.find_value("window") else { return Some(None) };
-    if let Some((text, span)) = above.typed_text("window") {
+    let Some(node) = parent.find_value("window") else { return Some(None) };
+    if let Some((text, span)) = parent.typed_text("window") {
         let hours = DailyHours::parse(text);
         if hours.is_none() {
             report.add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));

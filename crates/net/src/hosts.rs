@@ -231,7 +231,7 @@ mod address_tests {
 
     #[test]
     fn loopback_and_private_addresses_are_not_public() {
-        for own in [
+        for host in [
             "127.0.0.1",
             "127.8.9.1",
             "0.0.0.0",
@@ -250,7 +250,7 @@ mod address_tests {
             "::ffff:127.0.0.1",
             "::ffff:10.0.0.1",
         ] {
-            assert!(!is_public(own.parse().unwrap()), "{own}");
+            assert!(!is_public(host.parse().unwrap()), "{host}");
         }
         for public in
             ["8.8.8.8", "172.32.0.1", "100.63.0.1", "100.128.0.1", "203.0.113.7", "2001:db8::1", "::ffff:8.8.8.8"]

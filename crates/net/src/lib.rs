@@ -32,7 +32,7 @@ pub use hosts::{Hosts, is_loopback_host, is_public};
 
 /// The maximum number of connections that wait to be accepted.
 pub const BACKLOG: u32 = 1024;
-/// How long to wait after a temporary failure, usually a lack of file descriptors.
+/// The delay after a temporary failure, usually a lack of file descriptors.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Listens on an address; port 0 picks a free port.
@@ -88,7 +88,7 @@ pub struct ConnectionLimits {
     pub silence: Option<Duration>,
     /// The maximum number of connections; further ones wait in the backlog.
     pub connections: usize,
-    /// How long open requests may take to finish at shutdown.
+    /// The time that open requests may take to finish at shutdown.
     pub end: Duration,
 }
 
@@ -321,8 +321,8 @@ mod tests {
         for sent in ["", "GET / HTTP/1.1\r\nHo"] {
             assert_eq!(send_and_read(server.address, sent).await, "", "{sent}");
         }
-        let answered = send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
-        assert!(answered.ends_with("hello"), "{answered}");
+        let answer = send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        assert!(answer.ends_with("hello"), "{answer}");
     }
 
     #[tokio::test]

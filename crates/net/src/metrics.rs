@@ -40,7 +40,7 @@ pub struct LedgerFigures {
 /// The use of an account's rate limit.
 #[derive(Clone, Debug)]
 pub struct AccountUse {
-    /// Its name.
+    /// The name of the account.
     pub account: String,
     /// The number of operations and inquiries that have counted against the rate limit so far.
     pub taken: u64,
@@ -166,7 +166,7 @@ pub enum ReceiptResult {
     Stored,
     /// The receipt was already known.
     Repeated,
-    /// Its address is not signed by this program.
+    /// The receipt arrived at an address that is not signed by this program.
     Forged,
     /// The receipt names another message than its address does.
     Contradicting,
@@ -176,7 +176,7 @@ pub enum ReceiptResult {
     Unknown,
     /// The receipt cannot be read.
     Unreadable,
-    /// Its sender exceeded the rate limit.
+    /// The sender of the receipt exceeded the rate limit.
     Slowed,
     /// The ledger could not store it.
     NotStored,
@@ -201,7 +201,7 @@ impl ReceiptResult {
 /// The result of an occurrence of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OccurrenceResult {
-    /// Its run began.
+    /// The run of the occurrence began.
     Fired,
     /// The occurrence is later than the grace period allows.
     Missed,
@@ -209,7 +209,7 @@ pub enum OccurrenceResult {
     StillRunning,
     /// The campaign was changed since its activation.
     Changed,
-    /// Its run could not begin.
+    /// The run of the occurrence could not begin.
     Refused,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct EnvelopeFaults<'a> {
     pub(crate) executed: bool,
     /// The faults of the answer's items, in this order.
     pub(crate) items: Vec<&'a FaultEffect>,
-    /// The faults of the answer as a whole, and what the port does after it.
+    /// The faults of the whole answer, and the behaviour of the port after it.
     pub(crate) wire: WireFaults,
     /// The names of the faults that took effect, as in the journal.
     pub(crate) fired: Vec<&'static str>,
@@ -74,15 +74,15 @@ pub(crate) fn decide_webhook_fault(scenario: &Scenario, facts: MessageFacts) -> 
 fn find_message_effect<'a, T>(
     scenario: &'a Scenario,
     facts: MessageFacts,
-    wanted: impl Fn(&'a FaultEffect) -> Option<T>,
+    select: impl Fn(&'a FaultEffect) -> Option<T>,
 ) -> Option<T> {
     faults_with_draws(scenario).find_map(|(draw, fault)| {
-        let effect = wanted(&fault.effect)?;
+        let effect = select(&fault.effect)?;
         fault.when.applies_to_message(draw, facts).then_some(effect)
     })
 }
 
-/// Decides what the port does before the envelope with this number.
+/// Decides the behaviour of the port before the envelope with this number.
 ///
 /// The recipients and the endpoint of the envelope are unknown at that time, so a fault with such a condition does not
 /// apply.
@@ -173,9 +173,9 @@ pub(crate) struct WireFaults {
     pub(crate) delay: Option<Duration>,
     /// An error page instead of the answer.
     pub(crate) page: Option<ErrorPage>,
-    /// How the answer is lost.
+    /// The way in which the answer is lost.
     pub(crate) loss: Option<ResponseLoss>,
-    /// What the port does before the next envelope with messages.
+    /// The port's behaviour before the next envelope with messages.
     pub(crate) port: PortBehaviour,
 }
 
@@ -186,7 +186,7 @@ pub(crate) struct ErrorPage {
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// How an answer is lost.
+/// The way in which an answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseLoss {
     /// The connection closes without an answer.
@@ -195,7 +195,7 @@ pub(crate) enum ResponseLoss {
     Truncated,
 }
 
-/// How the port treats the next connection.
+/// The port's treatment of the next connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PortBehaviour {
     /// The port accepts the connection.

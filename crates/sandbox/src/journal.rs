@@ -64,7 +64,7 @@ pub(super) struct EnvelopeLine<'a> {
     pub(super) request_id: Option<&'a str>,
 }
 
-/// Why a balance changed.
+/// The reason for a change to a balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ChargeReason {

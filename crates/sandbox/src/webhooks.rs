@@ -21,13 +21,13 @@ use crate::request::ClientId;
 use crate::scenario::WebhookFault;
 use campaign_core::domain::Channel;
 
-/// How long after the webhook of the next state a reordered webhook is sent.
+/// The delay of a reordered webhook after the webhook of the next state.
 const REORDER_DELAY: Duration = Duration::from_secs(1);
 
 /// A webhook to send now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebhookPost {
-    /// Its number, shared by all attempts.
+    /// The number of the webhook, shared by all attempts.
     pub(crate) webhook: u64,
     /// The exact URL from the client.
     pub(crate) url: Arc<str>,
@@ -70,14 +70,14 @@ pub(crate) struct Outbox {
     waiting: BinaryHeap<Reverse<WaitingWebhook>>,
     in_flight: HashMap<u64, StatusNotice>,
     /// For each message with a webhook in flight, the webhooks that wait for it: they must stay in order.
-    held: HashMap<u32, Vec<WaitingWebhook>>,
+    held_back: HashMap<u32, Vec<WaitingWebhook>>,
     last: u64,
     /// The errors of rejected messages with a webhook.
     refusals: HashMap<u32, OperationError>,
 }
 
 impl Outbox {
-    /// When the next webhook is due.
+    /// The time at which the next webhook is due.
     pub(crate) fn next_due(&self) -> Option<VirtualTime> {
         self.waiting.peek().map(|Reverse(waiting)| waiting.due)
     }
@@ -91,8 +91,8 @@ impl Outbox {
         loop {
             self.next_due().filter(|due| *due <= now)?;
             let Reverse(waiting) = self.waiting.pop()?;
-            match self.held.entry(waiting.notice.message) {
-                Entry::Occupied(mut held) => held.get_mut().push(waiting),
+            match self.held_back.entry(waiting.notice.message) {
+                Entry::Occupied(mut entry) => entry.get_mut().push(waiting),
                 Entry::Vacant(free) => {
                     free.insert(Vec::new());
                     self.in_flight.insert(waiting.number, waiting.notice);
@@ -107,8 +107,8 @@ impl Outbox {
     /// `None` if the webhook has no open attempt.
     fn finish_attempt(&mut self, webhook: u64) -> Option<StatusNotice> {
         let notice = self.in_flight.remove(&webhook)?;
-        let held = self.held.remove(&notice.message).unwrap_or_default();
-        self.waiting.extend(held.into_iter().map(Reverse));
+        let waiting = self.held_back.remove(&notice.message).unwrap_or_default();
+        self.waiting.extend(waiting.into_iter().map(Reverse));
         Some(notice)
     }
 }
@@ -265,7 +265,7 @@ impl GatewayEmulator {
         serde_json::to_vec(&payload).expect("a payload without maps is always JSON")
     }
 
-    /// Why a message was rejected or failed. `None` for other states.
+    /// The reason for the rejection or failure of a message. `None` for other states.
     fn failure_reason(&self, notice: StatusNotice) -> Option<String> {
         match notice.state.phase {
             Phase::Rejected => self.outbox.refusals.get(&notice.message).map(|refusal| refusal.text().to_owned()),

@@ -26,7 +26,7 @@ pub enum RowCase {
     Skipped(String),
     /// The row is not sent yet.
     Planned,
-    /// Its request has no answer.
+    /// The row's request has no answer.
     Unanswered,
     /// The row has this outcome, and then these receipts: channel, status and error.
     Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
@@ -77,8 +77,8 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     let rows = || (Row::FIRST.get()..).map(Row::new).zip(cases);
     let mut excluded = ExcludedRows::default();
     for (row, case) in rows() {
-        if let RowCase::Skipped(why) = case {
-            excluded.insert(row, RowState::Skipped, why);
+        if let RowCase::Skipped(reason) = case {
+            excluded.insert(row, RowState::Skipped, reason);
         }
     }
     let last = rows().last().map_or(Row::FIRST, |(row, _)| row);

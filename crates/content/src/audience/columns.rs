@@ -25,7 +25,7 @@ pub struct ListSettings {
     pub columns: Vec<(String, String)>,
     /// The region for which national numbers are valid.
     pub region: Option<Region>,
-    /// Whether the list may have no recipients.
+    /// Whether the list is allowed to have no recipients.
     pub may_be_empty: bool,
 }
 
@@ -90,11 +90,11 @@ impl ColumnNames {
     /// The columns that templates can use, including columns of the campaign that the list lacks. Such a column is
     /// reported once, not again for each use.
     pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
-        let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
+        let (mut columns, mut names) = (NamedColumns::default(), HashSet::new());
         let from_list = line.headers.iter().zip(&self.names);
         let from_campaign = settings.columns.iter().map(|(name, header)| (header, name));
         for (header, name) in from_list.chain(from_campaign) {
-            if seen.insert(name) {
+            if names.insert(name) {
                 columns.headers.push(header.clone());
                 columns.names.push(name.clone());
             }
@@ -114,7 +114,7 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
     let headers = &line.headers;
     let mut findings = Vec::new();
     let found = HeaderIndex::new(headers);
-    let mut given: Vec<Option<&str>> = vec![None; headers.len()];
+    let mut assigned_names: Vec<Option<&str>> = vec![None; headers.len()];
     let mut phones: Vec<usize> = Vec::new();
     for (name, header) in &settings.columns {
         let header = header.trim();
@@ -127,7 +127,7 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
             HeaderMatch::Column(column) if name == PHONE && !phones.is_empty() => phones.push(column),
             HeaderMatch::Column(column) => {
                 phones.extend((name == PHONE).then_some(column));
-                if let Some(other) = given[column].replace(name) {
+                if let Some(other) = assigned_names[column].replace(name) {
                     findings.push(column_with_two_names(line, column, [other, name]));
                 }
             }
@@ -135,10 +135,10 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
     }
     let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
     if !phone_was_named && let HeaderMatch::Column(column) = found.find(PHONE) {
-        given[column].get_or_insert(PHONE);
+        assigned_names[column].get_or_insert(PHONE);
     }
     let names: Vec<String> = (0..headers.len())
-        .map(|column| match given[column] {
+        .map(|column| match assigned_names[column] {
             Some(name) => name.to_owned(),
             None if headers[column].is_empty() => format!("column_{}", column + 1),
             // The name `phone` is reserved for the preferred phone column.
@@ -230,8 +230,8 @@ fn no_header(line: &HeaderLine, column: usize) -> Finding {
 fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let message =
         format!("the campaign contains `columns: {{ {name}: {header} }}`, but the list has no column `{header}`");
-    let shown: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
-    let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
+    let headers: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
+    let known = headers.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
         _ if let Some(found) = header_by_letters(line, header).map(mask_numbers) => format!(
             "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {}`; the \
@@ -299,8 +299,8 @@ fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
         (first != column).then_some([first, column])
     });
     let repeated: Vec<[usize; 2]> = repeated.collect();
-    let shown = repeated.iter().take(MAX_REPORTED).map(|columns| duplicate_name(line, &names[columns[1]], *columns));
-    let mut findings: Vec<Finding> = shown.collect();
+    let reported = repeated.iter().take(MAX_REPORTED).map(|columns| duplicate_name(line, &names[columns[1]], *columns));
+    let mut findings: Vec<Finding> = reported.collect();
     if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MAX_REPORTED)) {
         let (columns, have) = (format_count(more as u64, "more column"), choose_plural(more as u64, "has", "have"));
         last.message.push_str(&format!("; {columns} {have} the same name as an earlier column"));

@@ -71,30 +71,30 @@ impl<'a> FileExcerpt<'a> {
 ///
 /// Findings are often copied into tickets and logs. Byte positions stay the same.
 pub(super) fn mask_numbers(text: &str) -> String {
-    const SHORTEST: usize = 9;
-    const KEPT: usize = 5;
-    let mut shown = String::with_capacity(text.len());
+    const MIN_DIGITS: usize = 9;
+    const VISIBLE_DIGITS: usize = 5;
+    let mut masked = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
         let (before, run) = rest.split_at(start);
         let end = run.find(|character: char| !(character.is_ascii_digit() || " ()-.".contains(character)));
         let (run, after) = run.split_at(end.unwrap_or(run.len()));
-        let hides = run.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST;
+        let hides = run.bytes().filter(u8::is_ascii_digit).count() >= MIN_DIGITS;
         let mut digits = 0;
-        shown.push_str(before);
-        shown.extend(run.chars().map(|character| {
+        masked.push_str(before);
+        masked.extend(run.chars().map(|character| {
             digits += usize::from(character.is_ascii_digit());
-            if hides && digits > KEPT && character.is_ascii_digit() { '*' } else { character }
+            if hides && digits > VISIBLE_DIGITS && character.is_ascii_digit() { '*' } else { character }
         }));
         rest = after;
     }
-    shown + rest
+    masked + rest
 }
 
 /// Text that is safe to print. Control characters and invalid bytes become replacement characters.
 fn to_printable(bytes: &[u8]) -> String {
-    let shown = |character: char| if character.is_control() && character != '\t' { '\u{fffd}' } else { character };
-    String::from_utf8_lossy(bytes).chars().map(shown).collect()
+    let printable = |character: char| if character.is_control() && character != '\t' { '\u{fffd}' } else { character };
+    String::from_utf8_lossy(bytes).chars().map(printable).collect()
 }
 
 /// The finding about an unreadable file: the finding that the decoder reported, or else a finding about the system
@@ -196,9 +196,9 @@ pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     let line = spot.line_at(0);
     let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
     let shortened = has_shortened_number(spot.raw, delimiter);
-    let own = guess_delimiter(spot.raw);
+    let row_delimiter = guess_delimiter(spot.raw);
     // The row has several cells, but its delimiter differs from the header's.
-    let other = cells == 1 && own != delimiter && spot.raw.contains(&own.to_byte());
+    let other = cells == 1 && row_delimiter != delimiter && spot.raw.contains(&row_delimiter.to_byte());
     let delimiter = delimiter.name();
     let help = if shortened {
         "format the column as text, and enter the number again; a spreadsheet has shortened it, so its last digits \
@@ -238,10 +238,10 @@ pub(super) fn large_record(spot: FileExcerpt<'_>) -> Finding {
         .help("look for an unclosed quote, or for missing line breaks")
 }
 
-pub(super) fn too_many_columns(place: SourceLocation, columns: usize, most: usize) -> Finding {
+pub(super) fn too_many_columns(place: SourceLocation, columns: usize, max: usize) -> Finding {
     Finding::new(
         &rules::RECIPIENTS_TOO_MANY_COLUMNS,
-        format!("the header has {columns} columns, but at most {most} are allowed"),
+        format!("the header has {columns} columns, but at most {max} are allowed"),
     )
     .at(place)
     .help(
@@ -318,10 +318,10 @@ pub(super) fn uncertain_encoding(file: &Path, encoding: &str, cell: &str, has_ke
 pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
     let message = format!("line {line} of `{}` is not valid {encoding}", file.display());
     let place = FileExcerpt { file, line, raw: b"" }.place(0..0);
-    let why = if has_keys { "correct the file, set a different `encoding`, or" } else { "correct the line, or" };
+    let remedy = if has_keys { "correct the file, set a different `encoding`, or" } else { "correct the line, or" };
     Finding::new(&rules::RECIPIENTS_ENCODING, message)
         .at(place)
-        .help(format!("{why} save it as CSV in UTF-8: {SAVE_AS}"))
+        .help(format!("{remedy} save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
 pub(super) fn damaged_compressed_file(file: &Path, compression: &str) -> Finding {
@@ -375,12 +375,13 @@ pub(super) fn unpacked_file_too_large(file: &Path) -> Finding {
         .help("check that this is the right file; a list is never that large")
 }
 
-pub(super) fn damaged_workbook(file: &Path, why: &str) -> Finding {
+pub(super) fn damaged_workbook(file: &Path, reason: &str) -> Finding {
     /// The maximum number of characters from a library's message, which can quote the file.
-    const LONGEST: usize = 200;
-    let cut: String = why.chars().take(LONGEST).collect();
-    let why = if why.is_empty() { String::new() } else { format!(" ({cut}{})", if cut == why { "" } else { "…" }) };
-    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a workbook that cannot be read{why}"))
+    const MAX_CHARACTERS: usize = 200;
+    let cut: String = reason.chars().take(MAX_CHARACTERS).collect();
+    let reason =
+        if reason.is_empty() { String::new() } else { format!(" ({cut}{})", if cut == reason { "" } else { "…" }) };
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a workbook that cannot be read{reason}"))
         .help("open it in the program that created it, and save it again")
 }
 
@@ -389,8 +390,8 @@ pub(super) fn locked_workbook(file: &Path) -> Finding {
         .help("open it, remove the password (in Excel, `File > Info > Protect Workbook`), and save it")
 }
 
-pub(super) fn large_workbook(file: &Path, what: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large: {what}"))
+pub(super) fn large_workbook(file: &Path, subject: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large: {subject}"))
         .help("delete unused sheets and columns, or save the sheet as CSV in UTF-8")
 }
 
@@ -438,11 +439,11 @@ pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
 }
 
 /// The finding about cells with a formula error.
-pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], shown: &str) -> Finding {
+pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], text: &str) -> Finding {
     let (cells, has) = (format_count(cells, "cell"), choose_plural(cells, "has", "have"));
     let rows_word = choose_plural(rows.len() as u64, "row", "rows");
     let message = format!(
-        "{cells} in the sheet `{sheet}` {has} an error such as `{shown}` instead of a value: {rows_word} {}",
+        "{cells} in the sheet `{sheet}` {has} an error such as `{text}` instead of a value: {rows_word} {}",
         format_rows(rows, rows.len())
     );
     Finding::new(&rules::RECIPIENTS_CELL_ERRORS, message)
@@ -476,13 +477,13 @@ mod tests {
 
     #[test]
     fn excerpt_masks_phone_numbers() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("380501234567,\"Ann", "38050*******,\"Ann"),
             ("Ann;+38 (050) 123-45-67;Bo 5", "Ann;+38 (050) ***-**-**;Bo 5"),
             ("0501234567 and 12345678", "05012***** and 12345678"),
             ("phone,name", "phone,name"),
         ] {
-            assert_eq!(mask_numbers(text), shown);
+            assert_eq!(mask_numbers(text), expected);
         }
     }
 

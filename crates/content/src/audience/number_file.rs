@@ -33,16 +33,16 @@ struct NumberColumn {
     evidence: PhoneEvidence,
 }
 
-/// Why a column can contain phone numbers.
+/// The reason why a column can contain phone numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PhoneEvidence {
-    /// It is the preferred phone column.
+    /// The column is the preferred phone column.
     Preferred,
-    /// Most of its first cells resemble phone numbers.
+    /// Most of the column's first cells resemble phone numbers.
     Cells,
-    /// Only its header announces phone numbers.
+    /// Only the column's header announces phone numbers.
     Header,
-    /// Its first cells are empty, so later cells can contain phone numbers.
+    /// The column's first cells are empty, so later cells can contain phone numbers.
     Blank,
 }
 
@@ -136,8 +136,8 @@ impl NumberColumns {
         self.headers.iter().enumerate().filter(move |(index, _)| *index != preferred).map(|(_, header)| header.as_str())
     }
 
-    /// Passes the phone numbers of a file, and problems with them, to `each`, together with the cells under `others`. A
-    /// row without numbers is passed once. Cells are cleaned by [`clean_cell`], and the cells of a missing column are
+    /// Passes the phone numbers of a file, and problems with them, to `visit`, together with the cells under `others`.
+    /// A row without numbers is passed once. Cells are cleaned by [`clean_cell`], and the cells of a missing column are
     /// empty. Returns the labels of the columns that contain phone numbers.
     ///
     /// In a file that contains only numbers, the header line is passed too.
@@ -151,7 +151,7 @@ impl NumberColumns {
         file: &Path,
         region: Option<Region>,
         others: [&str; N],
-        mut each: impl FnMut(Row, Result<Phone, PhoneProblem>, [&str; N]),
+        mut visit: impl FnMut(Row, Result<Phone, PhoneProblem>, [&str; N]),
     ) -> Result<Vec<String>, Box<Finding>> {
         let mut records = RecordReader::open(input, file)?;
         let others = others.map(|header| find_columns(&records.header().headers, header).first().copied());
@@ -159,7 +159,7 @@ impl NumberColumns {
         for (column, has_numbers) in self.columns.iter().zip(&mut has_numbers) {
             if let Some(number) = parse_header_number(&self.headers[column.index], region) {
                 *has_numbers |= number.is_ok();
-                each(Row::HEADER, number, [""; N]);
+                visit(Row::HEADER, number, [""; N]);
             }
         }
         let mut chunk = Chunk::new();
@@ -177,11 +177,11 @@ impl NumberColumns {
                     if let Some(number) = column.evidence.read_cell(cell(column.index), region) {
                         is_empty = false;
                         *has_numbers |= number.is_ok();
-                        each(record.row, number, cells);
+                        visit(record.row, number, cells);
                     }
                 }
                 if is_empty {
-                    each(record.row, Err(PhoneProblem::Empty), cells);
+                    visit(record.row, Err(PhoneProblem::Empty), cells);
                 }
             }
         }
@@ -238,9 +238,9 @@ mod tests {
             numbers.sort_unstable();
             assert_eq!((numbers.as_slice(), columns.len()), (&[Some(1), Some(2)][..], 2), "{text:?}");
         }
-        let bare = "+380501234561,+380501234562\n+380501234563,+380501234564\n";
+        let numbers = "+380501234561,+380501234562\n+380501234563,+380501234564\n";
         let expected = [(1, Some(1)), (1, Some(2)), (2, Some(3)), (2, Some(4))];
-        assert_eq!(read_text(bare, ""), (expected.to_vec(), vec!["column 1".to_owned(), "column 2".to_owned()]));
+        assert_eq!(read_text(numbers, ""), (expected.to_vec(), vec!["column 1".to_owned(), "column 2".to_owned()]));
     }
 
     #[test]

@@ -83,12 +83,12 @@ pub(super) struct PhoneTally {
 }
 
 impl PhoneTally {
-    /// Counts the filled cells of a column, and how many of them are valid phone numbers.
+    /// Counts the filled cells of a column and the valid phone numbers among them.
     pub(super) fn for_column(sample: &Chunk, column: usize, region: Option<Region>) -> Self {
         Self::count_cells(sample, column, |cell| parse_phone_number(cell, region).is_ok())
     }
 
-    /// Counts the filled cells of a column, and how many of them are valid phone numbers in this region.
+    /// Counts the filled cells of a column and the numbers among them that are valid in this region.
     ///
     /// Some countries have phone numbers as short as a counter or a price, so short numbers are not counted.
     fn for_region(sample: &Chunk, column: usize, region: Region) -> Self {

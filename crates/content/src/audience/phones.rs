@@ -14,7 +14,7 @@ use rlibphonenumber::{
 /// An existing phone number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidNumber {
-    /// Its digits.
+    /// The digits.
     pub phone: Phone,
     /// Whether the number is certainly not mobile: a landline, or a service such as a toll-free number.
     pub landline: bool,
@@ -197,7 +197,7 @@ pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Regio
     if possible && MOBILE >> prefix & 1 == 1 { Phone::new(380 * NATIONAL + national) } else { None }
 }
 
-/// Why a cell is not a number that can be sent to.
+/// The reason why a cell does not contain a number that can receive messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PhoneProblem {
     /// The cell is empty.
@@ -451,8 +451,8 @@ pub(super) fn is_scientific(text: &str) -> bool {
 /// The digits of a number in scientific notation, such as `3.80501234538E+11`. `None` if a digit is missing.
 pub fn expand_scientific_notation(text: &str) -> Option<String> {
     let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::parse(text)?;
-    let (shown, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
-    rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{shown}"))
+    let (digits, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
+    rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{digits}"))
 }
 
 /// A quantity in scientific notation: `3.80501E+11`.
@@ -676,10 +676,16 @@ mod tests {
                 let Some(known) = known.ok().filter(LibraryNumber::is_mobile) else { continue };
                 let expected = known.to_valid_number().unwrap().phone;
                 let dialled = known.number.format_as(PhoneNumberFormat::National).into_owned();
-                let bare = known.number.get_national_significant_number();
-                for text in [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, bare] {
-                    let got = parse_phone_number(&text, Some(home));
-                    assert!(got.is_err() || got == Ok(expected), "{text:?} in {region}: {}", got.unwrap().to_u64());
+                let national_number = known.number.get_national_significant_number();
+                for text in
+                    [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, national_number]
+                {
+                    let parsed = parse_phone_number(&text, Some(home));
+                    assert!(
+                        parsed.is_err() || parsed == Ok(expected),
+                        "{text:?} in {region}: {}",
+                        parsed.unwrap().to_u64()
+                    );
                 }
             }
             assert_eq!(parse_phone_number(&example.to_string(), Some(home)), Ok(example), "{region}");
@@ -744,7 +750,7 @@ mod shortcut_tests {
             "MX", "BR", "AU", "ZA",
         ];
         let chance = std::cell::Cell::new(20_261_123_u64);
-        let below = |limit: u64| {
+        let draw = |limit: u64| {
             chance.set(chance.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
             (chance.get() >> 33) % limit
         };
@@ -752,12 +758,12 @@ mod shortcut_tests {
         for number in 0..100_000 {
             let home: Region = COUNTRIES[number % COUNTRIES.len()].parse().unwrap();
             let code = PHONE_NUMBER_UTIL.get_country_code_for_region(home.to_library_region()).unwrap();
-            let begin = ["+", "", "00", "0", "8", "80"][below(6) as usize];
-            let code = if begin.len() == 2 || below(2) == 0 { code.to_string() } else { String::new() };
+            let begin = ["+", "", "00", "0", "8", "80"][draw(6) as usize];
+            let code = if begin.len() == 2 || draw(2) == 0 { code.to_string() } else { String::new() };
             // Most of these are Ukrainian mobile prefixes.
-            let prefix = [39, 50, 63, 67, 73, 91, 99, 12, 44, 80][below(10) as usize];
-            let text = format!("{begin}{code}{prefix}{:0width$}", below(1_000_000), width = 5 + below(4) as usize);
-            for region in [None, Some(home), Some(Region::UKRAINE), COUNTRIES[below(40) as usize].parse().ok()] {
+            let prefix = [39, 50, 63, 67, 73, 91, 99, 12, 44, 80][draw(10) as usize];
+            let text = format!("{begin}{code}{prefix}{:0width$}", draw(1_000_000), width = 5 + draw(4) as usize);
+            for region in [None, Some(home), Some(Region::UKRAINE), COUNTRIES[draw(40) as usize].parse().ok()] {
                 short += check_agreement(&text, region);
             }
         }

@@ -20,14 +20,14 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// A reader that remembers the current record.
 ///
 /// `window` is the part of the file that is in memory. It begins at byte `base`, counted after the byte order mark.
-/// Always `last.0 <= start <= given <= window.len()`:
+/// Always `last.0 <= start <= parser_end <= window.len()`:
 ///
 /// - `last.0..start` is the last closed record, or empty after another read;
-/// - `start..given` is what the parser has of the current record and the following ones;
-/// - `given..` is what the parser gets next.
+/// - `start..parser_end` is the part of the current and following records that the parser has read;
+/// - `parser_end..` is the part that the parser reads next.
 ///
-/// The parser's position counts the same bytes and is always between `base + start` and `base + given`. The parser asks
-/// for more only when it has consumed everything. Then [`refill`](Self::refill) drops the bytes before `start` and
+/// The parser's position counts the same bytes and is always between `base + start` and `base + parser_end`. The parser
+/// asks for more only when it has consumed everything. Then [`refill`](Self::refill) drops the bytes before `start` and
 /// moves `base` there.
 pub(super) struct RecordInput<R> {
     input: R,
@@ -44,7 +44,7 @@ pub(super) struct RecordInput<R> {
     /// The start of the last closed record in `window`, and its line.
     last: (usize, u64),
     /// The part of `window` that the parser has.
-    given: usize,
+    parser_end: usize,
     ended: bool,
     overlong: bool,
     /// The number of blank lines before the current record.
@@ -61,7 +61,7 @@ pub(super) struct RawRecord<'a> {
     pub(super) blank: u64,
     /// The first line of the record, from 1.
     pub(super) line: u64,
-    /// Its bytes with the line end.
+    /// The bytes of the record, including the line ending.
     pub(super) bytes: &'a [u8],
     /// Whether the record has no quote and no NUL, and is therefore one line.
     pub(super) plain: bool,
@@ -77,7 +77,7 @@ impl<R: Read> RecordInput<R> {
             base: 0,
             start: 0,
             last: (0, 1),
-            given: 0,
+            parser_end: 0,
             ended: false,
             overlong: false,
             blank: 0,
@@ -117,14 +117,14 @@ impl<R: Read> RecordInput<R> {
 
     /// The bytes of a record that could not be read completely.
     pub(super) fn unfinished_record(&self) -> RawRecord<'_> {
-        let bytes = &self.window[self.start..self.given];
+        let bytes = &self.window[self.start..self.parser_end];
         RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
     }
 
     /// Whether the open quoted cell is closed by the next quote that is not doubled, because the cell ends after that
     /// quote. Reads up to that quote and discards what it has read.
     pub(super) fn is_quote_closed_later(&mut self, delimiter: u8) -> bool {
-        let (mut behind_quote, mut bytes) = (false, self.window.split_off(self.given));
+        let (mut behind_quote, mut bytes) = (false, self.window.split_off(self.parser_end));
         loop {
             for &byte in &bytes {
                 match (behind_quote, byte) {
@@ -144,7 +144,7 @@ impl<R: Read> RecordInput<R> {
     /// Closes the record that ends at this byte of the file, and begins the next one.
     pub(super) fn close_record(&mut self, end: u64) -> RawRecord<'_> {
         // The parser has consumed everything before `end`, and no more than it was given.
-        let end = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.given);
+        let end = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.parser_end);
         self.skip_line_ends(end);
         let (blank, line) = (std::mem::take(&mut self.blank), self.line);
         let bytes = &self.window[self.start..end];
@@ -187,14 +187,14 @@ impl<R: Read> RecordInput<R> {
     }
 
     fn refill(&mut self) -> io::Result<()> {
-        self.skip_line_ends(self.given);
+        self.skip_line_ends(self.parser_end);
         if self.window.len() - self.start > RECORD_LIMIT {
             self.overlong = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.window.drain(..self.start);
         self.base += self.start as u64;
-        self.given -= self.start;
+        self.parser_end -= self.start;
         self.start = 0;
         self.last = (0, self.line);
         let count = read_some(&mut self.input, &mut self.block)?;
@@ -206,13 +206,13 @@ impl<R: Read> RecordInput<R> {
 
 impl<R: Read> Read for RecordInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.window.len() && !self.ended {
+        if self.parser_end == self.window.len() && !self.ended {
             self.refill()?;
         }
-        let rest = &self.window[self.given..];
+        let rest = &self.window[self.parser_end..];
         let count = rest.len().min(buffer.len());
         buffer[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
+        self.parser_end += count;
         Ok(count)
     }
 }
@@ -268,8 +268,8 @@ pub(super) fn split_cells(raw: &[u8], delimiter: u8) -> RawCells<'_> {
 }
 
 impl RawCells<'_> {
-    fn find_byte(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
-        self.raw.get(from..)?.iter().position(|&byte| wanted(byte)).map(|at| from + at)
+    fn find_byte(&self, from: usize, matches: impl Fn(u8) -> bool) -> Option<usize> {
+        self.raw.get(from..)?.iter().position(|&byte| matches(byte)).map(|at| from + at)
     }
 
     /// The end of the unquoted cell that continues at `from`.

@@ -263,7 +263,7 @@ impl SeenNumbers {
     }
 }
 
-/// Passes the cells of the columns with these headers to `each`, cleaned by [`clean_cell`]. Returns which columns
+/// Passes the cells of the columns with these headers to `visit`, cleaned by [`clean_cell`]. Returns which columns
 /// exist.
 ///
 /// The cells of a missing column are empty.
@@ -276,7 +276,7 @@ pub fn read_columns<R: Read, const N: usize>(
     input: R,
     file: &Path,
     headers: [&str; N],
-    mut each: impl FnMut(Row, [&str; N]),
+    mut visit: impl FnMut(Row, [&str; N]),
 ) -> Result<[bool; N], Box<Finding>> {
     let mut records = RecordReader::open(input, file)?;
     let found = HeaderIndex::new(&records.header().headers);
@@ -292,7 +292,7 @@ pub fn read_columns<R: Read, const N: usize>(
             return Ok(columns.map(|column| column.is_some()));
         }
         for record in chunk.iter() {
-            each(record.row, columns.map(|column| column.map_or("", |column| clean_cell(record.fields.get(column)))));
+            visit(record.row, columns.map(|column| column.map_or("", |column| clean_cell(record.fields.get(column)))));
         }
     }
 }
@@ -321,15 +321,15 @@ pub fn is_shortened(cell: &str) -> bool {
     digits(whole) && digits(fraction) && digits(power.strip_prefix('+').unwrap_or(power))
 }
 
-/// Passes the headers and each row of a file to `each` until `each` returns an error. Returns the headers.
+/// Passes the headers and each row of a file to `visit` until `visit` returns an error. Returns the headers.
 ///
 /// # Errors
 ///
-/// The file is not UTF-8 text, has no header, or has a broken row; or the error of `each`.
+/// The file is not UTF-8 text, has no header, or has a broken row; or the error of `visit`.
 pub fn read_rows<R: Read>(
     input: R,
     file: &Path,
-    mut each: impl FnMut(&[String], Row, RecordFields<'_>) -> Result<(), Box<Finding>>,
+    mut visit: impl FnMut(&[String], Row, RecordFields<'_>) -> Result<(), Box<Finding>>,
 ) -> Result<Vec<String>, Box<Finding>> {
     let mut records = RecordReader::open(input, file)?;
     let headers = records.header().headers.clone();
@@ -340,7 +340,7 @@ pub fn read_rows<R: Read>(
             return Ok(headers);
         }
         for record in chunk.iter() {
-            each(&headers, record.row, record.fields)?;
+            visit(&headers, record.row, record.fields)?;
         }
     }
 }
@@ -417,14 +417,14 @@ mod tests {
 
     #[test]
     fn column_finding_points_to_its_header() {
-        for (text, columns, line, shown) in [
+        for (text, columns, line, expected) in [
             ("\nname,\"Мобільний\"\nO,+380501234567\n", &[][..], 2, "\"Мобільний\""),
             ("phone,a,a\n1,2,3\n", &[], 1, "a"),
             ("phone,name\n+380501234567,O\n", &[("x", "y")], 1, "phone,name"),
             ("\n\nphone,name\n", &[], 3, "phone,name"),
         ] {
             let place = collect_findings(text, columns, "").remove(0).place.unwrap();
-            assert_eq!((place.line_number(), &place.source.text()[place.span.clone()]), (line, shown), "{text:?}");
+            assert_eq!((place.line_number(), &place.source.text()[place.span.clone()]), (line, expected), "{text:?}");
         }
     }
 
@@ -569,9 +569,9 @@ mod seen_numbers_tests {
     #[test]
     fn same_number_in_another_format_is_a_duplicate() {
         let region = "UA".parse().ok();
-        let mut seen = SeenNumbers::new();
+        let mut numbers = SeenNumbers::new();
         let is_new = ["+380 50 123 45 67", "0501234567", "0501234568", "380501234567.0"]
-            .map(|text| seen.insert(parse_phone_number(text, region).unwrap()));
+            .map(|text| numbers.insert(parse_phone_number(text, region).unwrap()));
         assert_eq!(is_new, [true, false, true, false]);
     }
 }
@@ -603,8 +603,8 @@ mod column_tests {
         ] {
             assert_eq!(read_list(text.as_bytes()), expected, "{text:?}");
         }
-        let without = Ok(([false, true], vec![(2, [String::new(), "2".to_owned()])]));
-        assert_eq!(read_list(b"row,number\n2,7\n"), without);
+        let expected = Ok(([false, true], vec![(2, [String::new(), "2".to_owned()])]));
+        assert_eq!(read_list(b"row,number\n2,7\n"), expected);
         assert_eq!(read_list(b"id,row\n"), Ok(([true; 2], Vec::new())));
         assert_eq!(read_list(b"\xff\xfei\0d\0"), Err("recipients-encoding"));
         assert_eq!(read_list(b"id,x\n7,1\n8\n"), Err("recipients-ragged-row"));

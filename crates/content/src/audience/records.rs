@@ -429,8 +429,8 @@ pub(super) fn find_quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Fin
     }
     // If the header was deleted, the first line is a recipient, whose data must not be shown.
     let is_recipient = mask_numbers(header) != *header;
-    let shown = if is_recipient { FileExcerpt { raw: b"", ..spot } } else { spot };
-    Some(list_findings::quoted_lines_finding(shown))
+    let excerpt = if is_recipient { FileExcerpt { raw: b"", ..spot } } else { spot };
+    Some(list_findings::quoted_lines_finding(excerpt))
 }
 
 /// Writes a list without the personal data in these rows: a placeholder replaces the phone number, and all other cells
@@ -507,8 +507,8 @@ mod quoted_lines_tests {
             assert_eq!(findings.len(), 2, "{text}");
             for finding in findings {
                 assert_eq!(finding.rule, "recipients-quoted-lines", "{text}");
-                let shown = render_findings(&[finding], false);
-                assert!(!shown.contains("1000001") && !shown.contains("Olena"), "{shown}");
+                let output = render_findings(&[finding], false);
+                assert!(!output.contains("1000001") && !output.contains("Olena"), "{output}");
             }
         }
     }

@@ -37,7 +37,7 @@ pub struct ColumnSuggestion {
 /// A column that should contain phone numbers, and the problem with its cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongColumn {
-    /// Its header.
+    /// The header of the column.
     pub header: String,
     /// The problem with the first wrong cell.
     pub problem: PhoneProblem,
@@ -163,7 +163,7 @@ pub fn parse_header_number(header: &str, region: Option<Region>) -> Option<Resul
 }
 
 /// Common headers in Ukrainian, Russian and English, and their names in templates.
-const KNOWN: [(&str, &[&str]); 17] = [
+const KNOWN_HEADERS: [(&str, &[&str]); 17] = [
     ("first_name", &["ім'я", "імʼя", "ім’я", "имя", "first name", "firstname", "given name"]),
     ("last_name", &["прізвище", "фамилия", "last name", "lastname", "surname", "family name"]),
     ("middle_name", &["по батькові", "отчество", "middle name", "patronymic"]),
@@ -216,16 +216,16 @@ impl TakenNames {
 }
 
 /// Suggests an unused name for a column: a well-known name such as `first_name`, or else the header in Latin letters.
-pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) -> String {
+pub(super) fn suggest_name(header: &str, column: usize, names: &mut TakenNames) -> String {
     let lower = header.trim().to_lowercase();
-    let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
+    let known = KNOWN_HEADERS.iter().find(|(_, words)| words.contains(&lower.as_str()));
     let name = match known {
         Some(&(name, _)) => name.to_owned(),
         None if is_variable(header) && header.contains(char::is_alphanumeric) => header.to_owned(),
         None => to_latin_name(&lower),
     };
     let name = if is_variable(&name) { name } else { format!("column_{}", column + 1) };
-    taken.take_free_name(name)
+    names.take_free_name(name)
 }
 
 /// Converts lower-case text to Latin letters and digits, with words joined by `_`.
@@ -268,7 +268,7 @@ pub struct ListPlace {
 /// Searches the first rows of a file for a list, then the other sheets of a workbook unless `format` names a sheet.
 /// `open` opens the file from its beginning each time.
 ///
-/// `None` if the list is already read from the most likely place.
+/// `None` if the list is already read from the most likely location.
 pub fn find_list<S: Read + Seek + Send + 'static>(
     open: impl Fn() -> io::Result<S>,
     file: &Path,
@@ -306,9 +306,9 @@ fn find_header_rows(text: DecodedText, file: &Path, format: &ListFormat) -> Opti
     }
     let mut likely: Option<(String, RangeInclusive<u32>)> = None;
     for row in 1..=LAST_HEADER_ROW {
-        let below = RowBlanker::new(Cursor::new(sample.as_slice()), row, file);
+        let rest = RowBlanker::new(Cursor::new(sample.as_slice()), row, file);
         let declared = Cursor::new(format.delimiter.map(delimiter_line).unwrap_or_default());
-        let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(declared.chain(below), file)
+        let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(declared.chain(rest), file)
         else {
             continue;
         };
@@ -344,7 +344,7 @@ impl ListPlace {
         Finding::new(rule, message)
     }
 
-    /// Adds the probable place of the list and the remedy to a finding about columns.
+    /// Adds the probable location of the list and the remedy to a finding about columns.
     pub fn add_advice(&self, finding: &mut Finding, remedy: &str) {
         let otherwise = self.read_sheet.as_ref().map(|read| format!("; otherwise, the sheet `{read}` is used"));
         let advice = format!("{}: {remedy}{}", self.describe(), otherwise.unwrap_or_default());
@@ -433,17 +433,17 @@ mod naming_tests {
             ("_", "column_3"),
             ("city", "city_2"),
         ] {
-            let mut taken = TakenNames::default();
-            taken.take_free_name("city".to_owned());
-            assert_eq!(suggest_name(header, 2, &mut taken), name, "{header:?}");
+            let mut names = TakenNames::default();
+            names.take_free_name("city".to_owned());
+            assert_eq!(suggest_name(header, 2, &mut names), name, "{header:?}");
         }
     }
 
     #[test]
     fn duplicate_headers_are_numbered_in_linear_time() {
-        let mut taken = TakenNames::default();
-        let last = (0..4_000).map(|_| taken.take_free_name("x_y".to_owned())).last();
-        assert_eq!((last, taken.tried), (Some("x_y_4000".to_owned()), 3_999));
+        let mut names = TakenNames::default();
+        let last = (0..4_000).map(|_| names.take_free_name("x_y".to_owned())).last();
+        assert_eq!((last, names.tried), (Some("x_y_4000".to_owned()), 3_999));
     }
 
     proptest! {
@@ -488,7 +488,7 @@ mod list_place_tests {
     }
 
     #[test]
-    fn header_row_is_found_if_the_configured_row_is_wrong() {
+    fn header_row_is_found_despite_a_wrong_configured_row() {
         let text = "Clients\nphone^name\n+380501234567^Ann, Bo\n";
         let delimiter = campaign_core::domain::Delimiter::new(b'^');
         assert_eq!(

@@ -154,7 +154,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
 
     fn find_checks(mut self, is_condition: bool) -> Vec<ConditionCheck> {
         self.in_condition = is_condition;
-        // If tera cannot parse the expression, it reports the error. Checks before that place are still useful.
+        // If tera cannot parse the expression, it reports the error. Checks before that location are still useful.
         if let Some(value) = self.parse_expression(0)
             && self.at == self.tokens.len()
         {

@@ -177,13 +177,13 @@ pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<Te
 
 /// The remedy for a violated limit. `None` for an empty text.
 fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
-    let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
+    let lacks_scheme = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
     match limit {
         TextLimit::NotEmpty => None,
         TextLimit::AtMost(_) => Some("shorten the text".to_owned()),
         TextLimit::Parts => Some("shorten the message, or raise `max_parts`; longer messages cost more".to_owned()),
         TextLimit::AlphaName => Some("write the sender name exactly as registered".to_owned()),
-        TextLimit::WebAddress | TextLimit::Image(_) if bare => {
+        TextLimit::WebAddress | TextLimit::Image(_) if lacks_scheme => {
             Some(format!("write `https://{}`", text.trim_start_matches('/')))
         }
         TextLimit::WebAddress | TextLimit::Image(_) => {
@@ -387,9 +387,9 @@ mod tests {
         let names = TemplateNames { vars: vec![("code".into(), "x".into()), ("today".into(), "x".into())], ..names() };
         let first = "{{ zz1 }}{{ code | zz2 }}\n{% include 'zz3' %}{{ zz4 }}{% include 'bad.txt' %}";
         let found = collect_problems(first, "{{ zz5 }}{{ '", &names);
-        let shown: Vec<_> = found.iter().map(|p| format!("{} {}:{} {}", p.text, p.line, p.column, p.rule)).collect();
+        let problems: Vec<_> = found.iter().map(|p| format!("{} {}:{} {}", p.text, p.line, p.column, p.rule)).collect();
         assert_eq!(
-            shown,
+            problems,
             [
                 "telegram.message 1:4 unknown-variable",
                 "telegram.message 1:20 unknown-filter",
@@ -449,8 +449,8 @@ mod tests {
         for (source, place, expected) in table {
             let TextProblem { line, column, message, help, .. } =
                 render_constant(&text("edition", source), &names()).unwrap_err().remove(0);
-            let shown = format!("{line}:{column} {message} {}", help.unwrap_or_default());
-            assert!(shown.starts_with(place) && shown.contains(expected), "{source}: {shown}");
+            let output = format!("{line}:{column} {message} {}", help.unwrap_or_default());
+            assert!(output.starts_with(place) && output.contains(expected), "{source}: {output}");
         }
     }
 }

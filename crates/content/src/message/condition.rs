@@ -39,7 +39,7 @@ pub struct RowFilter<'c> {
 /// Compiles an expression, and checks the names in it against the columns, vars and tables of the campaign.
 ///
 /// # Errors
-/// All problems of the expression, each at its place in the expression.
+/// All problems of the expression, each at its location in the expression.
 pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
     // Cells are compared with composed accents. A header with separate accents keeps its own spelling.
     let source = compose_accents(&expression.source);
@@ -122,19 +122,20 @@ impl RowFilter<'_> {
 }
 
 /// Whether the source is a single expression in a single tag.
-fn is_one_expression(whole: &str) -> bool {
-    let tokens = tokenize(whole);
+fn is_one_expression(expression: &str) -> bool {
+    let tokens = tokenize(expression);
     let ends = tokens.iter().filter(|token| matches!(token.kind, TokenKind::End { .. })).count();
     // If the tokens end early, tera reports the syntax error.
-    ends <= 1 && tokens.last().is_none_or(|last| last.span.end == whole.len() || ends == 0)
+    ends <= 1 && tokens.last().is_none_or(|last| last.span.end == expression.len() || ends == 0)
 }
 
-/// The problems at places where a condition does not treat a cell as text, and would be true for all rows or for none.
+/// The problems at locations where a condition does not treat a cell as text, and would be true for all rows or for
+/// none.
 ///
 /// If tera cannot parse the condition, its corrected form is checked.
-fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bool) -> Vec<TextProblem> {
-    let slips = if is_wrong { SyntaxSlips::find(&whole.source, names) } else { SyntaxSlips::default() };
-    let corrected = slips.apply_corrections(&whole.source);
+fn find_type_mistakes(condition: &NamedTemplate, names: &TemplateNames, is_wrong: bool) -> Vec<TextProblem> {
+    let slips = if is_wrong { SyntaxSlips::find(&condition.source, names) } else { SyntaxSlips::default() };
+    let corrected = slips.apply_corrections(&condition.source);
     let tokens = tokenize(&corrected);
     let [_, expression @ .., _] = tokens.as_slice() else { return Vec::new() };
     let is_column = |check: &ConditionCheck| match &check.column {
@@ -163,7 +164,7 @@ fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bo
             ),
         };
         let span = slips.original_offset(span.start)..slips.original_offset(span.end);
-        Some(TextProblem::new(&whole.name, &whole.source, span, &rules::CONDITION, message).with_help(help))
+        Some(TextProblem::new(&condition.name, &condition.source, span, &rules::CONDITION, message).with_help(help))
     };
     find_checks_in_condition(expression, &corrected).into_iter().filter(is_column).filter_map(problem).collect()
 }
@@ -184,7 +185,7 @@ fn reword_without_braces(problem: TextProblem) -> TextProblem {
     TextProblem { message: format!("{message} in `{key}`"), help, ..problem }
 }
 
-/// Moves the place of a problem from the whole tag to the expression inside.
+/// Moves the location of a problem from the whole tag to the expression inside.
 fn shift_into_expression(problem: TextProblem, source: &str) -> TextProblem {
     let column = shift_column(problem.line, problem.column);
     let last_column = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);

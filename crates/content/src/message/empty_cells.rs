@@ -10,7 +10,7 @@
 //! real values, tags print traced values, and a variable that a text sets has its traced value in a second
 //! variable.
 //!
-//! A use whose value is not printed (a condition, the key of a table) leaves no marker. An author who writes
+//! A use whose value is not printed (a condition, the key of a table) has no marker. An author who writes
 //! `{{ a if a else "" }}` or `default(value='', boolean=true)` accepts the hole. A text that cannot be rendered with
 //! markers counts as having no holes; rows without a message are not checked.
 
@@ -40,7 +40,7 @@ pub struct EmptyCellUse {
     number: usize,
 }
 
-/// The place where a text uses an empty cell.
+/// The location where a text uses an empty cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmptyCellPlace {
     /// The column name in the text.
@@ -72,12 +72,12 @@ impl CompiledMessages {
         let headers = self.cells.by_header.iter();
         let locals: HashSet<String> =
             self.metered.values().flat_map(|text| find_defined_names(&text.text.source)).collect();
-        let given =
+        let known_locals =
             locals.iter().filter(|name| self.context.contains_key(name) || ROW_VARIABLES.contains(&name.as_str()));
         let mut instrumenter = Instrumenter {
             columns: self.cells.by_name.iter().map(|(column, name)| (*name, *column)).collect(),
             headers: headers.filter_map(|(column, header)| Some((header.as_str()?, *column))).collect(),
-            given: given.cloned().collect(),
+            known_locals: known_locals.cloned().collect(),
             locals,
             uses: Vec::new(),
         };
@@ -118,18 +118,18 @@ impl EmptyCellFinder<'_> {
                     let known =
                         *known.get_or_insert_with(|| self.messages.cells.fill_context(context, row, &field).is_ok());
                     let tera = self.tera.as_ref().filter(|_| known);
-                    let shown = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
-                    shown.map(|shown| shown.chars().filter_map(marker_number).collect()).unwrap_or_default()
+                    let output = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
+                    output.map(|text| text.chars().filter_map(marker_number).collect()).unwrap_or_default()
                 }
             });
-            let shown =
+            let empty_uses =
                 numbers.iter().filter(|&&number| self.uses.get(number).is_some_and(|used| is_empty(used.column)));
-            found.extend(shown.map(|&number| EmptyCellUse { text: index, number }));
+            found.extend(empty_uses.map(|&number| EmptyCellUse { text: index, number }));
         }
         found
     }
 
-    /// The place at which a text uses an empty cell.
+    /// The location at which a text uses an empty cell.
     pub fn find_place(&self, EmptyCellUse { text, number }: EmptyCellUse) -> Option<EmptyCellPlace> {
         let (text, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
         let mut source = self.messages.metered.get(template)?.text.clone();
@@ -163,21 +163,23 @@ fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> 
 /// Adds to the real value the markers of each traced form whose text, without markers, equals the real text.
 fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
-    let mut shown = String::new();
-    write_value(real, &mut shown);
-    let real_words = remove_markers_and_white_space(&shown);
+    let mut real_text = String::new();
+    write_value(real, &mut real_text);
+    let real_words = remove_markers_and_white_space(&real_text);
     let list = kwargs.get("list")?.unwrap_or(false);
     if list && real.as_array().is_none() {
         return Ok(real.clone());
     }
-    let (mut markers, mut marked, mut most) = (BTreeSet::new(), real, 0);
+    let (mut markers, mut marked, mut max_markers) = (BTreeSet::new(), real, 0);
     for form in forms {
-        let mut shown = String::new();
-        write_value(form, &mut shown);
-        if remove_markers_and_white_space(&shown) == real_words {
-            let own: BTreeSet<char> = shown.chars().filter(|&character| marker_number(character).is_some()).collect();
-            (marked, most) = if own.len() > most { (form, own.len()) } else { (marked, most) };
-            markers.extend(own);
+        let mut text = String::new();
+        write_value(form, &mut text);
+        if remove_markers_and_white_space(&text) == real_words {
+            let in_form: BTreeSet<char> =
+                text.chars().filter(|&character| marker_number(character).is_some()).collect();
+            (marked, max_markers) =
+                if in_form.len() > max_markers { (form, in_form.len()) } else { (marked, max_markers) };
+            markers.extend(in_form);
         }
     }
     Ok(match real.as_str() {
@@ -199,8 +201,8 @@ fn write_value(value: &Value, text: &mut String) {
             text.push('\0');
             write_value(item, text);
         }
-    } else if let Some(own) = value.as_str() {
-        text.push_str(own);
+    } else if let Some(string) = value.as_str() {
+        text.push_str(string);
     } else {
         text.push_str(&value.to_string());
     }
@@ -231,7 +233,7 @@ const TRACED: &str = "__traced_";
 /// The maximum number of uses in a tag that are traced separately. The rest are traced together.
 const SEPARATE: usize = 16;
 
-/// A place where a text uses a column.
+/// A location where a text uses a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnUse {
     pub(super) column: usize,
@@ -249,7 +251,7 @@ pub(super) struct Instrumenter<'n> {
     pub(super) columns: HashMap<&'n str, usize>,
     pub(super) headers: HashMap<&'n str, usize>,
     /// Names that have a value even if no text sets them.
-    pub(super) given: HashSet<String>,
+    pub(super) known_locals: HashSet<String>,
     /// Names that texts set.
     pub(super) locals: HashSet<String>,
     pub(super) uses: Vec<ColumnUse>,
@@ -260,7 +262,7 @@ type Replacement = (Range<usize>, String);
 
 /// The names that a source defines with `set` or `for`.
 pub fn find_defined_names(source: &str) -> impl Iterator<Item = String> {
-    Outline::from_tokens(&tokenize(source)).events.into_iter().filter_map(|event| match event.what {
+    Outline::from_tokens(&tokenize(source)).events.into_iter().filter_map(|event| match event.action {
         OutlineAction::Define { name, .. } => Some(name),
         _ => None,
     })
@@ -332,11 +334,11 @@ impl Instrumenter<'_> {
             if indirect[first] || ends_with_key_argument(&tag[..first]) || has_empty_default(&tag[last + 1..]) {
                 continue;
             }
-            let (column, text) = match &event.what {
+            let (column, text) = match &event.action {
                 OutlineAction::Use(VariableUse { name, dotted, lookup, .. }) => {
                     let (column, local) = (self.columns.get(name.as_str()), self.locals.contains(name));
                     let text = match (column, local) {
-                        (None, true) if !self.given.contains(name) => format!("{TRACED}{name}"),
+                        (None, true) if !self.known_locals.contains(name) => format!("{TRACED}{name}"),
                         _ if *dotted || lookup.is_some() => continue,
                         (None, true) => format!("({TRACED}{name} | default(value={name}))"),
                         (Some(_), true) => {

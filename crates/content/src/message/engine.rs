@@ -294,7 +294,7 @@ pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> Tera
         Some(cell) => parse_hundredths(cell),
         None => number_to_hundredths(&value.to_string()),
     };
-    let hundredths = hundredths.map_err(|why| Error::message(format!("{NO_AMOUNT}{why}")))?;
+    let hundredths = hundredths.map_err(|reason| Error::message(format!("{NO_AMOUNT}{reason}")))?;
     let (thousands, fraction) = language.separators();
     let whole = (hundredths.unsigned_abs() / 100).to_string();
     let mut text = String::from(if hundredths < 0 { "-" } else { "" });
@@ -375,7 +375,7 @@ fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
 pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
     let language = choose_language(&kwargs, state)?;
     let text = value.to_string();
-    let invalid = |why: &str| Error::message(format!("{NO_DATE}{why}"));
+    let invalid = |reason: &str| Error::message(format!("{NO_DATE}{reason}"));
     let (day, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
     if day.is_empty() {
         return Err(invalid("empty"));

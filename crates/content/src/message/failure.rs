@@ -209,7 +209,9 @@ impl<'s> FailurePlace<'s> {
                 RenderFailure::new("`super()` has no parent block", "remove `super()`")
             }
             // Messages written by the author of the template or by this program.
-            _ if self.source_text().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
+            _ if self.source_text().starts_with("throw")
+                || OWN_MESSAGES.iter().any(|prefix| message.starts_with(prefix)) =>
+            {
                 RenderFailure::without_help(message.trim_end_matches('.'))
             }
             _ => RenderFailure::new(
@@ -326,12 +328,12 @@ impl<'s> FailurePlace<'s> {
     fn explain_wrong_type(&self, expected: &str, found: &str) -> RenderFailure {
         let name = self.next_filter().unwrap_or("it");
         let is_test = super::engine::TESTS.contains(&name) && !super::engine::FILTERS.contains(&name);
-        let what = if is_test { "test" } else { "filter" };
+        let kind = if is_test { "test" } else { "filter" };
         match expected {
             "usize" | "i32" | "u32" | "i64" | "i128" | "bool" => {
                 return RenderFailure::new(
                     format!(
-                        "an argument to the {what} `{name}` is {}, but must be {}",
+                        "an argument to the {kind} `{name}` is {}, but must be {}",
                         describe_type(found),
                         describe_type(expected)
                     ),
@@ -351,7 +353,7 @@ impl<'s> FailurePlace<'s> {
         };
         RenderFailure::new(
             format!(
-                "the {what} `{name}` needs {}, but {} is {}",
+                "the {kind} `{name}` needs {}, but {} is {}",
                 describe_type(expected),
                 self.find_subject().title,
                 describe_type(found)
@@ -409,9 +411,9 @@ impl<'s> FailurePlace<'s> {
                 "add the row to the table",
             );
         }
-        let why = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
+        let reason = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
         RenderFailure::new(
-            format!("`{source}` has no value in this row{why}"),
+            format!("`{source}` has no value in this row{reason}"),
             format!(
                 "write `{source} | default(value=\"…\")`, or use `{{% if {source} is defined %}}` to test whether the value exists"
             ),
@@ -448,9 +450,9 @@ impl FailurePlace<'_> {
         }
     }
 
-    fn explain_amount(&self, why: &str) -> RenderFailure {
+    fn explain_amount(&self, reason: &str) -> RenderFailure {
         let FailureSubject { title, source } = self.find_subject();
-        match why {
+        match reason {
             "empty" => RenderFailure::new(
                 format!("{title} is empty and cannot be shown as an amount"),
                 format!(
@@ -469,9 +471,9 @@ impl FailurePlace<'_> {
         }
     }
 
-    fn explain_date(&self, why: &str) -> RenderFailure {
+    fn explain_date(&self, reason: &str) -> RenderFailure {
         let FailureSubject { title, source } = self.find_subject();
-        match why {
+        match reason {
             "empty" => RenderFailure::new(
                 format!("{title} is empty and cannot be shown as a date"),
                 format!("put this part of the message between `{{% if {source} %}}` and `{{% endif %}}`"),
@@ -509,8 +511,8 @@ impl FailurePlace<'_> {
 
 /// The remedy for a number with commas or spaces. Numbers as long as a phone number are not quoted.
 fn suggest_plain_digits(text: &str, source: &str) -> String {
-    const SHOWN: usize = 8;
-    let is_short = text.chars().filter(char::is_ascii_digit).count() <= SHOWN;
+    const MAX_SHOWN_DIGITS: usize = 8;
+    let is_short = text.chars().filter(char::is_ascii_digit).count() <= MAX_SHOWN_DIGITS;
     let in_list = match to_plain_number(text).filter(|_| is_short) {
         Some(plain) => {
             format!("write `{plain}` instead of `{}` in the list, without spaces and with a decimal point", text.trim())

@@ -14,7 +14,7 @@ pub struct FilterCall {
     pub name: String,
     /// The byte range of its name in the source.
     pub span: Range<usize>,
-    /// The names of its arguments, with their places.
+    /// The names of its arguments, with their locations.
     pub arguments: Vec<(String, Range<usize>)>,
     /// The arguments that it requires.
     pub required: &'static [&'static str],
@@ -30,8 +30,8 @@ pub fn find_filter_calls(text: &NamedTemplate) -> Vec<FilterCall> {
             if FILTERS.contains(name) =>
         {
             let (required, optional) = filter_arguments(name);
-            let given = argument_names(&tokens[at + 2..]);
-            Some(FilterCall { name: (*name).to_owned(), span: span.clone(), arguments: given, required, optional })
+            let arguments = argument_names(&tokens[at + 2..]);
+            Some(FilterCall { name: (*name).to_owned(), span: span.clone(), arguments, required, optional })
         }
         _ => None,
     });
@@ -40,7 +40,7 @@ pub fn find_filter_calls(text: &NamedTemplate) -> Vec<FilterCall> {
 
 /// The names of the arguments in the brackets at the beginning of `tokens`.
 fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
-    let (mut depth, mut given) = (0_usize, Vec::new());
+    let (mut depth, mut arguments) = (0_usize, Vec::new());
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
             TokenKind::Symbol("(" | "[" | "{") => depth += 1,
@@ -49,7 +49,7 @@ fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
                 if depth == 1
                     && matches!(tokens.get(at + 1).map(|token| &token.kind), Some(TokenKind::Symbol("="))) =>
             {
-                given.push((name.to_owned(), token.span.clone()));
+                arguments.push((name.to_owned(), token.span.clone()));
             }
             _ => {}
         }
@@ -57,10 +57,10 @@ fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
             break;
         }
     }
-    given
+    arguments
 }
 
-/// The plain names that a text loops over, with their places.
+/// The plain names that a text loops over, with their locations.
 pub fn find_looped_names(text: &NamedTemplate) -> Vec<(String, Range<usize>)> {
     let tokens = tokenize(&text.source);
     let tags = tokens.split_inclusive(|token| matches!(token.kind, TokenKind::End { .. }));
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn masked_text_keeps_word_positions() {
-        for (source, shown) in [("Hi", "Hi"), ("a{{ b }}є{# c #}", "axxxxxxxєxxxxxxx"), ("{{ b }}c", "xxxxxxxc")] {
-            assert_eq!(mask_tags(&NamedTemplate { name: "t".into(), source: source.into() }), shown);
+        for (source, expected) in [("Hi", "Hi"), ("a{{ b }}є{# c #}", "axxxxxxxєxxxxxxx"), ("{{ b }}c", "xxxxxxxc")] {
+            assert_eq!(mask_tags(&NamedTemplate { name: "t".into(), source: source.into() }), expected);
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) struct TemplateLibrary<'l> {
     pub(super) problems: Vec<TextProblem>,
 }
 
-/// Why a text cannot be included.
+/// The reason why a text cannot be included.
 struct IncludeError {
     rule: &'static Rule,
     message: String,
@@ -84,7 +84,7 @@ impl<'l> TemplateLibrary<'l> {
     pub(super) fn count_steps(&self, outline: &Outline, tokens: usize, bytes: usize, events: Range<usize>) -> usize {
         let steps_of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
         let parent = outline.find_parent().map_or(0, steps_of);
-        let events = outline.events[events].iter().map(|event| match &event.what {
+        let events = outline.events[events].iter().map(|event| match &event.action {
             OutlineAction::Include(name) | OutlineAction::Extends(name) => steps_of(name),
             OutlineAction::Function(name) if name == "super" => parent,
             _ => 0,
@@ -140,8 +140,9 @@ impl<'l> TemplateLibrary<'l> {
                 format!("more than {MAX_LOADED} templates are included"),
             ));
         }
-        let source = (self.load)(name)
-            .map_err(|why| IncludeError::new(&rules::MISSING_INCLUDE, format!("cannot include `{name}`: {why}")))?;
+        let source = (self.load)(name).map_err(|reason| {
+            IncludeError::new(&rules::MISSING_INCLUDE, format!("cannot include `{name}`: {reason}"))
+        })?;
         chain.push(name.to_owned());
         let analysis = self.read_included(&NamedTemplate { name: name.to_owned(), source }, chain);
         chain.pop();
@@ -153,7 +154,7 @@ impl<'l> TemplateLibrary<'l> {
     fn find_unknown_blocks(&self, text: &NamedTemplate, outline: &Outline) -> Vec<TextProblem> {
         let blocks = |outline: &Outline| {
             let block = |event: &OutlineEvent| {
-                if let OutlineAction::Block { name, .. } = &event.what { Some(name.clone()) } else { None }
+                if let OutlineAction::Block { name, .. } = &event.action { Some(name.clone()) } else { None }
             };
             outline.events.iter().filter_map(block).collect::<Vec<_>>()
         };
@@ -168,7 +169,7 @@ impl<'l> TemplateLibrary<'l> {
         if outline.find_parent().is_none_or(|name| !self.loaded.contains_key(name)) {
             return Vec::new();
         }
-        let unknown = |event: &OutlineEvent| match &event.what {
+        let unknown = |event: &OutlineEvent| match &event.action {
             OutlineAction::Block { name, outermost: true } if !known.contains(name) => {
                 let message = format!("none of the parent templates has a `{name}` block");
                 let help =
@@ -209,7 +210,7 @@ fn build_bounded_outline(source: &str) -> Result<Outline, String> {
     }
     let named = |event: &&OutlineEvent| {
         matches!(
-            event.what,
+            event.action,
             OutlineAction::Include(_)
                 | OutlineAction::Extends(_)
                 | OutlineAction::Filter(_)
@@ -280,7 +281,7 @@ fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextPro
         };
         Some(problem(rule, format!("unknown {kind} `{name}`")).with_help(help))
     };
-    match &event.what {
+    match &event.action {
         OutlineAction::Filter(name) if WEB_FILTERS.contains(&name.as_str()) => {
             let help = "remove the filter; messages need no escaping".to_owned();
             Some(
@@ -304,9 +305,9 @@ fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextPro
             &rules::UNKNOWN_FUNCTION,
             "`super()` can be used only in a block, where it inserts the content of the parent block".to_owned(),
         )),
-        OutlineAction::Unsupported(what) => {
+        OutlineAction::Unsupported(construct) => {
             let help = "use `for`, `if`, `set` or `include` instead".to_owned();
-            Some(problem(&rules::UNSUPPORTED, format!("templates do not support {what}")).with_help(help))
+            Some(problem(&rules::UNSUPPORTED, format!("templates do not support {construct}")).with_help(help))
         }
         _ => None,
     }

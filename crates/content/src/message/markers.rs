@@ -93,7 +93,7 @@ impl CompiledMessages {
             let known = names.len();
             for events in &tags {
                 if events.iter().any(|event| uses_names(event, &names)) {
-                    names.extend(events.iter().filter_map(|event| match &event.what {
+                    names.extend(events.iter().filter_map(|event| match &event.action {
                         OutlineAction::Define { name, .. } => Some(name.clone()),
                         _ => None,
                     }));
@@ -157,7 +157,7 @@ fn split_tags(source: &str) -> Vec<SourceTag> {
 }
 
 fn uses_names(event: &OutlineEvent, names: &HashSet<String>) -> bool {
-    match &event.what {
+    match &event.action {
         OutlineAction::Use(VariableUse { name, .. }) => names.contains(name),
         OutlineAction::Key { .. } | OutlineAction::AnyKey => true,
         _ => false,
@@ -249,13 +249,13 @@ impl BranchFinder<'_> {
         if self.messages.cells.fill_context(&mut self.context, row, field).is_err() {
             return 0;
         }
-        let mut taken = 0;
+        let mut branches = 0;
         for key in &self.keys {
             let text = fill_template(&self.tera, key, &self.context, &mut self.buffer).unwrap_or_default();
             let markers = text.chars().filter_map(|character| u32::from(character).checked_sub(FIRST_MARKER));
-            taken |= markers.filter(|number| *number < MAX_BRANCHES).fold(0, |taken, number| taken | 1 << number);
+            branches |= markers.filter(|number| *number < MAX_BRANCHES).fold(0, |bits, number| bits | 1 << number);
         }
-        taken
+        branches
     }
 }
 
@@ -303,12 +303,12 @@ mod mark_tests {
 
     /// The text with `[` and `]` around marked parts.
     fn show_marks(marked: &MarkedText) -> String {
-        let (mut shown, mut copied) = (String::new(), 0);
+        let (mut output, mut copied) = (String::new(), 0);
         for range in &marked.from_row {
-            shown += &format!("{}[{}]", &marked.text[copied..range.start], &marked.text[range.clone()]);
+            output += &format!("{}[{}]", &marked.text[copied..range.start], &marked.text[range.clone()]);
             copied = range.end;
         }
-        shown + &marked.text[copied..]
+        output + &marked.text[copied..]
     }
 
     fn mark_cells(messages: &CompiledMessages, cells: &[&str]) -> Option<String> {

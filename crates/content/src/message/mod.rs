@@ -105,8 +105,8 @@ fn floor_boundary(source: &str, at: usize) -> usize {
     (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Sorts problems by text and place, and removes duplicates. Problems in included texts come after the problems in all
-/// other texts.
+/// Sorts problems by text and location, and removes duplicates. Problems in included texts come after the problems in
+/// all other texts.
 fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Vec<TextProblem> {
     let position =
         |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());

@@ -51,7 +51,7 @@ pub(super) enum NameMeaning {
     BuiltIn,
 }
 
-/// The scope of a text, which decides what it can use.
+/// The scope of a text, which decides the names that it can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameScope {
     /// A text for one recipient, which can use everything.
@@ -72,9 +72,9 @@ impl TemplateNames {
         let vars = self.vars.iter().position(|(var, _)| var == name).map(NameMeaning::Var);
         let tables = self.tables.iter().position(|(table, _)| table == name).map(NameMeaning::Table);
         let tables = tables.filter(|_| scope == NameScope::Recipient);
-        let ours =
+        let is_built_in =
             CAMPAIGN_VARIABLES.contains(&name) || (scope == NameScope::Recipient && ROW_VARIABLES.contains(&name));
-        columns.chain(vars).chain(tables).chain(ours.then_some(NameMeaning::BuiltIn)).collect()
+        columns.chain(vars).chain(tables).chain(is_built_in.then_some(NameMeaning::BuiltIn)).collect()
     }
 
     /// The table that `name` refers to, if nothing else has that name.
@@ -250,7 +250,7 @@ impl<'j> NameChecker<'j> {
         // A text that is too long is already rejected, and checking it would take too many steps. Unsupported
         // constructs can define names that are unknown here.
         let unsupported =
-            analysis.outline.events.iter().any(|event| matches!(event.what, OutlineAction::Unsupported(_)));
+            analysis.outline.events.iter().any(|event| matches!(event.action, OutlineAction::Unsupported(_)));
         if analysis.steps <= MAX_STEPS && !unsupported {
             self.check_analysis(analysis, HashSet::new(), &mut vec![analysis.text.name.clone()]);
         }
@@ -261,7 +261,7 @@ impl<'j> NameChecker<'j> {
         // A text that tests whether a name exists might be meant for lists without that name.
         let tested: HashSet<&str> = analysis.outline.events.iter().filter_map(tested_name).collect();
         for event in &analysis.outline.events {
-            match &event.what {
+            match &event.action {
                 OutlineAction::Enter => scopes.push(HashSet::new()),
                 OutlineAction::Leave => {
                     scopes.pop();
@@ -279,7 +279,8 @@ impl<'j> NameChecker<'j> {
                 }
                 _ => {}
             }
-            if let Some(NameProblem { rule, message, subject, help }) = self.check_event(&event.what, &scopes, &tested)
+            if let Some(NameProblem { rule, message, subject, help }) =
+                self.check_event(&event.action, &scopes, &tested)
             {
                 let TemplateAnalysis { text, .. } = analysis;
                 let help = match help {
@@ -304,7 +305,7 @@ impl<'j> NameChecker<'j> {
         chain.push(name.to_owned());
         self.check_analysis(analysis, known, chain);
         chain.pop();
-        let defined = analysis.outline.events.iter().filter_map(|event| match &event.what {
+        let defined = analysis.outline.events.iter().filter_map(|event| match &event.action {
             OutlineAction::Define { name, .. } => Some(name.clone()),
             _ => None,
         });
@@ -312,9 +313,9 @@ impl<'j> NameChecker<'j> {
     }
 
     /// Records the names that the event needs, or returns the problem with the event.
-    fn check_event(&mut self, what: &OutlineAction, scopes: &Scopes, tested: &HashSet<&str>) -> Option<NameProblem> {
+    fn check_event(&mut self, action: &OutlineAction, scopes: &Scopes, tested: &HashSet<&str>) -> Option<NameProblem> {
         let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
-        match what {
+        match action {
             OutlineAction::Use(VariableUse { name, .. })
             | OutlineAction::Ask(name)
             | OutlineAction::Define { name, .. }
@@ -504,7 +505,7 @@ fn suggest_quotes(name: &str, help: String) -> String {
 }
 
 fn tested_name(event: &OutlineEvent) -> Option<&str> {
-    if let OutlineAction::Ask(name) = &event.what { Some(name) } else { None }
+    if let OutlineAction::Ask(name) = &event.action { Some(name) } else { None }
 }
 
 /// All names of all scopes.
@@ -561,8 +562,8 @@ mod tests {
 
     #[test]
     fn long_list_of_suggested_names_is_truncated() {
-        let many: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
-        let names = TemplateNames { headers: many.clone(), names: many, ..TemplateNames::default() };
+        let names: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
+        let names = TemplateNames { headers: names.clone(), names, ..TemplateNames::default() };
         assert!(names.help_for_header("zzzzz").ends_with("`c11` and 8 more"));
     }
 }

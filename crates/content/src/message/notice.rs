@@ -30,7 +30,7 @@ pub struct Notice {
     pub rows: u64,
     /// The number of rows in each state.
     pub counts: BTreeMap<String, u64>,
-    /// Why the run stopped or was skipped, in words.
+    /// The reason why the run stopped or was skipped, in words.
     pub why: Option<String>,
     /// The path of its results.
     pub results: Option<String>,
@@ -56,7 +56,7 @@ impl Notice {
     }
 }
 
-/// Renders an author's text with the fields of a notice and with `count`, which says how many notifications the notice
+/// Renders an author's text with the fields of a notice and with `count`, the number of notifications that the notice
 /// combines.
 ///
 /// # Errors

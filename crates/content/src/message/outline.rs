@@ -9,10 +9,10 @@ use std::ops::Range;
 use super::tokens::{TemplateToken, TokenKind};
 use campaign_core::domain::variable::{LITERALS, OPERATORS};
 
-/// An event of a template, with its place.
+/// An event of a template, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutlineEvent {
-    pub(super) what: OutlineAction,
+    pub(super) action: OutlineAction,
     pub(super) span: Range<usize>,
 }
 
@@ -56,11 +56,11 @@ pub(super) enum OutlineAction {
     Unsupported(&'static str),
 }
 
-/// How a variable is read.
+/// The use of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VariableUse {
     pub(super) name: String,
-    /// Whether the variable may be missing: `| default(…)`.
+    /// Whether the variable can be missing: `| default(…)`.
     pub(super) optional: bool,
     /// Whether an attribute is read: `name.part`.
     pub(super) dotted: bool,
@@ -75,7 +75,7 @@ pub(super) struct TableLookup {
     pub(super) key: Option<String>,
     /// The column.
     pub(super) column: Option<String>,
-    /// Whether the value may be missing: `?.`, `| default(…)`, `is defined`.
+    /// Whether the value can be missing: `?.`, `| default(…)`, `is defined`.
     pub(super) optional: bool,
 }
 
@@ -129,9 +129,9 @@ impl Outline {
         reader.outline
     }
 
-    /// Texts that are included or extended, with the place of the name.
+    /// Texts that are included or extended, with the location of the name.
     pub(super) fn find_loaded_texts(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
-        self.events.iter().filter_map(|event| match &event.what {
+        self.events.iter().filter_map(|event| match &event.action {
             OutlineAction::Include(name) | OutlineAction::Extends(name) => Some((name.as_str(), event.span.clone())),
             _ => None,
         })
@@ -139,7 +139,7 @@ impl Outline {
 
     /// The parent that the text extends.
     pub(super) fn find_parent(&self) -> Option<&str> {
-        self.events.iter().find_map(|event| match &event.what {
+        self.events.iter().find_map(|event| match &event.action {
             OutlineAction::Extends(name) => Some(name.as_str()),
             _ => None,
         })
@@ -157,8 +157,8 @@ pub(super) struct OutlineReader {
 }
 
 impl OutlineReader {
-    pub(super) fn push_event(&mut self, what: OutlineAction, span: &Range<usize>) {
-        self.outline.events.push(OutlineEvent { what, span: span.clone() });
+    pub(super) fn push_event(&mut self, action: OutlineAction, span: &Range<usize>) {
+        self.outline.events.push(OutlineEvent { action, span: span.clone() });
     }
 
     pub(super) fn is_in_loop(&self) -> bool {
@@ -239,9 +239,9 @@ impl OutlineReader {
         self.push_event(OutlineAction::Define { name: (*name).to_owned(), global }, span);
     }
 
-    fn read_include(&mut self, arguments: &[TemplateToken<'_>], what: impl FnOnce(String) -> OutlineAction) {
+    fn read_include(&mut self, arguments: &[TemplateToken<'_>], action: impl FnOnce(String) -> OutlineAction) {
         if let [TemplateToken { kind: TokenKind::Text(name), span }, ..] = arguments {
-            self.push_event(what(name.clone()), span);
+            self.push_event(action(name.clone()), span);
         }
     }
 
@@ -265,12 +265,12 @@ impl OutlineReader {
 impl OutlineReader {
     pub(super) fn read_expression(&mut self, tokens: &[TemplateToken<'_>]) {
         for (index, token) in tokens.iter().enumerate() {
-            let (before, after) = (&tokens[..index], &tokens[index + 1..]);
+            let (preceding, after) = (&tokens[..index], &tokens[index + 1..]);
             match token.kind {
-                TokenKind::Name(name) => self.read_name(name, token, before, after),
+                TokenKind::Name(name) => self.read_name(name, token, preceding, after),
                 TokenKind::Symbol("...") => self.push_event(OutlineAction::Unsupported("spreads"), &token.span),
                 // Where a value is expected, `<` calls a component; elsewhere it compares.
-                TokenKind::Symbol("<") if !ends_with_value(before) => {
+                TokenKind::Symbol("<") if !ends_with_value(preceding) => {
                     self.push_event(OutlineAction::Unsupported("components"), &token.span);
                 }
                 _ => {}
@@ -445,7 +445,7 @@ mod tests {
     }
 
     fn used_names(source: &str) -> Vec<String> {
-        let name = |event: OutlineEvent| match event.what {
+        let name = |event: OutlineEvent| match event.action {
             OutlineAction::Use(VariableUse { name, optional, .. }) => {
                 Some(if optional { format!("{name}?") } else { name })
             }
@@ -492,7 +492,8 @@ mod tests {
         let source = "{{ a | f1(x=1) | f2 }}{% filter f3 | f4 %}{% endfilter %}{{ b is t1 or b is not t2 }}{{ g() }}";
         let mut names = Vec::new();
         for event in outline(source).events {
-            if let OutlineAction::Filter(name) | OutlineAction::Test(name) | OutlineAction::Function(name) = event.what
+            if let OutlineAction::Filter(name) | OutlineAction::Test(name) | OutlineAction::Function(name) =
+                event.action
             {
                 assert_eq!(name, source[event.span]);
                 names.push(name);
@@ -511,14 +512,14 @@ mod tests {
             ("{% component Card(a) %}{% endcomponent %}", "components"),
         ];
         for (source, expected) in table {
-            let found = outline(source).events.into_iter().find_map(|event| match event.what {
-                OutlineAction::Unsupported(what) => Some(what),
+            let found = outline(source).events.into_iter().find_map(|event| match event.action {
+                OutlineAction::Unsupported(construct) => Some(construct),
                 _ => None,
             });
             assert_eq!(found, Some(expected), "{source}");
         }
         let compares = outline("{% if a < b and 'c' < d %}{% endif %}").events;
-        assert!(!compares.iter().any(|event| matches!(event.what, OutlineAction::Unsupported(_))));
+        assert!(!compares.iter().any(|event| matches!(event.action, OutlineAction::Unsupported(_))));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use campaign_core::finding::rules;
 
 /// Renders the messages of many rows.
 ///
-/// It holds the cells of the last row, so it has no `Debug`.
+/// The renderer holds the cells of the last row, so it has no `Debug`.
 pub struct Renderer<'m> {
     messages: &'m CompiledMessages,
     context: Context,
@@ -178,7 +178,7 @@ pub struct CompiledMessages {
 pub(super) struct MessageText {
     /// The index of its stage.
     pub(super) stage: usize,
-    /// Its key.
+    /// The key of the text.
     pub(super) field: &'static ChannelField,
     pub(super) piece: MessagePiece,
 }
@@ -257,7 +257,7 @@ pub(super) fn number_texts(
 
 /// The message of a row, until its renderer renders another.
 ///
-/// It holds the cells of the row, so it has no `Debug`.
+/// The message holds the cells of the row, so it has no `Debug`.
 #[derive(Clone, Copy)]
 pub struct FilledMessage<'r> {
     pub(super) messages: &'r CompiledMessages,
@@ -534,8 +534,8 @@ mod tests {
             ("Hi", "{{ code }}", "the Telegram text must be a code of 4 to 8 digits"),
             ("{{ code | trim(pat='?') }}", "{{ code }}", "the SMS text is empty"),
         ] {
-            let why = check(sms, code).unwrap_err();
-            assert!(why.contains(expected), "{sms} {code}: {why}");
+            let error = check(sms, code).unwrap_err();
+            assert!(error.contains(expected), "{sms} {code}: {error}");
         }
     }
 
@@ -592,14 +592,14 @@ mod tests {
         ];
         for (source, cells, expected) in table {
             let invalid = render_sms(&compile_sms(source, &[]), &cells).unwrap_err();
-            let shown = invalid.to_string();
-            assert!(shown.contains(expected), "{source}: `{shown}` does not say `{expected}`");
-            assert!(!format!("{shown}{invalid:?}").contains("050123"), "{shown}");
+            let message = invalid.to_string();
+            assert!(message.contains(expected), "{source}: `{message}` does not say `{expected}`");
+            assert!(!format!("{message}{invalid:?}").contains("050123"), "{message}");
         }
         let cells = [CELLS[0], CELLS[1], &long, CELLS[3]];
         for source in ["{{ code }}", "{{ recipient['code'] }}"] {
-            let shown = render_sms(&compile_sms(source, &[]), &cells).unwrap_err().to_string();
-            assert!(shown.contains("the cell in `code` is longer than"), "{shown}");
+            let message = render_sms(&compile_sms(source, &[]), &cells).unwrap_err().to_string();
+            assert!(message.contains("the cell in `code` is longer than"), "{message}");
         }
     }
 }

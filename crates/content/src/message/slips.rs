@@ -164,8 +164,8 @@ impl<'s> SlipFinder<'s> {
             };
             let message = format!("a {title} (U+{:04X}) is not allowed in a tag", u32::from(blank));
             let help = "in every tag, replace it with an ordinary space".to_owned();
-            let instead = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
-            self.push_edit(piece.span.clone(), instead, message, help);
+            let replacement = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
+            self.push_edit(piece.span.clone(), replacement, message, help);
         }
     }
 
@@ -206,7 +206,7 @@ impl<'s> SlipFinder<'s> {
         self.push_edit(piece.span.clone(), &latin, message, help);
     }
 
-    /// Corrects the name of a tag. Returns how many pieces the name consists of.
+    /// Corrects the name of a tag. Returns the number of pieces in the name.
     fn correct_tag_name(&mut self, name: &str, pieces: &[TagPiece]) -> usize {
         let second = self.lowercase_word(pieces.get(1)).unwrap_or_default();
         let slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
@@ -279,7 +279,7 @@ impl<'s> SlipFinder<'s> {
             .contains(&self.lowercase_word(Some(piece)).unwrap_or_default().as_str())
     }
 
-    /// Corrects an operator that is a word. Returns how many pieces the operator consists of.
+    /// Corrects an operator that is a word. Returns the number of pieces in the operator.
     fn correct_word_operator(&mut self, pieces: &[TagPiece]) -> usize {
         let source = self.source_of(&pieces[0]);
         let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();
@@ -323,15 +323,15 @@ impl<'s> SlipFinder<'s> {
             if !is_negation {
                 return;
             }
-            let instead = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };
-            self.push_edit(span, instead, "`!` is not an operator".to_owned(), "write `not`".to_owned());
+            let replacement = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };
+            self.push_edit(span, replacement, "`!` is not an operator".to_owned(), "write `not`".to_owned());
             return;
         }
-        let Some((_, instead)) = OPERATORS.into_iter().find(|(operator, _)| *operator == source) else { return };
-        let is_word = instead.starts_with(|c: char| c.is_ascii_alphabetic());
+        let Some((_, replacement)) = OPERATORS.into_iter().find(|(operator, _)| *operator == source) else { return };
+        let is_word = replacement.starts_with(|c: char| c.is_ascii_alphabetic());
         let (before, after) = (&self.source[..span.start], &self.source[span.end..]);
         let blank = |is_missing: bool| if is_word && is_missing { " " } else { "" };
-        let spaced = format!("{}{instead}{}", blank(!before.ends_with(' ')), blank(!after.starts_with(' ')));
+        let spaced = format!("{}{replacement}{}", blank(!before.ends_with(' ')), blank(!after.starts_with(' ')));
         let (message, help) = match (source, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
             ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.kind != PieceKind::Sign) => {
                 let right =
@@ -342,7 +342,7 @@ impl<'s> SlipFinder<'s> {
                 )
             }
             ("=", ..) => ("`=` is not a comparison operator".to_owned(), "write `==`".to_owned()),
-            _ => (format!("`{source}` is not an operator"), format!("write `{instead}`")),
+            _ => (format!("`{source}` is not an operator"), format!("write `{replacement}`")),
         };
         self.push_edit(span, &spaced, message, help);
     }

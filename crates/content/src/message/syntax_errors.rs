@@ -101,7 +101,7 @@ pub(super) fn explain_rejection(kind: &ErrorKind) -> String {
     lowercase_first(message.trim_end_matches('.'))
 }
 
-/// The content of the tag around a place, without braces.
+/// The content of the tag around a location, without braces.
 fn enclosing_tag<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
     let start = source.get(..span.start)?.rfind("{{")? + 2;
     let end = start + source[start..].find("}}")?;
@@ -151,9 +151,9 @@ pub(super) fn find_unclosed(source: &str) -> Option<(String, String)> {
 
 /// Shortens an unclosed tag to its beginning.
 fn shorten(text: &str) -> String {
-    const SHOWN: usize = 24;
+    const MAX_CHARACTERS: usize = 24;
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }

@@ -76,8 +76,8 @@ pub fn load_tables(
         let table = load(&LookupTable::source_name(name)).and_then(|source| {
             LookupTable::from_source(&source).ok_or_else(|| "the table saved with the run is not valid".to_owned())
         });
-        let problem = |why| {
-            let message = format!("cannot use the table `{name}`: {why}");
+        let problem = |reason| {
+            let message = format!("cannot use the table `{name}`: {reason}");
             TextProblem::new(&format!("data.{name}"), "", 0..0, &rules::DATA_FILE, message)
         };
         table.map(|table| (name.clone(), Arc::new(table))).map_err(problem)

@@ -226,12 +226,12 @@ mod tests {
 
     #[test]
     fn literals_exclude_tags_and_comments() {
-        let shown =
+        let literals =
             |source: &'static str| -> Vec<&str> { find_literals(source).into_iter().map(|at| &source[at]).collect() };
-        assert_eq!(shown("Hi {{- name }}, {# no #}x{% if a %}y{% endif %}"), ["Hi ", ", ", "x", "y"]);
-        assert_eq!(shown("a{% raw %}{{ b }}{% endraw %}c"), ["a", "{{ b }}", "c"]);
-        assert_eq!(shown("plain"), ["plain"]);
-        assert_eq!(shown("a{{ 'b"), ["a"], "tera reports the unreadable rest");
+        assert_eq!(literals("Hi {{- name }}, {# no #}x{% if a %}y{% endif %}"), ["Hi ", ", ", "x", "y"]);
+        assert_eq!(literals("a{% raw %}{{ b }}{% endraw %}c"), ["a", "{{ b }}", "c"]);
+        assert_eq!(literals("plain"), ["plain"]);
+        assert_eq!(literals("a{{ 'b"), ["a"], "tera reports the unreadable rest");
     }
 
     #[test]

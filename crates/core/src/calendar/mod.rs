@@ -30,9 +30,9 @@ pub struct Schedule {
     pub zone: TimeZone,
     /// The last day with an occurrence, if there is one.
     pub ends: Option<Date>,
-    /// How late an occurrence may begin.
+    /// The maximum delay with which an occurrence may begin.
     pub grace: Duration,
-    /// How long an occurrence waits for its list. Without it, the list must exist at the start.
+    /// The time that an occurrence waits for its list. Without it, the list must exist at the start.
     pub wait_for_file: Option<Duration>,
 }
 

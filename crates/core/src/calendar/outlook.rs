@@ -18,7 +18,7 @@ use super::{Occurrence, Schedule, Windows};
 const MAX_RUN_DAYS: i64 = 400;
 /// The maximum number of occurrences in a forecast.
 const MAX_OCCURRENCES: usize = 100;
-/// How many days ahead a schedule is forecast. Only the first [`MIN_OCCURRENCES`] can be later.
+/// The number of days for which a schedule is forecast. Only the first [`MIN_OCCURRENCES`] can be later.
 const LOOKAHEAD_DAYS: i64 = 366;
 /// The minimum number of occurrences in a forecast, however far ahead they are.
 const MIN_OCCURRENCES: usize = 3;
@@ -34,11 +34,11 @@ pub struct RunLimits<'c> {
     pub per_day: Option<&'c DailyLimits>,
     /// The messages that the edition has sent already, by day.
     pub sent: SentByDay,
-    /// When the run ends, even if messages are unsent.
+    /// The time at which the run ends, even if messages are unsent.
     pub end: Option<RunDeadline>,
 }
 
-/// How many messages an edition sent on each local day.
+/// The number of messages that an edition sent on each local day.
 pub type SentByDay = BTreeMap<Date, u64>;
 
 /// Messages with the same sending windows.
@@ -66,13 +66,14 @@ pub struct Outlook {
     pub begins: Timestamp,
     /// The deadline of the run.
     pub ends: Option<Timestamp>,
-    /// When a window opens for the first message. `None` if no window opens within a year.
+    /// The time at which a window opens for the first message. `None` if no window opens within a year.
     pub opens: Option<Timestamp>,
-    /// When the last message is sent, or the deadline if that comes first. `None` if the run lasts longer than a year.
+    /// The time at which the last message is sent, or the deadline if that comes first. `None` if the run lasts longer
+    /// than a year.
     pub finishes: Option<Timestamp>,
     /// The estimated number of messages that are still unsent at the deadline.
     pub unsent: u64,
-    /// The number of days on which messages leave.
+    /// The number of days on which messages are sent.
     pub days: u64,
 }
 
@@ -81,7 +82,7 @@ pub struct Outlook {
 pub struct ScheduledRun {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// Its forecast.
+    /// The forecast of the occurrence.
     pub outlook: OccurrenceOutlook,
 }
 
@@ -102,10 +103,10 @@ impl Outlook {
         self.opens.is_some_and(|opens| self.ends.is_none_or(|ends| opens < ends))
     }
 
-    /// How long the first message waits for a window.
+    /// The time that the first message waits for a window.
     pub fn first_message_wait(&self) -> Duration {
-        let wait = self.opens.map(|opens| opens.duration_since(self.begins));
-        wait.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or_default()
+        let waiting_time = self.opens.map(|opens| opens.duration_since(self.begins));
+        waiting_time.and_then(|waiting_time| Duration::try_from(waiting_time).ok()).unwrap_or_default()
     }
 }
 
@@ -127,11 +128,12 @@ impl RunLimits<'_> {
     /// Forecasts up to a hundred occurrences after a moment, all within a year except perhaps the first three.
     pub fn forecast_schedule(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
         let ahead = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
-        let near = schedule.occurrences_after(after).take(MAX_OCCURRENCES).enumerate();
-        let near = near.take_while(|(index, occurrence)| *index < MIN_OCCURRENCES || occurrence.at < ahead);
+        let occurrences = schedule.occurrences_after(after).take(MAX_OCCURRENCES).enumerate();
+        let occurrences =
+            occurrences.take_while(|(index, occurrence)| *index < MIN_OCCURRENCES || occurrence.at < ahead);
         let mut runs = Vec::new();
         let mut sending: Option<Outlook> = None;
-        for (_, occurrence) in near {
+        for (_, occurrence) in occurrences {
             let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes >= occurrence.at));
             let forecast = match busy {
                 // The occurrence waits for the deadline of the previous run.
@@ -170,7 +172,8 @@ impl RunLimits<'_> {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// Adds to an outlook how many messages are unsent at the deadline, when the run finishes, and how many days it takes.
+    /// Adds to an outlook the number of unsent messages at the deadline, the time at which the run finishes, and its
+    /// duration in days.
     fn simulate_sending(&self, outlook: Outlook) -> Outlook {
         let Outlook { begins, ends, .. } = outlook;
         let horizon = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
@@ -216,7 +219,7 @@ struct Capacity<'c> {
 struct SendProgress {
     /// The number of unsent messages.
     left: u64,
-    /// When the last message is sent. Meaningless if some are unsent.
+    /// The time at which the last message is sent. Meaningless if some are unsent.
     at: Timestamp,
     /// The number of days on which messages left.
     days: u64,
@@ -294,19 +297,19 @@ impl DailyLimits {
         next.unwrap_or_else(|_| Timestamp::MAX.to_zoned(self.zone.clone()))
     }
 
-    /// How much of the limits an edition has used at this moment.
+    /// The part of the limits that an edition has used at this moment.
     pub fn count_used(&self, sent: &SentByDay, moment: Timestamp) -> DailyUsage {
         let today = self.local_date(moment);
         let days = sent.range(..today).filter(|(_, messages)| **messages > 0).count();
         DailyUsage { days, today: sent.get(&today).copied().unwrap_or_default() }
     }
 
-    /// How many more messages can be sent today.
+    /// The number of messages that can still be sent today.
     pub fn remaining_today(&self, used: DailyUsage) -> u64 {
         self.limit(used.days).saturating_sub(used.today)
     }
 
-    /// On how many days `messages` further messages are sent, at least.
+    /// The minimum number of days on which `messages` further messages are sent.
     pub fn count_days(&self, messages: u64, used: DailyUsage) -> u64 {
         let today = if used.today > 0 { self.remaining_today(used).min(messages) } else { 0 };
         let (mut left, mut days) = (messages - today, u64::from(today > 0));
@@ -327,7 +330,7 @@ impl DailyLimits {
     }
 }
 
-/// How much of its daily limits an edition has used.
+/// The part of its daily limits that an edition has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DailyUsage {
     /// The number of earlier days on which messages were sent.
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn run_sends_nothing_if_no_window_opens_before_its_end() {
+    fn run_sends_no_messages_if_no_window_opens_before_its_end() {
         let until = |text| Some(RunDeadline::At(kyiv_at(text)));
         for (hours, days, end, begins, sends) in [
             ("00:00-24:00", "", until("2026-11-30T20:00"), "2026-12-01T10:00", false),
@@ -541,7 +544,7 @@ mod capacity_tests {
         format!("2026-11-{text}:00Z").parse().unwrap()
     }
 
-    /// How many of `messages` can be sent between two moments, if none were sent before.
+    /// The number of `messages` that can be sent between two moments, if none were sent before.
     fn count_sendable(capacity: Capacity<'_>, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
         messages - capacity.simulate_sending(messages, from, until).left
     }
@@ -604,7 +607,7 @@ mod daily_limit_tests {
     }
 
     #[test]
-    fn messages_sent_already_count_toward_the_limits() {
+    fn messages_already_sent_count_towards_the_limits() {
         let growing = per_day(&[10, 30, 50], "UTC");
         let now: Timestamp = "2026-11-24T12:00:00Z".parse().unwrap();
         let day = |day: i8| jiff::civil::date(2026, 11, day);

@@ -39,7 +39,7 @@ impl Timing {
     /// # Errors
     /// If the text is not a date and time, or contains seconds or a UTC offset.
     pub fn parse_at(text: &str) -> Result<Self, TimingError> {
-        let invalid = |why: &str| TimingError { why: why.to_owned(), help: AT_HELP.into() };
+        let invalid = |reason: &str| TimingError { why: reason.to_owned(), help: AT_HELP.into() };
         let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
         let read = formats.iter().find_map(|format| DateTime::strptime(format, text).ok());
         match read {
@@ -60,7 +60,7 @@ impl Timing {
     /// # Errors
     /// If the days or the time are unknown.
     pub fn parse_every(text: &str) -> Result<Self, TimingError> {
-        let invalid = |why| TimingError { why, help: EVERY_HELP.into() };
+        let invalid = |reason| TimingError { why: reason, help: EVERY_HELP.into() };
         let pattern = translate_every(text).map_err(invalid)?;
         Self::parse_pattern(&pattern).map_err(invalid)
     }
@@ -70,7 +70,7 @@ impl Timing {
     /// # Errors
     /// If there are not exactly five fields, or no date ever matches.
     pub fn parse_cron(text: &str) -> Result<Self, TimingError> {
-        let invalid = |why: String| TimingError { why, help: CRON_HELP.into() };
+        let invalid = |reason: String| TimingError { why: reason, help: CRON_HELP.into() };
         let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
         match text.split_whitespace().count() {
             5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(invalid),
@@ -317,14 +317,14 @@ mod tests {
         ] {
             assert!(Timing::parse_cron(line).unwrap_err().help.contains("five fields"), "{line}");
         }
-        for (text, why) in [
+        for (text, reason) in [
             ("2026-12-01", "no time"),
             ("2026-02-30 10:00", "is not a valid date"),
             ("2026-12-01 24:30", "is not a valid date"),
             ("2026-12-01T10:00:00+02:00", "has a UTC offset"),
             ("tomorrow", "is not a valid date"),
         ] {
-            assert!(Timing::parse_at(text).unwrap_err().why.contains(why), "{text}");
+            assert!(Timing::parse_at(text).unwrap_err().why.contains(reason), "{text}");
         }
         assert_eq!(Timing::parse_at("2026-12-01 9:05"), Timing::parse_at("2026-12-01T09:05"));
     }

@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan as _};
 use serde::{Deserialize, Serialize};
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
-/// How far ahead the search for an opening or closing goes. A window that ever opens or closes does so within a year.
+/// The time range of the search for an opening or closing. A window that ever opens or closes does so within a year.
 const LOOKAHEAD_HOURS: i64 = 400 * 24;
 /// The maximum number of openings that are counted.
 const MAX_OPENINGS: u64 = 10_000;
@@ -66,8 +66,8 @@ impl DailyHours {
 /// Parses a time such as `09:00` into the minute of the day.
 fn parse_minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
-    let number = |digits: &str, least: usize| {
-        let fits = (least..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |digits: &str, min: usize| {
+        let fits = (min..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         fits.then(|| digits.parse::<u16>().ok()).flatten()
     };
     let (hours, minutes) = (number(hours, 1)?, number(minutes, 2)?);
@@ -199,8 +199,8 @@ impl Windows {
         if self.0.is_empty() { None } else { self.find_first(moment, false) }
     }
 
-    /// How many times the windows open, from `moment` on, until they have been open for `time` in total. `None` if they
-    /// never open.
+    /// The number of times that the windows open, from `moment` on, until they have been open for `time` in total.
+    /// `None` if they never open.
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);
         loop {
@@ -337,14 +337,14 @@ mod tests {
 
     #[test]
     fn hours_and_days_are_parsed_and_formatted() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("09:00-20:00", "09:00-20:00"),
             ("9:00 - 20:30", "09:00-20:30"),
             ("22:00-06:00", "22:00-06:00"),
             ("00:00-24:00", "00:00-24:00"),
             ("22:00-00:00", "22:00-24:00"),
         ] {
-            assert_eq!(DailyHours::parse(text).unwrap().to_string(), shown, "{text}");
+            assert_eq!(DailyHours::parse(text).unwrap().to_string(), expected, "{text}");
         }
         for text in [
             "",
@@ -359,10 +359,10 @@ mod tests {
         ] {
             assert_eq!(DailyHours::parse(text), None, "{text}");
         }
-        for (text, shown) in
+        for (text, expected) in
             [("mon-fri", "mon, tue, wed, thu, fri"), ("Sat-Mon", "mon, sat, sun"), ("wed, fri", "wed, fri")]
         {
-            assert_eq!(Days::parse(text).unwrap().to_string(), shown);
+            assert_eq!(Days::parse(text).unwrap().to_string(), expected);
         }
         for (text, ranges) in [("mon-fri", "mon-fri"), ("Sat-Mon", "mon, sat, sun"), ("wed, fri-sun", "wed, fri-sun")] {
             assert_eq!(Days::parse(text).unwrap().format_ranges(), ranges);

@@ -48,7 +48,7 @@ impl Amount {
         self.saturating_add(Self { units: other.units.saturating_neg(), ..other })
     }
 
-    /// The same amount without trailing zeros, but with at least two decimals.
+    /// Formats the amount without trailing zeros, but with at least two decimals.
     #[must_use]
     pub fn trim_decimals(self) -> Self {
         let (mut units, mut scale) = (self.units_at(2), self.scale.max(2));
@@ -221,10 +221,10 @@ mod tests {
             ("1.5E-3", "0.0015", "0.0015"),
             ("1e+2", "100", "100.00"),
         ];
-        for (text, digits, shown) in table {
+        for (text, digits, expected) in table {
             assert_eq!(
                 (amount(text).to_json_digits().as_str(), amount(text).to_string().as_str()),
-                (digits, shown),
+                (digits, expected),
                 "{text}"
             );
             assert_eq!(serde_json::to_string(&amount(text)).unwrap(), digits);
@@ -258,9 +258,9 @@ mod tests {
         assert_eq!(amount("0.1").saturating_add(amount("0.2")), amount("0.3"));
         assert_eq!(amount("0.80").saturating_mul(3), amount("2.4"));
         assert_eq!(amount("1.5").saturating_sub(amount("2")).to_string(), "-0.50");
-        let most = amount("999999999999999999.999999999999999999").saturating_mul(u64::MAX);
-        assert!(most.saturating_add(most) >= most && most > amount("1"));
-        assert!(most.saturating_sub(amount("1")).saturating_sub(most.saturating_mul(u64::MAX)) <= amount("0"));
+        let max = amount("999999999999999999.999999999999999999").saturating_mul(u64::MAX);
+        assert!(max.saturating_add(max) >= max && max > amount("1"));
+        assert!(max.saturating_sub(amount("1")).saturating_sub(max.saturating_mul(u64::MAX)) <= amount("0"));
     }
 
     #[test]

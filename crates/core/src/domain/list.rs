@@ -37,7 +37,7 @@ impl fmt::Display for Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowSet(Vec<(u32, u32)>);
 
-/// Why a selection of rows cannot be read.
+/// The reason why a selection of rows cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseRowsError {
     /// A part is neither a number nor a range.
@@ -129,7 +129,7 @@ impl std::str::FromStr for RowSet {
 
 /// The format of the file with the list, as far as the campaign defines it. The rest is detected.
 ///
-/// It describes only the user's file: a run keeps a copy of the list as UTF-8 text.
+/// The format describes only the user's file: a run keeps a copy of the list as UTF-8 text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFormat {
     /// The text encoding.

@@ -109,21 +109,21 @@ pub struct NamedTemplate {
 }
 
 /// The name of placeholders for missing texts. Neither keys nor files can have it.
-const STAND_IN: &str = "\0";
+const PLACEHOLDER_NAME: &str = "\0";
 
 impl NamedTemplate {
     /// A placeholder for a missing or wrong text, so that the rest of a campaign can be checked.
     pub fn stand_in() -> Self {
-        Self { name: STAND_IN.to_owned(), source: "…".to_owned() }
+        Self { name: PLACEHOLDER_NAME.to_owned(), source: "…".to_owned() }
     }
 
     /// Whether the name belongs to a placeholder.
     pub fn is_stand_in(name: &str) -> bool {
-        name == STAND_IN
+        name == PLACEHOLDER_NAME
     }
 }
 
-/// How a text of a message differs between recipients.
+/// The difference between the texts of a message for different recipients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextSource<'m> {
     /// All recipients get this text.
@@ -147,7 +147,7 @@ pub struct MessageContent<T> {
 }
 
 impl MessageContent<Cow<'_, str>> {
-    /// The same content with owned texts.
+    /// Copies the content with owned texts.
     pub fn to_owned_texts(&self) -> MessageContent<Cow<'static, str>> {
         self.map_texts(|text| Cow::Owned(text.to_string()))
     }
@@ -172,7 +172,7 @@ impl<T> MessageContent<T> {
         if service { Purpose::Service } else { Purpose::Marketing }
     }
 
-    /// The same content with each text converted by `f`.
+    /// Converts each text of the content with `f`.
     pub fn map_texts<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> MessageContent<U> {
         match self.try_map_texts(|text| Ok::<_, Infallible>(f(text))) {
             Ok(content) => content,
@@ -180,7 +180,7 @@ impl<T> MessageContent<T> {
         }
     }
 
-    /// The same content with each text converted by `f`.
+    /// Converts each text of the content with `f`.
     ///
     /// # Errors
     /// The first error of `f`.

@@ -12,29 +12,29 @@ use super::{Channel, GatewayMessageId};
 /// Equal receipts report the same fact.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// How the receipt arrived.
+    /// The source of the receipt.
     pub source: ReceiptSource,
     /// The status in the gateway's terms.
     pub status: Status,
     /// The reported channel, if any.
     pub channel: Option<ReportedChannel>,
-    /// When the status changed, according to the gateway's clock.
+    /// The time at which the status changed, according to the gateway's clock.
     pub updated: Option<Timestamp>,
     /// The gateway's identifier for the message.
     pub msg_id: Option<GatewayMessageId>,
     /// The identifier of the queued envelope that contained the message (contract 2.3).
     pub request_id: Option<String>,
-    /// Why the message was rejected or failed, in the gateway's words.
+    /// The reason for the rejection or failure, in the gateway's words.
     pub error: Option<String>,
     /// The digits that the recipient pressed (DTMF).
     pub digit: Option<String>,
-    /// How long the call lasted, in whole seconds.
+    /// The duration of the call, in whole seconds.
     pub duration: Option<u64>,
     /// The recipient's replies.
     pub replies: Vec<RecipientReply>,
 }
 
-/// How a receipt arrived.
+/// The source of a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptSource {
     /// A webhook to the message's own address.

@@ -20,9 +20,9 @@ pub const CONSENT_WORDS: [&str; 5] = ["yes", "true", "1", "так", "да"];
 pub struct ConsentCells<'c> {
     /// The answer.
     pub value: &'c str,
-    /// When it was given, as written.
+    /// The time of the consent, as written.
     pub at: &'c str,
-    /// Where it was given.
+    /// The place where the consent was given.
     pub source: &'c str,
     /// The wording that the recipient agreed to.
     pub wording: &'c str,
@@ -53,7 +53,7 @@ impl ConsentVerdict {
     }
 }
 
-/// How long a consent is valid.
+/// The period for which a consent is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsentPeriod {
     count: u16,
@@ -100,14 +100,14 @@ impl ConsentPeriod {
         let is_over = |day: &Date| day.checked_add(span).is_ok_and(|end| end < today);
         // Months have different lengths, so subtracting the period gives a day that is only close to the last expired
         // one.
-        let mut near = today.checked_sub(span).ok()?;
-        while !is_over(&near) {
-            near = near.yesterday().ok()?;
+        let mut last_expired = today.checked_sub(span).ok()?;
+        while !is_over(&last_expired) {
+            last_expired = last_expired.yesterday().ok()?;
         }
-        while let Some(next) = near.tomorrow().ok().filter(&is_over) {
-            near = next;
+        while let Some(next) = last_expired.tomorrow().ok().filter(&is_over) {
+            last_expired = next;
         }
-        Some(near)
+        Some(last_expired)
     }
 }
 
@@ -268,8 +268,8 @@ mod tests {
         for no in ["", "no", "0", "yes please", "ні", "так?", "11"] {
             assert!(!rules.is_yes(no), "{no}");
         }
-        let own = ConsentRules::new(&["Згоден".to_owned()], false, None, date(2026, 11, 27));
-        assert!(own.is_yes("ЗГОДЕН") && !own.is_yes("yes"));
+        let rules = ConsentRules::new(&["Згоден".to_owned()], false, None, date(2026, 11, 27));
+        assert!(rules.is_yes("ЗГОДЕН") && !rules.is_yes("yes"));
     }
 
     #[test]

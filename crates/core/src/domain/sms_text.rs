@@ -125,13 +125,13 @@ fn count_ascii_units(text: &[u8]) -> Option<usize> {
     Some(units)
 }
 
-/// How many parts a text of `units` units needs if no character takes two units.
+/// The number of parts that a text of `units` units needs if no character takes two units.
 fn divide_evenly(units: usize, alone: usize, part: usize) -> usize {
     if units <= alone { usize::from(units > 0) } else { units.div_ceil(part) }
 }
 
-/// How many parts a text of `units` units needs. `widths` yields the number of units of each character; no character is
-/// split.
+/// The number of parts that a text of `units` units needs. `widths` yields the number of units of each character; no
+/// character is split.
 fn count_parts<W: Iterator<Item = usize>>(
     units: usize,
     alone: usize,
@@ -151,7 +151,7 @@ pub(super) fn is_gsm(c: char) -> bool {
     count_septets(c) > 0
 }
 
-/// How many septets a character takes: 1 in the basic alphabet, 2 in the extension, 0 outside the GSM alphabet.
+/// The number of septets of a character: 1 in the basic alphabet, 2 in the extension, 0 outside the GSM alphabet.
 pub(super) fn count_septets(c: char) -> u8 {
     match c {
         '\0'..='\x7f' => ASCII_SEPTETS[c as usize],

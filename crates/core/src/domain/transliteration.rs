@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sms_text::{SmsEncoding, is_gsm, measure_sms};
 
-/// Which characters of a text are replaced before it is sent.
+/// The characters of a text that are replaced before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlainMode {
@@ -223,12 +223,12 @@ fn transliterate_word(word: &str, latin: &mut String) {
     let cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| find_letter(*c));
     let mut has_begun = false;
     for (at, &letter) in letters.iter().enumerate() {
-        let (before, here) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
-        match here {
-            None if is_apostrophe(letter) && before.is_some() && cyrillic(Some(at + 1)).is_some() => {}
+        let (previous, current) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
+        match current {
+            None if is_apostrophe(letter) && previous.is_some() && cyrillic(Some(at + 1)).is_some() => {}
             None => latin.push(letter),
             Some((lower, _)) => {
-                let written = match before {
+                let written = match previous {
                     // `Зг` becomes `Zgh`, because `Zh` is `Ж`.
                     Some(('з', _)) if lower == 'г' => "gh",
                     _ if has_begun => find_latin(&LETTERS, lower),

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Phone;
 
-/// How recipients are divided: some are held out, the others get one of several variants.
+/// The allocation of recipients: some are held out, the others get one of several variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantAllocation {
     holdout: Option<HoldoutDraw>,
@@ -21,7 +21,7 @@ struct HoldoutDraw {
 }
 
 /// 100 % in hundredths of a percent.
-const WHOLE: u64 = 10_000;
+const TOTAL_SHARE: u64 = 10_000;
 
 impl VariantAllocation {
     /// The allocation of a campaign.
@@ -44,7 +44,7 @@ impl VariantAllocation {
 
     /// Whether the recipient is in the holdout group and gets no message.
     pub fn is_held_out(&self, phone: Phone) -> bool {
-        self.holdout.as_ref().is_some_and(|HoldoutDraw { salt, share }| draw_number(salt, phone, WHOLE) < *share)
+        self.holdout.as_ref().is_some_and(|HoldoutDraw { salt, share }| draw_number(salt, phone, TOTAL_SHARE) < *share)
     }
 
     /// The index of the recipient's variant.
@@ -55,13 +55,13 @@ impl VariantAllocation {
     }
 }
 
-/// A uniformly distributed number below `whole` that is derived from the phone number and the salt.
-fn draw_number(salt: &str, phone: Phone, whole: u64) -> u64 {
+/// A uniformly distributed number below `limit` that is derived from the phone number and the salt.
+fn draw_number(salt: &str, phone: Phone, limit: u64) -> u64 {
     let hash = Sha256::new().chain_update(salt).chain_update("\0").chain_update(phone.to_u64().to_string()).finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&hash[..8]);
     // The upper bits of the product are uniform to one part in 2^64.
-    let drawn = (u128::from(u64::from_be_bytes(first)) * u128::from(whole)) >> 64;
+    let drawn = (u128::from(u64::from_be_bytes(first)) * u128::from(limit)) >> 64;
     u64::try_from(drawn).unwrap_or_default()
 }
 

@@ -10,7 +10,7 @@ use super::{Finding, SourceLocation};
 /// Edits of one file that remove a finding. They are applied together or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// What the fix does: an imperative in lower case, without a full stop.
+    /// The effect of the fix: an imperative in lower case, without a full stop.
     pub title: String,
     /// The edits, which do not overlap.
     pub edits: Vec<FixEdit>,
@@ -55,7 +55,7 @@ impl Fix {
 }
 
 impl Finding {
-    /// The same finding with a fix.
+    /// Adds a fix to the finding.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<Option<Fix>>) -> Self {
         self.fix = fix.into();

@@ -48,7 +48,7 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// The severity of this finding, which can differ from that of its rule.
     pub severity: Severity,
-    /// What is wrong: lower case, no full stop, user input in backticks.
+    /// The problem: lower case, no full stop, user input in backticks.
     pub message: String,
     /// The key, column or variable that the problem is about, if other code needs to know it.
     pub subject: Option<String>,
@@ -67,40 +67,40 @@ impl Finding {
         Self { rule, severity, message, subject: None, place: None, help: None, fix: None }
     }
 
-    /// The same finding as a warning, for a problem that is only likely.
+    /// Turns the finding into a warning, for a problem that is only likely.
     #[must_use]
     pub fn into_warning(self) -> Self {
         Self { severity: Severity::Warning, ..self }
     }
 
-    /// The same finding as a note, for a problem that needs no action now.
+    /// Turns the finding into a note, for a problem that needs no action now.
     #[must_use]
     pub fn into_note(self) -> Self {
         Self { severity: Severity::Note, ..self }
     }
 
-    /// The same finding, but with a warning turned into an error.
+    /// Turns a warning into an error.
     #[must_use]
     pub fn into_strict(self) -> Self {
         let severity = if self.severity == Severity::Warning { Severity::Error } else { self.severity };
         Self { severity, ..self }
     }
 
-    /// The same finding with the key, column or variable that it is about.
+    /// Adds the key, column or variable that the finding is about.
     #[must_use]
     pub fn about(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());
         self
     }
 
-    /// The same finding with a location.
+    /// Adds a location to the finding.
     #[must_use]
     pub fn at(mut self, place: impl Into<Option<SourceLocation>>) -> Self {
         self.place = place.into();
         self
     }
 
-    /// The same finding with a remedy.
+    /// Adds a remedy to the finding.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -202,7 +202,7 @@ pub struct BriefFinding {
     pub rule: String,
     /// The severity as a word.
     pub severity: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// The file, if it has one.
     pub file: Option<String>,
@@ -258,7 +258,7 @@ pub struct Rule {
     pub id: &'static str,
     /// The severity of its findings.
     pub severity: Severity,
-    /// What `campaign explain` shows.
+    /// The text that `campaign explain` shows.
     pub text: RuleText,
 }
 

@@ -21,7 +21,7 @@ pub const KEPT_BLANK: char = '\u{e000}';
 const MAX_EXCERPT: usize = 140;
 /// The maximum length of a quoted text that stays on one line, in characters.
 const MAX_UNBROKEN_QUOTE: usize = 50;
-/// The minimum width of the text, whatever the length of its label.
+/// The minimum width of the text, regardless of the length of its label.
 const MIN_TEXT_WIDTH: usize = 24;
 
 /// The findings for people, sorted by file and location; `color` adds ANSI colors.
@@ -109,17 +109,17 @@ fn wrap_text(text: &str, label: usize, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     // Every second part is quoted, unless a backtick is unpaired.
     let is_quoted = |at: usize| at % 2 == 1 && text.matches('`').count().is_multiple_of(2);
-    let kept = text.split('`').enumerate().map(|(at, part)| match is_quoted(at) && is_kept_whole(part) {
+    let parts = text.split('`').enumerate().map(|(at, part)| match is_quoted(at) && is_kept_whole(part) {
         true => part.replace(' ', KEPT_BLANK.encode_utf8(&mut [0; 4])),
         false => part.to_owned(),
     });
-    let kept = kept.collect::<Vec<_>>().join("`");
+    let parts = parts.collect::<Vec<_>>().join("`");
     let options = Options::new(columns.min(PROSE_WIDTH).saturating_sub(label).max(MIN_TEXT_WIDTH))
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::fill(&keep_digit_groups(&kept), options).replace(KEPT_BLANK, " ")
+    textwrap::fill(&keep_digit_groups(&parts), options).replace(KEPT_BLANK, " ")
 }
 
 fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>) -> String {
@@ -185,7 +185,7 @@ pub fn severity_word(severity: Severity) -> &'static str {
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The findings of campaigns as a log of one run. A finding without a place is shown at the campaign file.
+/// The findings of campaigns as a log of one run. A finding without a location is shown at the campaign file.
 ///
 /// Columns are in UTF-16 units: the default of the standard (SARIF 3.14.17), stated explicitly.
 pub fn render_sarif(findings: &[(&Path, Finding)]) -> Value {
@@ -203,7 +203,7 @@ pub fn render_sarif(findings: &[(&Path, Finding)]) -> Value {
             "tool": { "driver": {
                 "name": "campaign",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(|each| rule_json(each)).collect::<Vec<_>>(),
+                "rules": rules.iter().map(|rule| rule_json(rule)).collect::<Vec<_>>(),
             } },
             "columnKind": "utf16CodeUnits",
             "results": results,
@@ -293,7 +293,7 @@ fn percent_encode(name: &str) -> String {
         .collect()
 }
 
-/// The findings of campaigns as workflow commands. A finding without a place is shown at the campaign file.
+/// The findings of campaigns as workflow commands. A finding without a location is shown at the campaign file.
 ///
 /// The form and the escapes are GitHub's ("Workflow commands for GitHub Actions").
 pub fn render_github_commands(findings: &[(&Path, Finding)]) -> String {
@@ -381,9 +381,9 @@ mod tests {
             json!({ "startLine": 1, "startColumn": 7, "endLine": 1, "endColumn": 7 })
         );
         assert_eq!(change["replacements"][0]["insertedContent"]["text"], "\"");
-        let bare = finding.fix(None);
-        assert_eq!(findings_json(std::slice::from_ref(&bare))[0].get("fix"), None);
-        assert_eq!(render_sarif(&[(Path::new("a.yaml"), bare)])["runs"][0]["results"][0].get("fixes"), None);
+        let without_fix = finding.fix(None);
+        assert_eq!(findings_json(std::slice::from_ref(&without_fix))[0].get("fix"), None);
+        assert_eq!(render_sarif(&[(Path::new("a.yaml"), without_fix)])["runs"][0]["results"][0].get("fixes"), None);
     }
 
     #[test]

@@ -30,10 +30,10 @@ pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -
 pub fn only_candidate<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = typed.to_lowercase();
     let similar = names.into_iter().filter(|name| did_you_mean(typed, [*name]).is_some());
-    let mut near: Vec<(usize, &str)> =
+    let mut candidates: Vec<(usize, &str)> =
         similar.map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name)).collect();
-    near.sort_unstable();
-    match near.as_slice() {
+    candidates.sort_unstable();
+    match candidates.as_slice() {
         [(0..=2, only)] => Some(only),
         [(distance @ 0..=2, only), (next, _), ..] if distance + 2 <= *next => Some(only),
         _ => None,
@@ -281,9 +281,9 @@ mod escaping_tests {
         fn escaped_json_keeps_its_meaning(text in "[\u{0}-\u{2100}]*|.*") {
             let json = serde_json::json!({ "error": text });
             let written = format!("{json}\n");
-            let shown = escape_json_controls(&written);
-            prop_assert!(!shown.trim_end().chars().any(is_harmful), "{:?}", shown);
-            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), json);
+            let escaped = escape_json_controls(&written);
+            prop_assert!(!escaped.trim_end().chars().any(is_harmful), "{:?}", escaped);
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), json);
         }
     }
 }

@@ -211,9 +211,9 @@ pub struct OperationForm {
 
 #[derive(Clone, Debug)]
 enum FormPiece {
-    /// The same in every operation.
+    /// A part that is the same in every operation.
     Json(Vec<u8>),
-    /// Different in each operation.
+    /// A part that is different in each operation.
     Hole(FormHole),
 }
 
@@ -271,11 +271,11 @@ impl OperationForm {
 
     /// The estimated length of an operation, with some room for escapes and the webhook address.
     fn estimate_length<'t>(&self, text: impl Fn(usize) -> &'t str) -> usize {
-        const ROOM: usize = 16;
+        const VALUE_LENGTH: usize = 16;
         let length = |piece: &FormPiece| match piece {
             FormPiece::Json(bytes) => bytes.len(),
-            FormPiece::Hole(FormHole::Text(place)) => text(*place).len() + ROOM,
-            FormPiece::Hole(FormHole::Id | FormHole::Phone) => ROOM,
+            FormPiece::Hole(FormHole::Text(place)) => text(*place).len() + VALUE_LENGTH,
+            FormPiece::Hole(FormHole::Id | FormHole::Phone) => VALUE_LENGTH,
         };
         self.pieces.iter().map(length).sum()
     }
@@ -343,13 +343,13 @@ mod tests {
     }
 
     /// A stage of a channel with some of its keys. Consecutive numbers stand for the texts of the stage.
-    fn build_stage(channel: Channel, given: u32, next: &mut usize) -> Option<Stage<usize>> {
+    fn build_stage(channel: Channel, has_value: u32, next: &mut usize) -> Option<Stage<usize>> {
         let mut text = || {
             *next += 1;
             *next - 1
         };
         let extra = ExtraProperties::from_iter([("x".to_owned(), serde_json::json!({ "y": [0, "0"] }))]);
-        let mut values = StageValues::new(if given & 1 == 1 { extra } else { ExtraProperties::new() });
+        let mut values = StageValues::new(if has_value & 1 == 1 { extra } else { ExtraProperties::new() });
         for (index, field) in channel.facts().fields.iter().enumerate() {
             let value = match field.kind {
                 FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => FieldValue::Text(text()),
@@ -357,12 +357,12 @@ mod tests {
                 FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => FieldValue::Number(least),
                 FieldKind::Flag => FieldValue::Flag(true),
                 FieldKind::Cards { .. } => {
-                    let caption = (given & 2 == 2).then(&mut text);
+                    let caption = (has_value & 2 == 2).then(&mut text);
                     FieldValue::Cards(vec![Card { caption, image: text(), url: text(), button: text() }])
                 }
                 FieldKind::Extra => continue,
             };
-            if given >> (index + 2) & 1 == 1
+            if has_value >> (index + 2) & 1 == 1
                 || !matches!(value, FieldValue::Cards(_) | FieldValue::Flag(_) | FieldValue::Word(_))
             {
                 values.set_value(field, value);

@@ -271,8 +271,8 @@ pub(super) fn redact_text(text: &mut String, key: &str) {
 
 /// Possible spellings of the key in an answer. Empty if the key is too short to be a secret.
 fn key_spellings(key: &str) -> Vec<String> {
-    const SHORTEST: usize = 8;
-    if key.len() < SHORTEST {
+    const MIN_KEY_LENGTH: usize = 8;
+    if key.len() < MIN_KEY_LENGTH {
         return Vec::new();
     }
     // Some JSON writers escape slashes.
@@ -472,9 +472,9 @@ mod redaction_tests {
             let mut reply =
                 GatewayReply { outcomes: outcomes.clone(), signal, evidence: Some(quoting()), deviations: Vec::new() };
             redact_key(&mut reply, "s3cret/key");
-            let shown = format!("{reply:?}");
-            assert!(!shown.contains("s3cret/key"), "{shown}");
-            assert_eq!(shown.matches("wrong key `[key]`").count(), 6, "{shown}");
+            let output = format!("{reply:?}");
+            assert!(!output.contains("s3cret/key"), "{output}");
+            assert_eq!(output.matches("wrong key `[key]`").count(), 6, "{output}");
         }
     }
 }

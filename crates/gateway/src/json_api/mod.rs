@@ -72,7 +72,7 @@ impl GatewayAddress {
     }
 }
 
-/// Why a client cannot be built.
+/// The reason why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonApiError {
     /// The system certificates cannot be read, or no file handles are left.
@@ -157,7 +157,9 @@ impl JsonApi {
             Endpoint::Async => &self.async_url,
         };
         let response = self.client.head(url).send().await.map_err(|error| match self.classify_error(&error) {
-            HttpExchange::NotConnected(why) | HttpExchange::Handshake(why) | HttpExchange::Broken(why) => why,
+            HttpExchange::NotConnected(reason) | HttpExchange::Handshake(reason) | HttpExchange::Broken(reason) => {
+                reason
+            }
             HttpExchange::TimedOut(after) => format!("no response within {} s", after.as_secs_f64()),
             HttpExchange::TooLong { .. } | HttpExchange::Answer { .. } => error.to_string(),
         })?;
@@ -212,7 +214,7 @@ impl JsonApi {
         }
     }
 
-    /// Classifies an error of the HTTP library by what it proves about the request.
+    /// Classifies an error of the HTTP library by the facts that it proves about the request.
     fn classify_error(&self, error: &reqwest::Error) -> HttpExchange {
         if !error.is_connect() {
             return if error.is_timeout() {
@@ -354,7 +356,7 @@ pub enum HttpExchange {
     },
 }
 
-/// A request body that aborts the request if the request may no longer leave when the connection asks for the body.
+/// A request body that aborts the request if it may no longer be sent when the connection asks for the body.
 ///
 /// Connecting can take seconds, during which the process can be suspended.
 struct GuardedBody {

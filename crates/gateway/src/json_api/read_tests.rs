@@ -1,4 +1,4 @@
-//! Tests of what an answer proves, one per rule.
+//! Tests of the outcomes that an answer proves, one per rule.
 
 use std::time::Duration;
 
@@ -354,7 +354,7 @@ mod property_tests {
         }
 
         #[test]
-        fn answer_cut_short_proves_nothing(cut in 0_usize..130) {
+        fn truncated_answer_leaves_all_rows_in_doubt(cut in 0_usize..130) {
             let body = r#"{"success":true,"data":[{"success":true,"data":{"id":101,"msg_id":7,"parts":1,"data":1}},{"success":false,"error":"No route"}]}"#;
             let reply = read_sync(2, &body[..cut.min(body.len() - 1)]);
             prop_assert_eq!(outcome_letters(&reply), "??");

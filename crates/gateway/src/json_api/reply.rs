@@ -1,4 +1,5 @@
-//! What the gateway's answer to an envelope proves: a pure function of the HTTP exchange (contract 2.2, 2.3 and 4.3).
+//! Interpretation of the gateway's answer to an envelope, as a pure function of the HTTP exchange (contract 2.2, 2.3
+//! and 4.3).
 //!
 //! Only what is proven counts as accepted, rejected or not sent. Everything else is in doubt.
 
@@ -37,16 +38,18 @@ pub fn read_reply(
 ) -> GatewayReply {
     let count = envelope.operations().len();
     match exchange {
-        HttpExchange::NotConnected(why) => all_not_sent(count, why, Signal::Unreachable(why.clone())),
-        HttpExchange::Handshake(why) => all_not_sent(count, why, Signal::Stop(StopCause::Connection, why.clone())),
-        HttpExchange::TimedOut(after) => {
-            let why = format!("no answer within {} s", after.as_secs_f64());
-            all_in_doubt(count, &why, Signal::Broken(why.clone()))
+        HttpExchange::NotConnected(reason) => all_not_sent(count, reason, Signal::Unreachable(reason.clone())),
+        HttpExchange::Handshake(reason) => {
+            all_not_sent(count, reason, Signal::Stop(StopCause::Connection, reason.clone()))
         }
-        HttpExchange::Broken(why) => all_in_doubt(count, why, Signal::Broken(why.clone())),
+        HttpExchange::TimedOut(after) => {
+            let reason = format!("no answer within {} s", after.as_secs_f64());
+            all_in_doubt(count, &reason, Signal::Broken(reason.clone()))
+        }
+        HttpExchange::Broken(reason) => all_in_doubt(count, reason, Signal::Broken(reason.clone())),
         HttpExchange::TooLong { status } => {
-            let why = format!("HTTP {status}: the response is too long");
-            all_in_doubt(count, &why, Signal::Strange(why.clone()))
+            let reason = format!("HTTP {status}: the response is too long");
+            all_in_doubt(count, &reason, Signal::Strange(reason.clone()))
         }
         HttpExchange::Answer { status: 200, body, .. } => read_answer(rules, endpoint, envelope, body),
         HttpExchange::Answer { status, retry_after, body } => {
@@ -60,26 +63,27 @@ pub fn read_reply(
 /// Reads an answer with an HTTP status other than 200. The contract allows only 200 (contract 4.1 and 7).
 fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Option<Duration>) -> GatewayReply {
     let trusted = rules.trust_status.contains(&status);
-    let why = format!("HTTP {status}");
+    let reason = format!("HTTP {status}");
     let signal = match status {
         300..=399 => {
-            let why = format!("HTTP {status}: campaign does not follow redirects");
-            Signal::Stop(StopCause::Connection, why)
+            let reason = format!("HTTP {status}: campaign does not follow redirects");
+            Signal::Stop(StopCause::Connection, reason)
         }
         429 | 503 if retry_after.is_some_and(|wait| wait > MAX_WAIT) => {
             let wait = retry_after.unwrap_or_default().as_secs();
-            let why = format!("HTTP {status}: the gateway asks campaign to wait {wait} s, which is too long for a run");
-            Signal::Stop(StopCause::OffContract, why)
+            let reason =
+                format!("HTTP {status}: the gateway asks campaign to wait {wait} s, which is too long for a run");
+            Signal::Stop(StopCause::OffContract, reason)
         }
-        429 | 503 => Signal::Slow { reason: why.clone(), retry_after },
-        _ if trusted => Signal::Unreachable(why.clone()),
-        _ => Signal::Strange(why.clone()),
+        429 | 503 => Signal::Slow { reason: reason.clone(), retry_after },
+        _ if trusted => Signal::Unreachable(reason.clone()),
+        _ => Signal::Strange(reason.clone()),
     };
     if trusted {
-        return all_not_sent(count, &why, signal);
+        return all_not_sent(count, &reason, signal);
     }
     let slows = matches!(signal, Signal::Slow { .. });
-    let mut reply = all_in_doubt(count, &why, signal);
+    let mut reply = all_in_doubt(count, &reason, signal);
     if slows {
         reply.deviations = vec![ContractDeviation::UntrustedStatus(status); count];
     }
@@ -89,16 +93,16 @@ fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Opti
 fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
     let Some(top) = AnswerBody::read(body) else {
-        let what = if body.is_empty() { "the response is empty" } else { "the response is not the expected JSON" };
-        let mut reply = all_in_doubt(count, what, Signal::Strange(what.to_owned()));
+        let problem = if body.is_empty() { "the response is empty" } else { "the response is not the expected JSON" };
+        let mut reply = all_in_doubt(count, problem, Signal::Strange(problem.to_owned()));
         reply.evidence = Some(excerpt(body));
         return reply;
     };
     let mut reply = match SuccessFlag::read(top.success) {
         SuccessFlag::False => read_rejection(envelope, &top, body),
         SuccessFlag::Unclear => {
-            let why = "`success` in the response is neither true nor false";
-            all_in_doubt(count, why, Signal::Warn(why.to_owned()))
+            let reason = "`success` in the response is neither true nor false";
+            all_in_doubt(count, reason, Signal::Warn(reason.to_owned()))
         }
         SuccessFlag::True => match endpoint {
             Endpoint::Sync => read_items(rules, envelope, top.data),
@@ -116,19 +120,19 @@ fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, bod
 fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
     if has_key(body, "msg_id") {
-        let why = "the response reports a failure but contains a `msg_id`";
-        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+        let reason = "the response reports a failure but contains a `msg_id`";
+        return all_in_doubt(count, reason, Signal::Stop(StopCause::OffContract, reason.to_owned()));
     }
     // Only a string counts: other types are outside the contract and prove nothing.
     let text = top.error.filter(|raw| raw.get().starts_with('"'));
     let Some(error) = read_text(text) else {
-        let why = "the response reports a failure without an error";
-        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+        let reason = "the response reports a failure without an error";
+        return all_in_doubt(count, reason, Signal::Stop(StopCause::OffContract, reason.to_owned()));
     };
     match error.trim() {
         "Access denied" => {
-            let why = "the gateway refused the API key: `Access denied`".to_owned();
-            all_not_sent(count, &error, Signal::Stop(StopCause::KeyRefused, why))
+            let reason = "the gateway refused the API key: `Access denied`".to_owned();
+            all_not_sent(count, &error, Signal::Stop(StopCause::KeyRefused, reason))
         }
         "Operator not supported" if envelope.kind() == OperationKind::CallOtp => {
             if count == 1 {
@@ -137,8 +141,8 @@ fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> Gat
             all_not_sent(count, &error, Signal::Split(error.clone()))
         }
         _ => {
-            let why = format!("the gateway rejected the whole request: `{error}`");
-            all_not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, why))
+            let reason = format!("the gateway rejected the whole request: `{error}`");
+            all_not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, reason))
         }
     }
 }
@@ -156,18 +160,18 @@ fn read_queued(count: usize, request_id: Option<&RawValue>) -> GatewayReply {
             reply
         }
         None => {
-            let why = "the response has no `request_id`";
-            all_in_doubt(count, why, Signal::Warn(why.to_owned()))
+            let reason = "the response has no `request_id`";
+            all_in_doubt(count, reason, Signal::Warn(reason.to_owned()))
         }
     }
 }
 
-pub(super) fn all_not_sent(count: usize, why: &str, signal: Signal) -> GatewayReply {
-    GatewayReply::for_all(count, &OperationOutcome::NotSent { reason: Arc::from(why) }, signal)
+pub(super) fn all_not_sent(count: usize, reason: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::NotSent { reason: Arc::from(reason) }, signal)
 }
 
-pub(super) fn all_in_doubt(count: usize, why: &str, signal: Signal) -> GatewayReply {
-    GatewayReply::for_all(count, &OperationOutcome::InDoubt { reason: Arc::from(why) }, signal)
+pub(super) fn all_in_doubt(count: usize, reason: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::InDoubt { reason: Arc::from(reason) }, signal)
 }
 
 /// The beginning of a body, as evidence for a manual review.
@@ -291,7 +295,7 @@ impl PlainItem {
     }
 }
 
-/// How items match operations.
+/// The match between items and operations.
 enum ItemMatch {
     /// By position.
     Positions,
@@ -305,8 +309,8 @@ enum ItemMatch {
 pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<&RawValue>) -> GatewayReply {
     let count = envelope.operations().len();
     let Some(results) = data.and_then(|data| read_results(data, envelope.kind().is_single())) else {
-        let why = "the response reports success without a readable list in `data`";
-        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+        let reason = "the response reports success without a readable list in `data`";
+        return all_in_doubt(count, reason, Signal::Stop(StopCause::OffContract, reason.to_owned()));
     };
     if results.len() != count {
         return read_miscounted(envelope, &results);
@@ -324,9 +328,9 @@ pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<
             reply
         }
         ItemMatch::Foreign(items) => {
-            let why = "the response contains an `id` that was not sent, or the same `id` twice";
+            let reason = "the response contains an `id` that was not sent, or the same `id` twice";
             let outcomes = outcomes_by_id(envelope, &results, &items);
-            GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, why.to_owned()))
+            GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, reason.to_owned()))
         }
     };
     reply.deviations =
@@ -404,8 +408,9 @@ fn read_miscounted(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayRe
         })
         .collect();
     let items = format_count(results.len() as u64, "item");
-    let why = format!("the response has {items} for {}", format_count(envelope.operations().len() as u64, "operation"));
-    GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, why))
+    let reason =
+        format!("the response has {items} for {}", format_count(envelope.operations().len() as u64, "operation"));
+    GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, reason))
 }
 
 /// The outcome that an item proves for its operation.

@@ -17,8 +17,8 @@ impl<L: Ledger> Scene<L> {
         self.draw_from(&shared_run(), BlockRequest::for_rows(rows)).await.into_block().expect("a block")
     }
 
-    async fn draw_from(&self, shared: &SharedRun, wanted: BlockRequest) -> DrawOutcome {
-        self.ledger.draw_block(shared, wanted).await.unwrap()
+    async fn draw_from(&self, shared: &SharedRun, request: BlockRequest) -> DrawOutcome {
+        self.ledger.draw_block(shared, request).await.unwrap()
     }
 
     /// Begins an envelope of one row.
@@ -62,8 +62,8 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
             assert_eq!(block.run.message_id(row, None), Some(id), "the caller knows the identifier");
             assert!(ids.insert(id), "an identifier was used twice");
             assert_eq!(scene.port().find_message(id).await.unwrap(), Some(MessageOrigin { run: run.key, row }));
-            let wanted = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
-            assert_eq!(scene.port().list_runs(wanted).await.unwrap().len(), 1);
+            let filter = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
+            assert_eq!(scene.port().list_runs(filter).await.unwrap().len(), 1);
         }
     }
     assert_eq!((ids.len(), run.message_id(Row::new(8), None), run.message_id(Row::HEADER, None)), (6, None, None));
@@ -90,17 +90,21 @@ pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: L
 }
 
 pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: Scene<L>) {
-    let most = scene.draw_block(SharedRun::ROWS - 1).await;
+    let rest_of_run = scene.draw_block(SharedRun::ROWS - 1).await;
     let last = scene.draw_block(5).await;
-    assert_eq!((last.run.key, last.lease.rows.first), (most.run.key, last.lease.rows.last), "the remaining rows");
-    assert_eq!(last.lease.rows.last, most.run.last_row());
+    assert_eq!(
+        (last.run.key, last.lease.rows.first),
+        (rest_of_run.run.key, last.lease.rows.last),
+        "the remaining rows"
+    );
+    assert_eq!(last.lease.rows.last, rest_of_run.run.last_row());
     let next = scene.draw_block(5).await;
     assert_eq!((next.run.name(), next.lease.rows), ("gateway.test@2".to_owned(), rows(2, 6)));
     let ids = |block: &RowBlock| {
         (block.run.message_id(block.lease.rows.first, None), block.run.message_id(block.lease.rows.last, None))
     };
-    assert!(ids(&next).0.is_some() && ids(&next) != ids(&most) && ids(&next) != ids(&last));
-    drop((most, last));
+    assert!(ids(&next).0.is_some() && ids(&next) != ids(&rest_of_run) && ids(&next) != ids(&last));
+    drop((rest_of_run, last));
     // The earlier places are free again, but their blocks belong to the full run, so the next block comes from a new
     // run.
     assert_eq!(scene.draw_block(1).await.lease.rows, rows(7, 7));
@@ -114,12 +118,12 @@ pub(super) async fn ended_process_leaves_only_its_block_in_doubt<L: Ledger>(scen
     let settled =
         Settlement { opt_outs: Vec::new(), run: one.run.key, envelope: 3, outcomes: vec![accepted()], evidence: None };
     scene.ledger.settle_envelope(settled).await.unwrap();
-    let lost = one.lease;
+    let old_lease = one.lease;
     drop(one);
     // The next process at its place finds its open intents.
     let three = scene.draw_block(1).await;
     assert_eq!(scene.block_outcome_states(&two).await, [Some(RowState::InDoubt), None, Some(RowState::Accepted)]);
-    assert_eq!(scene.begin_row(lost, 2).await, Permit::Lost);
+    assert_eq!(scene.begin_row(old_lease, 2).await, Permit::Lost);
     assert_eq!(scene.begin_row(two.lease, 5).await, granted(4));
     assert_eq!(scene.begin_row(three.lease, 6).await, granted(5));
 }
@@ -159,9 +163,10 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
 }
 
 pub(super) async fn shared_runs_differ_by_edition<L: Ledger>(scene: Scene<L>) {
-    let of_day = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
+    let shared_run_of = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
     let drawn = async |day| {
-        let block = scene.draw_from(&of_day(day), BlockRequest::for_rows(1)).await.into_block().expect("a block");
+        let block =
+            scene.draw_from(&shared_run_of(day), BlockRequest::for_rows(1)).await.into_block().expect("a block");
         (block.run.name(), block.run.edition.clone(), block.lease.rows.first.get())
     };
     assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 2));
@@ -191,26 +196,26 @@ pub(super) async fn given_identifier_is_used_for_one_message<L: Ledger>(scene: S
 }
 
 pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
-    let wanted = BlockRequest::for_message(None, Some(2));
+    let request = BlockRequest::for_message(None, Some(2));
     let began = jiff::Timestamp::now();
     for _ in 0..2 {
-        assert!(matches!(scene.draw_from(&shared_run(), wanted).await, DrawOutcome::Block(_)));
+        assert!(matches!(scene.draw_from(&shared_run(), request).await, DrawOutcome::Block(_)));
     }
     let tomorrow = SharedRun { edition: "tomorrow".into(), ..shared_run() };
     for shared in [&shared_run(), &tomorrow] {
-        let DrawOutcome::Refused(DrawRefusal::TooMany(next)) = scene.draw_from(shared, wanted).await else {
+        let DrawOutcome::Refused(DrawRefusal::TooMany(next)) = scene.draw_from(shared, request).await else {
             panic!("a third")
         };
         assert!((3_595..=3_605).contains(&next.duration_since(began).as_secs()), "{next}");
     }
-    let taken = BlockRequest::for_message(MessageId::new(scene.run.ids.first), Some(2));
-    let refusals = scene.ledger.list_draw_refusals(&shared_run(), taken).await.unwrap();
+    let request = BlockRequest::for_message(MessageId::new(scene.run.ids.first), Some(2));
+    let refusals = scene.ledger.list_draw_refusals(&shared_run(), request).await.unwrap();
     assert!(matches!(refusals[..], [DrawRefusal::IdTaken, DrawRefusal::TooMany(_)]), "{refusals:?}");
     let three = BlockRequest::for_message(None, Some(3));
     assert_eq!(scene.ledger.list_draw_refusals(&shared_run(), three).await.unwrap(), [], "the check draws nothing");
     let elsewhere = SharedRun { gateway: "other".into(), ..shared_run() };
     assert!(
-        matches!(scene.draw_from(&elsewhere, wanted).await, DrawOutcome::Block(_)),
+        matches!(scene.draw_from(&elsewhere, request).await, DrawOutcome::Block(_)),
         "each profile has a separate limit"
     );
     let uncounted = scene.draw_block(1).await;
@@ -240,14 +245,14 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>
         SharedRun { suppression: SuppressionPolicy { loopback: true, ..marketing.suppression }, ..shared_run() };
     for (shared, expected) in [(&marketing, [3].as_slice()), (&sandbox, &[3, 4]), (&shared_run(), &[])] {
         let block = scene.draw_from(shared, BlockRequest::for_rows(3)).await.into_block().expect("a block");
-        let mut refused = Vec::new();
+        let mut refusals = Vec::new();
         for last in [2, 3, 4] {
             // In this test, each envelope has the same number as its row.
             match scene.begin_row(block.lease, block.lease.rows.first.get() + last - 2).await {
-                Permit::OptedOut(_) => refused.push(last),
+                Permit::OptedOut(_) => refusals.push(last),
                 permit => assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}"),
             }
         }
-        assert_eq!(refused, expected);
+        assert_eq!(refusals, expected);
     }
 }

@@ -135,7 +135,7 @@ pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
     );
     let lease = scene.claim_again().await;
     let scene = Scene { lease, ..scene };
-    // An open intent may have been sent.
+    // An open intent might have been sent.
     assert_eq!(
         scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1.5"], bounds.clone())).await.unwrap(),
         cost_exceeded(1, "4", "3")
@@ -203,7 +203,7 @@ fn intent_for_today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) 
     Intent { bounds, ..scene.new_intent(envelope, scene.lease) }
 }
 
-/// How many rows of a refused intent fit today, and the daily limit.
+/// The number of rows of a refused intent that fit today, and the daily limit.
 fn day_bound(permit: Permit) -> (usize, u64) {
     let Permit::BoundExceeded { fits, bound: Bound::Day { limit, until, wait } } = permit else { panic!("{permit:?}") };
     let now = Timestamp::now();

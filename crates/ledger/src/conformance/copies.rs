@@ -33,9 +33,9 @@ pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>
     }
     assert_eq!(before.inputs(), b"before");
     // Abandoned copies change nothing.
-    let mut none = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
-    none.list_writer().unwrap().write_all(b"phone\n").unwrap();
-    drop(none);
+    let mut copies = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
+    copies.list_writer().unwrap().write_all(b"phone\n").unwrap();
+    drop(copies);
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["twice", "phone\nforgotten\n"]);
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
 }
@@ -50,26 +50,26 @@ pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: S
     freeze_copies(&scene, &scene.lock, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
     freeze_copies(&scene, &scene.lock, &next, ["", ""]).await;
     let copies = scene.ledger.load_copies(&scene.run).await.unwrap();
-    let mut begun = [0; 4];
+    let mut starts = [0; 4];
     let mut first = copies.open_list().unwrap();
-    first.read_exact(&mut begun).unwrap();
+    first.read_exact(&mut starts).unwrap();
     assert_eq!(read_copies(&copies), ["{\r\n\u{feff}}", "phone\r\n1\n\n"], "each reader starts at the beginning");
     let mut rest = String::new();
     first.read_to_string(&mut rest).unwrap();
-    assert_eq!((&begun, rest.as_str()), (b"phon", "e\r\n1\n\n"));
+    assert_eq!((&starts, rest.as_str()), (b"phon", "e\r\n1\n\n"));
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["", ""]);
 }
 
 pub(super) async fn missing_copies_are_reported_with_their_location<L: Ledger>(scene: Scene<L>) {
-    let refused = scene.ledger.load_copies(&scene.run).await;
-    let Err(LedgerError::CopiesUnreadable { place, reason }) = &refused else { panic!("{refused:?}") };
-    assert!(place.contains("sale@1") && !reason.is_empty(), "{refused:?}");
+    let result = scene.ledger.load_copies(&scene.run).await;
+    let Err(LedgerError::CopiesUnreadable { place, reason }) = &result else { panic!("{result:?}") };
+    assert!(place.contains("sale@1") && !reason.is_empty(), "{result:?}");
 }
 
 pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(scene: Scene<L>) {
     let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("the campaign is not locked");
-    let mut theirs = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
-    theirs.list_writer().unwrap().write_all(b"theirs").unwrap();
+    let mut other_copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
+    other_copies.list_writer().unwrap().write_all(b"theirs").unwrap();
     // A start that is refused, and a start whose process is killed.
     for killed in [false, true] {
         let mut left = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.unwrap();
@@ -85,22 +85,22 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
     freeze_copies(&scene, &scene.lock, &scene.run, ["mine", "phone\n"]).await;
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["mine", "phone\n"]);
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
-    theirs.freeze(b"other".to_vec(), &next).await.unwrap();
+    other_copies.freeze(b"other".to_vec(), &next).await.unwrap();
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["other", "theirs"]);
 }
 
 pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Scene<L>) {
     freeze_copies(&scene, &scene.lock, &scene.run, ["known", "phone\n"]).await;
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
-    let lost = unknown_run(&scene);
-    freeze_copies(&scene, &scene.lock, &lost, ["lost", "phone\n"]).await;
+    let unknown = unknown_run(&scene);
+    freeze_copies(&scene, &scene.lock, &unknown, ["lost", "phone\n"]).await;
     let strays = scene.ledger.list_stray_copies().await.unwrap();
     let [StrayCopies { run, place, inputs }] = strays.as_slice() else { panic!("{strays:?}") };
     assert_eq!((run.as_str(), inputs.as_deref()), ("sale@99", Some(&b"lost"[..])));
     assert!(place.contains("sale@99"), "{place}");
     let aside = scene.ledger.set_copies_aside(run).await.unwrap();
     assert!(aside != *place && scene.ledger.list_stray_copies().await.unwrap().is_empty(), "{aside}");
-    assert!(scene.ledger.load_copies(&lost).await.is_err());
+    assert!(scene.ledger.load_copies(&unknown).await.is_err());
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["known", "phone\n"]);
 }
 

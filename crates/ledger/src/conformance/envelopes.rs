@@ -85,8 +85,8 @@ pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scen
         "the name of inquiries is not an account"
     );
     let idle = Allowance::new("idle", Some(1_000.0));
-    let turn = ask(&idle).await;
-    assert!(matches!(turn, SlotPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
+    let error = ask(&idle).await;
+    assert!(matches!(error, SlotPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{error:?}");
     assert!(matches!(ask(&Allowance::new("other", None)).await, SlotPermit::Granted { .. }));
 }
 
@@ -115,13 +115,13 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
     };
     scene.begin_envelope(1, scene.lease).await;
     assert_eq!(evidence().await, None);
-    for (body, kept) in [(Some("oops"), "oops"), (None, "oops"), (Some("later"), "later")] {
+    for (body, expected) in [(Some("oops"), "oops"), (None, "oops"), (Some("later"), "later")] {
         settle(body).await;
-        assert_eq!(evidence().await.as_deref(), Some(kept));
+        assert_eq!(evidence().await.as_deref(), Some(expected));
     }
     // The gateway's answer can contain anything.
     settle(Some("a\0b\u{1f600}")).await;
-    assert!(evidence().await.is_some_and(|kept| kept.starts_with('a') && kept.ends_with("b\u{1f600}")));
+    assert!(evidence().await.is_some_and(|text| text.starts_with('a') && text.ends_with("b\u{1f600}")));
 }
 
 pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: Scene<L>) {
@@ -231,8 +231,8 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     // Envelopes of the previous owner are in doubt, and late answers are evidence.
     let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, ENVELOPES as usize);
-    let lost = join_all((81..=90).map(|n| begin(n, scene.lease))).await;
-    assert!(lost.into_iter().all(|permit| permit.unwrap() == Permit::Lost));
+    let results = join_all((81..=90).map(|n| begin(n, scene.lease))).await;
+    assert!(results.into_iter().all(|permit| permit.unwrap() == Permit::Lost));
     let later = join_all((ENVELOPES + 1..=2 * ENVELOPES).map(|n| begin(n, claim.lease))).await;
     assert!(later.into_iter().map(Result::unwrap).eq((ENVELOPES + 1..=2 * ENVELOPES).map(granted)));
     let outcomes = |n: u32| match n % 3 {
@@ -267,8 +267,8 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         assert_eq!(record.evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
     }
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
-    let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
-    assert!(refused.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
+    let refusals = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
+    assert!(refusals.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
 }
 
 async fn load_all_envelopes<L: Ledger>(scene: &Scene<L>) -> Vec<EnvelopeRecord> {

@@ -71,26 +71,26 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
     let states = scene.row_states().await;
     forget_row(&scene, 2).await;
     let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=2)).await.unwrap();
-    let [gone, kept] = envelopes[0].rows.as_slice() else { panic!("two rows") };
-    assert!(matches!(gone.to, Addressee::Forgotten(_)) && gone.digest == [0; 8], "{gone:?}");
-    assert_eq!((kept.to, kept.digest), (phone(3).into(), [3; 8]));
+    let [forgotten, other] = envelopes[0].rows.as_slice() else { panic!("two rows") };
+    assert!(matches!(forgotten.to, Addressee::Forgotten(_)) && forgotten.digest == [0; 8], "{forgotten:?}");
+    assert_eq!((other.to, other.digest), (phone(3).into(), [3; 8]));
     let (_, outcomes) = envelopes[0].settled.clone().unwrap();
     let sent = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
     assert_eq!(outcomes, [sent, OperationOutcome::Rejected { error: reported(3) }]);
     let evidence = envelopes[0].evidence.clone().unwrap();
     assert!(!evidence.contains(&phone(2).to_string()) && evidence.contains(&phone(3).to_string()), "{evidence}");
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..4).await.unwrap();
-    let reported: Vec<_> = receipts.iter().map(|(_, kept)| &kept[0].receipt).collect();
+    let reported: Vec<_> = receipts.iter().map(|(_, stored)| &stored[0].receipt).collect();
     assert!(reported[0].replies.is_empty() && reported[0].digit.is_none() && reported[0].error.is_none());
     assert_eq!((reported[0].status.clone(), reported[1].replies.len()), (Status::Delivered, 1));
     assert_eq!(scene.row_states().await, states, "other outcomes are unchanged");
-    assert_eq!(scene.port().find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(gone.to));
+    assert_eq!(scene.port().find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(forgotten.to));
     // Later receipts are stored without texts, too.
     let mut later = reply_receipt(2, scene.run.key);
     later.receipt.status = Status::Read;
     scene.ledger.store_receipts(vec![later]).await.unwrap();
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..3).await.unwrap();
-    assert!(receipts[0].1.len() == 2 && receipts[0].1.iter().all(|kept| kept.receipt.replies.is_empty()));
+    assert!(receipts[0].1.len() == 2 && receipts[0].1.iter().all(|stored| stored.receipt.replies.is_empty()));
 }
 
 pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Ledger>(scene: Scene<L>) {
@@ -153,9 +153,9 @@ pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene
     scene.ledger.end_run(scene.lease, end).await.unwrap();
     scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
     let page = scene.ledger.list_opt_outs(OptOutFilter::EndedOfNumber(phone(2))).await.unwrap();
-    let why = page.entries.into_iter().next().unwrap().end.unwrap().why;
+    let reason = page.entries.into_iter().next().unwrap().end.unwrap().why;
     let queued = scene.ledger.take_notifications(Duration::ZERO, Duration::ZERO).await.unwrap();
-    for text in [why, queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
+    for text in [reason, queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
         assert!(!text.contains(&digits(2)) && text.contains(&digits(3)), "{text}");
     }
 }
@@ -281,19 +281,19 @@ pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledg
 pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
-    let refused = async |counted: Run| {
+    let assert_refused = async |counted: Run| {
         assert_eq!(scene.ledger.purge_run(purge_order(counted, final_counts(), 7)).await.unwrap(), Ownership::Lost);
         assert_eq!(scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap().len(), 1);
     };
-    refused(scene.reload_run().await).await;
+    assert_refused(scene.reload_run().await).await;
     let paused = RunEnd { progress: RunProgress::Open, ..run_end() };
     scene.ledger.end_run(scene.lease, paused).await.unwrap();
-    refused(scene.reload_run().await).await;
+    assert_refused(scene.reload_run().await).await;
     let again = scene.claim_again().await;
     scene.ledger.end_run(again, run_end()).await.unwrap();
     let counted = scene.reload_run().await;
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
-    refused(counted).await;
+    assert_refused(counted).await;
     let counted = scene.reload_run().await;
     assert_eq!(scene.ledger.purge_run(purge_order(counted.clone(), final_counts(), 7)).await.unwrap(), Ownership::Held);
     assert_eq!(

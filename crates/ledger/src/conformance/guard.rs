@@ -115,7 +115,7 @@ pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger
 
 pub(super) async fn repeat_place_goes_to_one_of_many_callers<L: Ledger>(scene: Scene<L>) {
     let takes = (0..8).map(|_| async { reserve_place(&scene, "380 Hi", false).await });
-    let taken = futures_util::future::join_all(takes).await;
-    let kept: Vec<_> = taken.into_iter().flatten().collect();
-    assert!(kept.is_empty() || kept.iter().filter(|place| place.is_ok()).count() == 1, "{kept:?}");
+    let results = futures_util::future::join_all(takes).await;
+    let permits: Vec<_> = results.into_iter().flatten().collect();
+    assert!(permits.is_empty() || permits.iter().filter(|place| place.is_ok()).count() == 1, "{permits:?}");
 }

@@ -9,13 +9,13 @@ use campaign_core::domain::NotificationEvent;
 const LONG: Duration = Duration::from_secs(60);
 const NOW: Duration = Duration::ZERO;
 
-fn new_notification(way: &str, notice: &str) -> NewNotification {
-    NewNotification { occasion: NotificationEvent::Finished, target: way.to_owned(), notice: notice.to_owned() }
+fn new_notification(target: &str, notice: &str) -> NewNotification {
+    NewNotification { occasion: NotificationEvent::Finished, target: target.to_owned(), notice: notice.to_owned() }
 }
 
 /// The text and the number of attempts of each taken notification.
-fn texts_and_attempts(taken: &[Notification]) -> Vec<(&str, u32)> {
-    taken.iter().map(|one| (one.content.notice.as_str(), one.attempts)).collect()
+fn texts_and_attempts(notifications: &[Notification]) -> Vec<(&str, u32)> {
+    notifications.iter().map(|one| (one.content.notice.as_str(), one.attempts)).collect()
 }
 
 async fn queue(ledger: &dyn Ledger, new: Vec<NewNotification>) {
@@ -26,20 +26,20 @@ async fn attempt(ledger: &dyn Ledger, keys: Vec<i64>, outcome: NotificationOutco
     ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await.unwrap();
 }
 
-fn keys(taken: &[Notification]) -> Vec<i64> {
-    taken.iter().map(|one| one.key).collect()
+fn keys(notifications: &[Notification]) -> Vec<i64> {
+    notifications.iter().map(|one| one.key).collect()
 }
 
 pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scene: Scene<L>) {
     let ledger = scene.port();
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
     queue(ledger, vec![new_notification("a", "one"), new_notification("b", "two")]).await;
-    let taken = ledger.take_notifications(LONG, LONG).await.unwrap();
-    assert_eq!(texts_and_attempts(&taken), [("one", 1), ("two", 1)]);
-    assert_eq!(taken[0].content, new_notification("a", "one"));
+    let notifications = ledger.take_notifications(LONG, LONG).await.unwrap();
+    assert_eq!(texts_and_attempts(&notifications), [("one", 1), ("two", 1)]);
+    assert_eq!(notifications[0].content, new_notification("a", "one"));
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
-    attempt(ledger, keys(&taken[..1]), NotificationOutcome::RetryAfter(NOW)).await;
-    attempt(ledger, keys(&taken[1..]), NotificationOutcome::RetryAfter(LONG)).await;
+    attempt(ledger, keys(&notifications[..1]), NotificationOutcome::RetryAfter(NOW)).await;
+    attempt(ledger, keys(&notifications[1..]), NotificationOutcome::RetryAfter(LONG)).await;
     // The notifications are reserved for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
     assert_eq!(texts_and_attempts(&again), [("one", 2)]);
@@ -74,9 +74,9 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledge
 pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scene: Scene<L>) {
     let end = RunEnd { notifications: vec![new_notification("a", "the end")], ..run_end() };
     scene.ledger.end_run(scene.forged_lease(), end.clone()).await.unwrap();
-    let none = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
-    assert!(none.is_empty(), "a lost lease queues no notifications");
+    let notifications = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
+    assert!(notifications.is_empty(), "a lost lease queues no notifications");
     scene.ledger.end_run(scene.lease, end).await.unwrap();
-    let taken = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
-    assert_eq!(texts_and_attempts(&taken), [("the end", 1)]);
+    let notifications = scene.ledger.take_notifications(NOW, LONG).await.unwrap();
+    assert_eq!(texts_and_attempts(&notifications), [("the end", 1)]);
 }

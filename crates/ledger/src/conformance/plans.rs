@@ -1,4 +1,4 @@
-//! Plans and approvals: how long they are kept, and that an approval can be used only once.
+//! Plans and approvals: their retention, and the single use of an approval.
 
 use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
@@ -74,7 +74,7 @@ pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(s
     assert!(ledger.use_approval("on", Some(scene.run.key)).await.unwrap());
     assert!(ledger.use_approval("on", None).await.unwrap());
     let used = ledger.list_approvals(ApprovalFilter::Run(scene.run.key)).await.unwrap();
-    assert_eq!(used.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["on"]);
+    assert_eq!(used.iter().map(|stored| &stored.approval.token).collect::<Vec<_>>(), ["on"]);
 }
 
 pub(super) async fn run_is_opened_together_with_its_approval<L: Ledger>(scene: Scene<L>) {

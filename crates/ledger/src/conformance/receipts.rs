@@ -83,10 +83,10 @@ pub(super) async fn last_answers_and_unknown_channel_names_are_kept<L: Ledger>(s
         opt_in: None,
     };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
-    let kept = scene.ledger.load_receipts(scene.run.key, 0..9).await.unwrap().remove(0).1.remove(0).receipt;
+    let stored = scene.ledger.load_receipts(scene.run.key, 0..9).await.unwrap().remove(0).1.remove(0).receipt;
     // The previous version, which shares the tables, would treat this receipt as the failure of the message.
     let shared = Receipt::new(ReceiptSource::Asked, Status::Unknown);
-    assert!(kept == last || kept == shared, "{kept:?}");
+    assert!(stored == last || stored == shared, "{stored:?}");
 }
 
 pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Ledger>(scene: Scene<L>) {

@@ -165,8 +165,8 @@ pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(s
     for (campaign, account) in [("other", "account"), ("sale", "other")] {
         let lock =
             scene.ledger.acquire_campaign_lock(campaign, account).await.unwrap().expect("the campaign is not locked");
-        let refused = scene.ledger.claim_run(&lock, scene.run.key).await;
-        assert!(matches!(refused, Err(LedgerError::CampaignNotLocked { .. })), "{refused:?}");
+        let refusal = scene.ledger.claim_run(&lock, scene.run.key).await;
+        assert!(matches!(refusal, Err(LedgerError::CampaignNotLocked { .. })), "{refusal:?}");
     }
     assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1), "nothing was taken");
 }
@@ -184,7 +184,7 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: 
     let [rehearsal, other] = others.as_slice() else { panic!("two runs") };
     let (ids, all) = (IdRange { len: 1, ..other.ids }, RunFilter::all);
     let sale = || RunFilter::for_campaign("sale");
-    for (wanted, expected) in [
+    for (filter, expected) in [
         (all(), vec![first, rehearsal.key, other.key]),
         (RunFilter { latest: Some(2), ..all() }, vec![rehearsal.key, other.key]),
         (sale(), vec![first, rehearsal.key]),
@@ -195,8 +195,8 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: 
         (RunFilter::with_key(rehearsal.key), vec![rehearsal.key]),
         (RunFilter::for_campaign("nobody's"), vec![]),
     ] {
-        let runs = ledger.list_runs(wanted.clone()).await.unwrap();
-        assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), expected, "{wanted:?}");
+        let runs = ledger.list_runs(filter.clone()).await.unwrap();
+        assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), expected, "{filter:?}");
     }
     let lease = scene.claim_again().await;
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: author(), random: 5 };

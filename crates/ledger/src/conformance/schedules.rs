@@ -28,8 +28,8 @@ async fn list_active(ledger: &dyn Ledger) -> Vec<ActiveSchedule> {
     ledger.list_schedules().await.unwrap().into_iter().map(|stored| stored.expect("an intact record")).collect()
 }
 
-async fn list_latest(ledger: &dyn Ledger, (schedule, until): (&str, Timestamp), most: u32) -> Vec<OccurrenceRecord> {
-    let stored = ledger.list_occurrences(OccurrenceFilter::Latest { schedule, until, most }).await.unwrap();
+async fn list_latest(ledger: &dyn Ledger, (schedule, until): (&str, Timestamp), limit: u32) -> Vec<OccurrenceRecord> {
+    let stored = ledger.list_occurrences(OccurrenceFilter::Latest { schedule, until, most: limit }).await.unwrap();
     stored.into_iter().map(|stored| stored.expect("an intact record")).collect()
 }
 

@@ -87,8 +87,8 @@ pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger
 }
 
 pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>) {
-    let many: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
-    let added = scene.ledger.add_opt_outs(many.into(), AdditionMode::Add).await.unwrap();
+    let opt_outs: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
+    let added = scene.ledger.add_opt_outs(opt_outs.into(), AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already, added.known.len()), (9_000, 1_000, 0));
     assert_eq!(
         scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers.len(),
@@ -301,8 +301,8 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     store_opt_in(&scene, opt_in(20)).await;
     assert_eq!(list_entries(&scene).await, others, "a later opt-out, another campaign and another number stay");
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
-    let (by, why) = ("reply to sale@1, row 2".to_owned(), "answered START".to_owned());
-    let end = OptOutEnd { at: second(20), by, why };
+    let (by, reason) = ("reply to sale@1, row 2".to_owned(), "answered START".to_owned());
+    let end = OptOutEnd { at: second(20), by, why: reason };
     let ended = scene.port().find_ended_opt_outs(phone(2)).await.unwrap();
     assert_eq!(ended, [EndedOptOut { opt_out: imported, end }]);
     // A repeated webhook does not end a later opt-out.

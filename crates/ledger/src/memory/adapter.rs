@@ -26,7 +26,7 @@ use campaign_core::domain::LOOPBACK;
 pub struct MemoryLedger {
     contents: Mutex<LedgerContents>,
     /// The names of held locks.
-    held: Arc<Mutex<HashSet<String>>>,
+    held_names: Arc<Mutex<HashSet<String>>>,
     copies: CopyStore,
     /// The envelope numbers of each read.
     read: Mutex<Vec<RangeInclusive<u32>>>,
@@ -38,8 +38,8 @@ pub struct MemoryLedger {
 impl MemoryLedger {
     /// A ledger with these contents.
     pub fn new(contents: LedgerContents, clock: fn() -> Timestamp) -> Self {
-        let (contents, held, copies) = (Mutex::new(contents), Arc::default(), CopyStore::default());
-        Self { contents, held, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
+        let (contents, held_names, copies) = (Mutex::new(contents), Arc::default(), CopyStore::default());
+        Self { contents, held_names, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
     }
 
     /// Simulates another process that holds the write lock (`true`) or releases it (`false`).
@@ -54,8 +54,8 @@ impl MemoryLedger {
 
     /// Locks a name. `None` if the name is already locked.
     fn take_name(&self, name: String) -> Option<HeldName> {
-        let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-        free.then(|| HeldName { held: Arc::clone(&self.held), name })
+        let free = self.held_names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        free.then(|| HeldName { held_names: Arc::clone(&self.held_names), name })
     }
 
     /// Locks the first free place.
@@ -65,7 +65,7 @@ impl MemoryLedger {
     }
 
     pub(super) fn is_name_taken(&self, name: &str) -> bool {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+        self.held_names.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// Whether a place of a run is locked.
@@ -107,13 +107,13 @@ impl MemoryLedger {
 
 /// A locked name, released on drop.
 pub(super) struct HeldName {
-    held: Arc<Mutex<HashSet<String>>>,
+    held_names: Arc<Mutex<HashSet<String>>>,
     name: String,
 }
 
 impl Drop for HeldName {
     fn drop(&mut self) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+        self.held_names.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }
 }
 
@@ -179,8 +179,8 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        self.read_contents(move |contents| contents.list_runs(&wanted).into_iter().map(Ok).collect())
+    fn list_stored_runs(&self, filter: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        self.read_contents(move |contents| contents.list_runs(&filter).into_iter().map(Ok).collect())
     }
 
     fn acquire_campaign_lock<'a>(
@@ -233,22 +233,22 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         self.write_contents(move |contents, now| {
             let (campaign, account) = (&shared.campaign, &shared.account);
-            let (place, kept) = self.take_free_place(campaign, account);
-            let drawn = contents.draw_block(now, (shared, rand::random()), (place, wanted))?;
+            let (place, lock) = self.take_free_place(campaign, account);
+            let drawn = contents.draw_block(now, (shared, rand::random()), (place, request))?;
             Ok(drawn
-                .map_or_else(DrawOutcome::Refused, |(run, lease)| DrawOutcome::Block(RowBlock::new(run, lease, kept))))
+                .map_or_else(DrawOutcome::Refused, |(run, lease)| DrawOutcome::Block(RowBlock::new(run, lease, lock))))
         })
     }
 
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
-        wanted: BlockRequest,
+        request: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
-        self.write_contents(move |contents, now| contents.list_draw_refusals(now, shared, wanted))
+        self.write_contents(move |contents, now| contents.list_draw_refusals(now, shared, request))
     }
 
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {
@@ -284,11 +284,11 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        if let EnvelopeFilter::Numbers(numbers) = &wanted {
+    fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        if let EnvelopeFilter::Numbers(numbers) = &filter {
             self.read.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
         }
-        self.read_contents(move |contents| contents.load_envelopes(run, &wanted))
+        self.read_contents(move |contents| contents.load_envelopes(run, &filter))
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
@@ -297,9 +297,9 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
+    fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         let now = self.now().as_microsecond();
-        self.read_contents(move |contents| contents.load_numbers(now, wanted))
+        self.read_contents(move |contents| contents.load_numbers(now, filter))
     }
 
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {

@@ -34,7 +34,7 @@ pub struct LedgerContents {
     pub rate_limits: BTreeMap<String, AccountRateLimit>,
     pub(super) hosts: BTreeMap<String, String>,
     pub(super) approval_rules: Vec<StoredApprovalRule>,
-    /// When the places of single messages expire, by hash.
+    /// The expiry times of the reservations of single messages, by hash.
     pub(super) repeats: BTreeMap<RepeatHash, i64>,
     pub(super) schedules: ScheduleTable,
     pub(super) plans: PlanTable,
@@ -71,10 +71,10 @@ impl LedgerContents {
     }
 
     /// The opened runs that match a filter, oldest first.
-    pub fn list_runs(&self, wanted: &RunFilter) -> Vec<Run> {
+    pub fn list_runs(&self, filter: &RunFilter) -> Vec<Run> {
         let opened = self.stored_runs().filter(|stored| stored.opened).map(|stored| &stored.run);
-        let mut runs: Vec<Run> = opened.filter(|run| matches_filter(wanted, run)).cloned().collect();
-        let latest = wanted.latest.map_or(usize::MAX, |latest| latest as usize);
+        let mut runs: Vec<Run> = opened.filter(|run| matches_filter(filter, run)).cloned().collect();
+        let latest = filter.latest.map_or(usize::MAX, |latest| latest as usize);
         runs.drain(..runs.len().saturating_sub(latest));
         runs
     }
@@ -167,14 +167,14 @@ impl LedgerContents {
     }
 
     /// The numbers that match the filter.
-    pub fn load_numbers(&self, now: i64, wanted: NumberFilter<'_>) -> NumberSet {
-        match wanted {
+    pub fn load_numbers(&self, now: i64, filter: NumberFilter<'_>) -> NumberSet {
+        match filter {
             NumberFilter::Sent(runs) => self.load_sent_numbers(runs),
             NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
             NumberFilter::OptedOut(run) => self.opt_outs.numbers_opted_out_by_run(run),
             NumberFilter::Cancelled(run) => {
-                let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
-                NumberSet::new(kept, self.opt_outs.key())
+                let cancelled = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
+                NumberSet::new(cancelled, self.opt_outs.key())
             }
             NumberFilter::Rows(run, rows) => {
                 let envelopes = self.stored_run(run).into_iter().flat_map(|stored| stored.envelopes.values());
@@ -205,11 +205,11 @@ impl LedgerContents {
         &mut self,
         now: i64,
         (shared, random): (&SharedRun, u64),
-        (place, wanted): (u32, BlockRequest),
+        (place, request): (u32, BlockRequest),
     ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
-        let (at, BlockRequest { rows, id, .. }) = (timestamp_from_micros(now)?, wanted);
+        let (at, BlockRequest { rows, id, .. }) = (timestamp_from_micros(now)?, request);
         let given_ids = id.map(|id| IdRange { first: id.get(), len: 1 });
-        if let Some(refusal) = self.list_draw_refusals(now, shared, wanted)?.into_iter().next() {
+        if let Some(refusal) = self.list_draw_refusals(now, shared, request)?.into_iter().next() {
             return Ok(Err(refusal));
         }
         let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
@@ -226,8 +226,8 @@ impl LedgerContents {
                 let run = self.create_run(&shared.new_run(at, random))?;
                 let stored = self.stored_run_mut(run.key)?;
                 (stored.opened, stored.run.shared, stored.run.progress) = (true, true, RunProgress::Finished);
-                let none = || LedgerError::Unreadable("a new run has no rows".to_owned());
-                (run.key, next_rows(&run, None, rows).ok_or_else(none)?)
+                let no_rows = || LedgerError::Unreadable("a new run has no rows".to_owned());
+                (run.key, next_rows(&run, None, rows).ok_or_else(no_rows)?)
             }
         };
         let lease = Lease { run, rows, epoch: self.next_epoch() };
@@ -259,9 +259,9 @@ impl LedgerContents {
         shared: &SharedRun,
         BlockRequest { id, per_hour, .. }: BlockRequest,
     ) -> Result<Vec<DrawRefusal>, LedgerError> {
-        let taken = id.is_some_and(|id| !self.are_ids_free(IdRange { first: id.get(), len: 1 }));
-        let next = per_hour.and_then(|most| next_draw_time(&self.list_draw_times(shared), now, most));
-        Ok(list_refusals(taken, next.map(timestamp_from_micros).transpose()?))
+        let is_id_taken = id.is_some_and(|id| !self.are_ids_free(IdRange { first: id.get(), len: 1 }));
+        let next = per_hour.and_then(|limit| next_draw_time(&self.list_draw_times(shared), now, limit));
+        Ok(list_refusals(is_id_taken, next.map(timestamp_from_micros).transpose()?))
     }
 
     /// The times when blocks were drawn for a gateway profile, in ascending order.
@@ -318,8 +318,8 @@ impl LedgerContents {
             capped.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, CAPPED));
             return Ok(Permit::Capped(capped));
         }
-        if let Some(over) = self.find_exceeded_bound(now, (&intent, departs_at))? {
-            return Ok(over);
+        if let Some(refusal) = self.find_exceeded_bound(now, (&intent, departs_at))? {
+            return Ok(refusal);
         }
         let stored = self.stored_run_mut(intent.lease.run)?;
         let (account, count) = (intent.account.clone(), intent.rows.len());
@@ -384,9 +384,9 @@ impl LedgerContents {
         Ok(Ownership::Held)
     }
 
-    pub fn load_envelopes(&self, run: RunId, wanted: &EnvelopeFilter) -> Vec<EnvelopeRecord> {
+    pub fn load_envelopes(&self, run: RunId, filter: &EnvelopeFilter) -> Vec<EnvelopeRecord> {
         let Ok(stored) = self.stored_run(run) else { return Vec::new() };
-        match wanted {
+        match filter {
             EnvelopeFilter::Numbers(numbers) => {
                 stored.envelopes.range(numbers.clone()).map(|(_, record)| record.clone()).collect()
             }
@@ -420,8 +420,8 @@ impl LedgerContents {
 }
 
 /// Whether a run matches a filter, apart from its limit.
-fn matches_filter(wanted: &RunFilter, run: &Run) -> bool {
-    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest: _ } = wanted;
+fn matches_filter(filter: &RunFilter, run: &Run) -> bool {
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest: _ } = filter;
     let overlaps = |ids: &IdRange| run.id_ranges().any(|range| range.overlaps(*ids));
     key.is_none_or(|key| key == run.key)
         && campaign.as_ref().is_none_or(|campaign| *campaign == run.campaign)
@@ -459,12 +459,12 @@ impl LedgerContents {
     }
 
     /// The messages to each number that count towards caps, either through gateways on loopback or through other
-    /// gateways. Only the messages of run `own` have a row.
-    fn prior_messages(&self, loopback: bool, own: Option<RunId>) -> FxHashMap<Addressee, Vec<PriorMessage>> {
+    /// gateways. Only the messages of this run have a row.
+    fn prior_messages(&self, loopback: bool, run: Option<RunId>) -> FxHashMap<Addressee, Vec<PriorMessage>> {
         let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
         for stored in self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback) {
             for (to, PriorMessage { at, row }) in stored.capped_messages() {
-                let row = row.filter(|_| own == Some(stored.run.key));
+                let row = row.filter(|_| run == Some(stored.run.key));
                 messages.entry(to).or_default().push(PriorMessage { at, row });
             }
         }
@@ -489,17 +489,17 @@ impl LedgerContents {
         let (sharers, rows) =
             (|| self.stored_runs().filter(|stored| share_budget(run, &stored.run)), intent.rows.len());
         let used = sharers().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
-        let mut over = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
+        let mut exceeded = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
         if let Some(per_day) = &bounds.per_day {
             let mut sent_by_day = BTreeMap::new();
             let days = sharers().flat_map(|stored| stored.count_by_day(per_day));
             days.for_each(|(day, count)| *sent_by_day.entry(day).or_default() += count);
-            over = tighter_bound(
-                over,
+            exceeded = tighter_bound(
+                exceeded,
                 find_exceeded_daily_limit(per_day, &sent_by_day, timestamp_from_micros(now)?, departs_at, rows),
             );
         }
-        Ok(over.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
+        Ok(exceeded.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
     }
 }
 

@@ -16,8 +16,8 @@ pub(super) struct QueuedNotification {
     notification: Notification,
     next_at: Timestamp,
     taken_until: Option<Timestamp>,
-    /// When it was finished, and whether the target accepted it.
-    done: Option<(Timestamp, bool)>,
+    /// The time at which the notification was finished, and whether the target accepted it.
+    finished: Option<(Timestamp, bool)>,
 }
 
 impl QueuedNotification {
@@ -31,7 +31,7 @@ impl QueuedNotification {
     }
 
     fn is_free(&self, now: Timestamp) -> bool {
-        self.done.is_none() && self.taken_until.is_none_or(|until| until <= now)
+        self.finished.is_none() && self.taken_until.is_none_or(|until| until <= now)
     }
 }
 
@@ -48,7 +48,12 @@ impl LedgerContents {
         for content in new {
             let key = i64::try_from(self.notifications.len()).unwrap_or(i64::MAX);
             let notification = Notification { key, at, attempts: 0, content };
-            self.notifications.push(QueuedNotification { notification, next_at: at, taken_until: None, done: None });
+            self.notifications.push(QueuedNotification {
+                notification,
+                next_at: at,
+                taken_until: None,
+                finished: None,
+            });
         }
         Ok(())
     }
@@ -60,11 +65,12 @@ impl LedgerContents {
         interval: Duration,
     ) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
         let now = timestamp_from_micros(now)?;
-        let is_recent = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(interval);
+        let is_recent =
+            |finished: &(Timestamp, bool)| finished.1 && now.duration_since(finished.0) < to_signed(interval);
         let recent: BTreeSet<_> = self
             .notifications
             .iter()
-            .filter(|one| one.done.as_ref().is_some_and(is_recent))
+            .filter(|one| one.finished.as_ref().is_some_and(is_recent))
             .map(QueuedNotification::group_key)
             .collect();
         let due = self
@@ -82,8 +88,9 @@ impl LedgerContents {
         reserved_for: Duration,
     ) -> Result<Vec<Notification>, LedgerError> {
         let (due, now) = (self.list_due_groups(now, interval)?, timestamp_from_micros(now)?);
-        let taken = self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
-        Ok(taken
+        let notifications =
+            self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
+        Ok(notifications
             .map(|one| {
                 one.taken_until = now.checked_add(to_signed(reserved_for)).ok();
                 one.notification.attempts += 1;
@@ -97,8 +104,8 @@ impl LedgerContents {
         for one in self.notifications.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
             one.taken_until = None;
             match outcome {
-                NotificationOutcome::Sent => one.done = Some((now, true)),
-                NotificationOutcome::GivenUp => one.done = Some((now, false)),
+                NotificationOutcome::Sent => one.finished = Some((now, true)),
+                NotificationOutcome::GivenUp => one.finished = Some((now, false)),
                 NotificationOutcome::RetryAfter(wait) => {
                     one.next_at = now.checked_add(to_signed(wait)).unwrap_or(Timestamp::MAX)
                 }

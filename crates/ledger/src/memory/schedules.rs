@@ -84,18 +84,18 @@ impl ScheduleStore for MemoryLedger {
 
     fn list_occurrences<'a>(
         &'a self,
-        wanted: OccurrenceFilter<'a>,
+        filter: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
         self.read_contents(move |contents| {
-            let matches = |(key, (at, outcome)): &(&OccurrenceKey, &(Timestamp, OccurrenceOutcome))| match wanted {
+            let matches = |(key, (at, outcome)): &(&OccurrenceKey, &(Timestamp, OccurrenceOutcome))| match filter {
                 OccurrenceFilter::Latest { schedule, until, .. } => key.schedule == schedule && *at <= until,
-                OccurrenceFilter::Key(wanted) => *key == wanted,
+                OccurrenceFilter::Key(expected) => *key == expected,
                 OccurrenceFilter::Run(run) => *outcome == OccurrenceOutcome::Fired(run),
             };
             let known = contents.schedules.occurrences.iter();
             let mut found: Vec<OccurrenceRecord> = known.filter(matches).map(to_record).collect();
             found.sort_by(|one, other| (other.at, &other.key).cmp(&(one.at, &one.key)));
-            if let OccurrenceFilter::Latest { most, .. } = wanted {
+            if let OccurrenceFilter::Latest { most, .. } = filter {
                 found.truncate(most as usize);
             }
             found.into_iter().map(Ok).collect()
@@ -146,16 +146,16 @@ impl PlanStore for MemoryLedger {
 
     fn list_records<'a>(
         &'a self,
-        wanted: PlanFilter<'a>,
+        filter: PlanFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>> {
         let now = self.now();
         self.read_contents(move |contents| {
-            let found: Vec<StoredPlanRecord> = match wanted {
+            let found: Vec<StoredPlanRecord> = match filter {
                 PlanFilter::Plans(digest) => {
                     contents.list_plans(now, digest).into_iter().map(StoredPlanRecord::Plan).collect()
                 }
-                PlanFilter::Approvals(wanted) => {
-                    contents.list_approvals(wanted).map(StoredPlanRecord::Approval).collect()
+                PlanFilter::Approvals(filter) => {
+                    contents.list_approvals(filter).map(StoredPlanRecord::Approval).collect()
                 }
                 PlanFilter::Rules => contents.approval_rules.iter().cloned().map(StoredPlanRecord::Rule).collect(),
             };
@@ -174,8 +174,8 @@ impl LedgerContents {
         found
     }
 
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> impl Iterator<Item = StoredApproval> + 'a {
-        let matches = move |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match wanted {
+    fn list_approvals<'a>(&'a self, filter: ApprovalFilter<'a>) -> impl Iterator<Item = StoredApproval> + 'a {
+        let matches = move |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match filter {
             ApprovalFilter::Digest(digest) => approval.digest == digest,
             ApprovalFilter::Run(run) => uses.iter().any(|used| used.run == Some(run)),
         };

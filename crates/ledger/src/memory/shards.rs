@@ -135,8 +135,8 @@ impl LedgerContents {
 
     /// Marks the shards of a worker as complete.
     pub(super) fn finish_shards(&mut self, Lease { run, epoch, .. }: Lease) -> Result<Ownership, LedgerError> {
-        let own = self.stored_run_mut(run)?.shards.iter_mut().filter(|shard| shard.epoch == Some(epoch));
-        let finished = own.map(|shard| shard.epoch = None).count();
+        let shards = self.stored_run_mut(run)?.shards.iter_mut().filter(|shard| shard.epoch == Some(epoch));
+        let finished = shards.map(|shard| shard.epoch = None).count();
         Ok(if finished > 0 { Ownership::Held } else { Ownership::Lost })
     }
 

@@ -23,7 +23,7 @@ use campaign_core::domain::{Addressee, Row, Spending};
 #[derive(Clone, Debug)]
 pub struct StoredRun {
     pub run: Run,
-    /// Whether its copies are in place.
+    /// Whether the run's copies are in place.
     pub(super) opened: bool,
     pub excluded: ExcludedRows,
     pub envelopes: BTreeMap<u32, EnvelopeRecord>,
@@ -44,7 +44,7 @@ pub struct StoredRun {
     pub(super) cancelled: RoaringTreemap,
     /// The records before the purge, with hashed numbers. Used for guards and counts.
     remains: Option<Box<StoredRun>>,
-    /// When its blocks were drawn, in microseconds since 1970.
+    /// The times at which blocks were drawn, in microseconds since 1970.
     pub(super) drawn_at: Vec<i64>,
 }
 
@@ -105,7 +105,7 @@ impl StoredRun {
         self.remains.as_deref().unwrap_or(self)
     }
 
-    /// Claims the run, except for the rows in `others`. Returns how many envelopes are now in doubt.
+    /// Claims the run, except for the rows in `others`. Returns the number of envelopes that are now in doubt.
     pub(super) fn claim_run(&mut self, at: Timestamp, epoch: Epoch, others: &[RowSpan]) -> usize {
         self.run.start_claim(epoch);
         self.blocks.retain(|_, block| others.contains(&block.rows));
@@ -125,7 +125,7 @@ impl StoredRun {
         }
     }
 
-    /// Settles the open intents whose rows match as in doubt, and returns how many there were.
+    /// Settles the open intents whose rows match as in doubt, and returns their number.
     pub(super) fn mark_in_doubt(&mut self, at: Timestamp, matches: impl Fn(RowSpan) -> bool) -> usize {
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
         let matching = open.filter(|envelope| covering_span(&envelope.rows).is_none_or(&matches));
@@ -217,7 +217,7 @@ impl StoredRun {
         self.counted_messages().iter().map(spending).fold(Spending::default(), Spending::add_spending)
     }
 
-    /// How many messages of the run were sent on each day.
+    /// The number of messages of the run that were sent on each day.
     pub(super) fn count_by_day(&self, per_day: &DailyLimits) -> BTreeMap<Date, u64> {
         let mut days = BTreeMap::new();
         for message in self.counted_messages() {

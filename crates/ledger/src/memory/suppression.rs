@@ -48,8 +48,8 @@ impl ListedOptOut {
         }
     }
 
-    fn end(&mut self, at: Timestamp, by: &str, why: &str) {
-        self.end = Some(OptOutEnd { at, by: by.to_owned(), why: why.to_owned() });
+    fn end(&mut self, at: Timestamp, by: &str, reason: &str) {
+        self.end = Some(OptOutEnd { at, by: by.to_owned(), why: reason.to_owned() });
     }
 }
 
@@ -89,17 +89,17 @@ impl OptOutList {
         self.add_opt_outs(vec![opt_out]);
     }
 
-    /// The hash that replaces a number once the number is forgotten. `None` if there is no hash key, or `who` is
+    /// The hash that replaces a number once the number is forgotten. `None` if there is no hash key, or `addressee` is
     /// already a hash.
-    pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
-        Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))
+    pub(super) fn forgotten_form(&self, addressee: Addressee) -> Option<Addressee> {
+        Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(addressee.phone()?)))
     }
 
     /// The hash of the addressee's number if the list contains this hash, otherwise the addressee unchanged.
-    fn as_listed(&self, who: Addressee) -> Addressee {
-        self.forgotten_form(who)
+    fn as_listed(&self, addressee: Addressee) -> Addressee {
+        self.forgotten_form(addressee)
             .filter(|hash| self.records.iter().any(|known| known.opt_out.who == *hash))
-            .unwrap_or(who)
+            .unwrap_or(addressee)
     }
 
     /// The active opt-outs.
@@ -138,13 +138,13 @@ impl OptOutList {
     }
 
     fn remove_opt_outs(&mut self, at: Timestamp, removal: &OptOutRemoval) -> Vec<OptOut> {
-        let who = match &removal.target {
+        let addressee = match &removal.target {
             RemovalTarget::Number { phone, .. } => Some(self.as_listed((*phone).into())),
             RemovalTarget::Entries(_) => None,
         };
         let is_target = |opt_out: &OptOut| match &removal.target {
             RemovalTarget::Number { scope, .. } => {
-                Some(opt_out.who) == who && scope.as_ref().is_none_or(|scope| *scope == opt_out.scope)
+                Some(opt_out.who) == addressee && scope.as_ref().is_none_or(|scope| *scope == opt_out.scope)
             }
             RemovalTarget::Entries(entries) => entries.contains(opt_out),
         };
@@ -183,8 +183,8 @@ impl OptOutList {
     /// The rows of an envelope whose recipients opted out of this run's messages.
     pub(super) fn find_opted_out_rows(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
         let is_out = |sent: &&SentRow| {
-            let who = self.as_listed(sent.to);
-            self.iter_active().any(|out| out.who == who && run.is_suppressed_by(out))
+            let addressee = self.as_listed(sent.to);
+            self.iter_active().any(|out| out.who == addressee && run.is_suppressed_by(out))
         };
         rows.iter().filter(is_out).map(|sent| sent.row).collect()
     }
@@ -222,10 +222,10 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
-    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
+    fn list_opt_outs(&self, filter: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
         self.read_contents(move |contents| {
             let list = &contents.opt_outs;
-            match wanted {
+            match filter {
                 OptOutFilter::Listed { behind, at_most } => list.list_page(behind, at_most),
                 OptOutFilter::OfNumber(phone) => list.list_for_number(phone, |end| end.is_none()),
                 OptOutFilter::EndedOfNumber(phone) => list.list_for_number(phone, Option::is_some),
@@ -235,9 +235,9 @@ impl SuppressionList for MemoryLedger {
 }
 
 impl OptOutList {
-    fn list_page(&self, behind: Option<i64>, at_most: u32) -> OptOutPage {
-        let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
-        let records = (1..).zip(&self.records).skip(behind);
+    fn list_page(&self, offset: Option<i64>, at_most: u32) -> OptOutPage {
+        let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(0);
+        let records = (1..).zip(&self.records).skip(offset);
         let part: Vec<(i64, &OptOut)> = records
             .filter(|(_, known)| known.is_active())
             .map(|(key, known)| (key, &known.opt_out))
@@ -248,9 +248,9 @@ impl OptOutList {
         OptOutPage { entries: part.into_iter().map(record).collect(), next }
     }
 
-    fn list_for_number(&self, phone: Phone, is_wanted: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
-        let who = self.as_listed(phone.into());
-        let found = self.records.iter().filter(|known| known.opt_out.who == who && is_wanted(&known.end));
+    fn list_for_number(&self, phone: Phone, matches_end: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
+        let addressee = self.as_listed(phone.into());
+        let found = self.records.iter().filter(|known| known.opt_out.who == addressee && matches_end(&known.end));
         let record = |known: &ListedOptOut| OptOutRecord { opt_out: known.opt_out.clone(), end: known.end.clone() };
         OptOutPage { entries: found.map(record).collect(), next: None }
     }

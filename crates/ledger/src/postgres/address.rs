@@ -20,7 +20,7 @@ pub struct PostgresAddress {
     reached: Arc<AtomicBool>,
 }
 
-/// Why a text is not an address. Contains nothing that might be a password.
+/// The reason why a text is not an address. Contains nothing that might be a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostgresAddressError {
     /// The text is not a PostgreSQL URL.
@@ -74,11 +74,11 @@ impl PostgresAddress {
         if !says_how && !is_local(&options) {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
-        let shown = format_address(&options);
+        let display_name = format_address(&options);
         // Connection poolers reject parameters that they do not know.
         let options = options.extra_float_digits(None).application_name("campaign").disable_statement_logging();
         let repeatable = remove_password(&mut parsed);
-        Ok(Self { options, display_name: shown, url_without_password: repeatable, reached: Arc::default() })
+        Ok(Self { options, display_name, url_without_password: repeatable, reached: Arc::default() })
     }
 
     /// The connection options.
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn address_is_shown_without_its_password() {
-        for (url, shown, repeatable) in [
+        for (url, display_name, repeatable) in [
             (
                 "postgres://me:s3cret@db.example/campaigns",
                 "postgres://me@db.example:5432/campaigns",
@@ -177,7 +177,7 @@ mod tests {
             ),
         ] {
             let address = PostgresAddress::parse(url).unwrap();
-            assert_eq!((address.display_name(), address.url_without_password()), (shown, repeatable));
+            assert_eq!((address.display_name(), address.url_without_password()), (display_name, repeatable));
             assert!(!format!("{address:?}").contains("s3"), "{address:?}");
         }
     }
@@ -185,18 +185,15 @@ mod tests {
     #[test]
     fn invalid_address_is_refused_without_quoting_it() {
         for url in ["", "s3cret", "mysql://me:s3cret@db/c", "postgres://me:s3cret@db:port/c", "/var/ledger.sqlite"] {
-            let refused = PostgresAddress::parse(url).unwrap_err();
-            assert!(!refused.to_string().contains("s3cret"), "{refused}");
+            let error = PostgresAddress::parse(url).unwrap_err();
+            assert!(!error.to_string().contains("s3cret"), "{error}");
         }
     }
 
     #[test]
     fn unknown_parameter_is_named_in_the_error() {
-        let refused = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
-        assert!(
-            refused.contains("`sslmod`") && refused.contains("sslmode") && !refused.contains("s3cret"),
-            "{refused}"
-        );
+        let error = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
+        assert!(error.contains("`sslmod`") && error.contains("sslmode") && !error.contains("s3cret"), "{error}");
     }
 
     #[test]

@@ -173,7 +173,7 @@ async fn write_shards_with_retry(
     }
 }
 
-/// Reads the shards of a list one by one in separate transactions, because the reader may be slow.
+/// Reads the shards of a list one by one in separate transactions, because the reader might be slow.
 fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
     let (sender, receiver) = sync_channel(QUEUED_SHARDS);
     let asking = runtime.clone();
@@ -247,8 +247,10 @@ impl PostgresLedger {
         };
         let known = || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
         let (key, inputs) = self.to_ledger_result(known().map_err(StatementError::Sql))?;
-        let (pool, shown, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
-        Ok(Copies::new(place, inputs, move || Ok(read_shards(pool.clone(), Arc::clone(&shown), key, runtime.clone()))))
+        let (pool, place_name, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
+        Ok(Copies::new(place, inputs, move || {
+            Ok(read_shards(pool.clone(), Arc::clone(&place_name), key, runtime.clone()))
+        }))
     }
 
     /// Finds copies of unknown runs in the database and in files on this machine. The former ledger of such files might
@@ -262,7 +264,7 @@ impl PostgresLedger {
         Ok(strays)
     }
 
-    /// Renames the copies of an unknown run and returns the new place.
+    /// Renames the copies of an unknown run and returns their new path.
     pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
         if SqliteLedger::list_copies_without_ledger(&self.mark).iter().any(|copies| copies.run == run) {
             return SqliteLedger::rename_copies_without_ledger(&self.mark, run);
@@ -285,7 +287,7 @@ impl PostgresLedger {
         removed.await
     }
 
-    /// The place of a run's copies, for messages.
+    /// The path of a run's copies, for messages.
     fn copies_place(&self, name: &str) -> String {
         format!("{}, table campaign.copies, {name}", self.place)
     }
@@ -442,7 +444,7 @@ pub(super) async fn copy_in(
     stream.finish().await.map(drop)
 }
 
-/// The bytes before the content of a shard: the count of columns, the values of `copies` and `shard`, and the length.
+/// The bytes before the content of a shard: the number of columns, the values of `copies` and `shard`, and the length.
 fn record_header(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
     let mut header = COLUMNS.to_be_bytes().to_vec();
     for value in [copies, number] {

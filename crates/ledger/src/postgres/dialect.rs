@@ -66,8 +66,8 @@ pub(super) fn storage_error(place: &str, error: &sqlx::Error) -> LedgerError {
     let path = place.to_owned();
     match error {
         sqlx::Error::Database(error) if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) => {
-            let who = "another database session holds a lock (`SELECT * FROM pg_stat_activity` shows it)";
-            LedgerError::Busy { path, who: who.to_owned() }
+            let holder = "another database session holds a lock (`SELECT * FROM pg_stat_activity` shows it)";
+            LedgerError::Busy { path, who: holder.to_owned() }
         }
         sqlx::Error::Database(answer) if is_transient(error) => {
             LedgerError::Unreachable { path, reason: answer.message().to_owned() }

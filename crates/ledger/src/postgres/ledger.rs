@@ -39,7 +39,7 @@ pub struct PostgresLedger {
     database: Arc<DatabaseInfo>,
     /// The reason why this ledger must not be used for sending or writing, if there is one.
     stale: Option<LedgerError>,
-    seen: FurthestMark,
+    furthest_mark: FurthestMark,
     /// Whether this machine had no mark when the ledger was opened.
     unmarked: bool,
     /// Whether a write creates a mark on this machine.
@@ -50,7 +50,7 @@ impl PostgresLedger {
     /// Whether there is a ledger at an address.
     ///
     /// # Errors
-    /// When the connection fails.
+    /// If the connection fails.
     pub async fn exists(address: &PostgresAddress) -> Result<bool, LedgerError> {
         opening::exists(address).await
     }
@@ -58,7 +58,7 @@ impl PostgresLedger {
     /// Opens the ledger at an address, if there is one, without creating it.
     ///
     /// # Errors
-    /// As for [`PostgresLedger::open`], and when the ledger was deleted.
+    /// As for [`PostgresLedger::open`], or if the ledger was deleted.
     pub async fn open_existing(address: &PostgresAddress, marks: &Path) -> Result<Option<Self>, LedgerError> {
         let mark = marks.join(opening::mark_file_name(address.display_name()));
         match opening::exists(address).await? {
@@ -75,7 +75,7 @@ impl PostgresLedger {
     /// Opens the ledger at an address and creates missing tables. `marks` is a folder on this machine.
     ///
     /// # Errors
-    /// When the connection fails, the tables cannot be created, or they belong to a newer version.
+    /// If the connection fails, the tables cannot be created, or they belong to a newer version.
     pub async fn open(address: &PostgresAddress, marks: &Path) -> Result<Self, LedgerError> {
         let place: Arc<str> = address.display_name().into();
         let mark = marks.join(opening::mark_file_name(&place));
@@ -101,7 +101,7 @@ impl PostgresLedger {
             _keeper: keeper,
             database: Arc::new(info),
             stale,
-            seen: FurthestMark::new(state.mark),
+            furthest_mark: FurthestMark::new(state.mark),
             unmarked: known == MarkReading::Missing,
             leaves_mark: true,
         })
@@ -112,7 +112,7 @@ impl PostgresLedger {
     /// address.
     ///
     /// # Errors
-    /// When the connection fails, the tables cannot be changed, or they belong to a newer version.
+    /// If the connection fails, the tables cannot be changed, or they belong to a newer version.
     pub async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<bool>, LedgerError> {
         Ok(opening::upgrade_tables(address).await?.map(|before| before < opening::NEWEST))
     }
@@ -182,18 +182,18 @@ impl PostgresLedger {
         address: &PostgresAddress,
         marks: &Path,
     ) -> Result<(Self, Option<LedgerError>), LedgerError> {
-        let refused = Self::open(address, marks).await?;
-        let Some(reason) = refused.stale.clone() else { return Ok((refused, None)) };
-        let known = high_water_mark::read_mark(&refused.mark);
-        adopt_ledger(&refused.pool, &refused.place, &refused.mark, &known).await?;
-        refused.close().await;
+        let opened = Self::open(address, marks).await?;
+        let Some(reason) = opened.stale.clone() else { return Ok((opened, None)) };
+        let known = high_water_mark::read_mark(&opened.mark);
+        adopt_ledger(&opened.pool, &opened.place, &opened.mark, &known).await?;
+        opened.close().await;
         Ok((Self::open(address, marks).await?, Some(reason)))
     }
 
     /// Refuses an outdated ledger.
     ///
     /// # Errors
-    /// When this machine knows a newer state of the ledger.
+    /// If this machine knows a newer state of the ledger.
     pub fn ensure_newest(&self) -> Result<(), LedgerError> {
         self.stale.clone().map_or(Ok(()), Err)
     }
@@ -234,7 +234,7 @@ impl PostgresLedger {
             let reason = format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display());
             LedgerError::from_storage(&self.place, &reason)
         };
-        let seen = self.seen.current_mark();
+        let before = self.furthest_mark.current_mark();
         // Done while holding the write lock, so that only one process creates a missing mark.
         let first = self.retry_while_unavailable(|| async {
             let mut connection = transaction::open_connection(&self.address).await?;
@@ -242,7 +242,7 @@ impl PostgresLedger {
             Ok((connection, turn))
         });
         let (connection, turn) = self.to_ledger_result(first.await.map_err(StatementError::Sql))?;
-        self.seen.advance_to(&self.place, seen, turn.mark)?;
+        self.furthest_mark.advance_to(&self.place, before, turn.mark)?;
         write_connection::ensure_no_doubt(&self.place, turn.succession)?;
         let mark = match self.leaves_mark || self.mark.exists() {
             true => MarkFile::open(&self.mark, turn.mark),
@@ -264,11 +264,11 @@ impl PostgresLedger {
     pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
-        let (known, seen) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
+        let (known, before) = (high_water_mark::read_mark(&self.mark), self.furthest_mark.current_mark());
         let state = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
         let state = self.to_ledger_result(state.map_err(StatementError::Sql))?;
         opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;
-        self.seen.advance_to(&self.place, seen, state.mark)
+        self.furthest_mark.advance_to(&self.place, before, state.mark)
     }
 
     /// The database's current time, estimated from the local clock.

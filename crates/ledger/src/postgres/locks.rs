@@ -81,15 +81,15 @@ impl Locks {
 
     /// Renews the leases of this process and records which of them were lost.
     pub(super) async fn renew_leases(&self) -> sqlx::Result<()> {
-        let held = self.leases.list_held_locks();
-        if held.is_empty() {
+        let locks = self.leases.list_held_locks();
+        if locks.is_empty() {
             return Ok(());
         }
         let asked_at = ClockReading::now();
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
         let now = transaction::load_time(&mut transaction).await?;
-        let mut renewals = Vec::with_capacity(held.len());
-        for (name, holder) in held {
+        let mut renewals = Vec::with_capacity(locks.len());
+        for (name, holder) in locks {
             let renewed = query("UPDATE locks SET until = $1 WHERE name = $2 AND holder = $3")
                 .bind(lease_end(now))
                 .bind(&name)
@@ -151,7 +151,7 @@ impl Drop for Lock {
 impl PostgresLedger {
     /// Locks a campaign on an account. `None` while another process holds the lock.
     ///
-    /// The same transaction removes the claims of an ended process on runs of this campaign.
+    /// Also removes the claims of an ended process on runs of this campaign, in the same transaction.
     pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
         let name = run::lock_name(campaign, account);
         let runs = (campaign.to_owned(), account.to_owned());
@@ -173,18 +173,18 @@ impl PostgresLedger {
     async fn take_lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
         let (asked_at, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
         let ended = list_ended_processes(&self.locks.mark);
-        let wanted = LockRequest { name: name.to_owned(), holder, process, runs };
-        let (leases, gone) = (self.locks.leases.clone(), ended.clone());
-        let taken = self.write(move |connection, now| {
-            let (wanted, leases, gone) = (wanted.clone(), leases.clone(), gone.clone());
+        let request = LockRequest { name: name.to_owned(), holder, process, runs };
+        let (leases, ended_processes) = (self.locks.leases.clone(), ended.clone());
+        let acquired = self.write(move |connection, now| {
+            let (request, leases, ended_processes) = (request.clone(), leases.clone(), ended_processes.clone());
             Box::pin(async move {
-                release_locks_of_ended_processes(&mut *connection, &gone).await?;
-                try_take_lock(connection, now, leases, wanted).await
+                release_locks_of_ended_processes(&mut *connection, &ended_processes).await?;
+                try_take_lock(connection, now, leases, request).await
             })
         });
-        let taken = taken.await?;
+        let acquired = acquired.await?;
         remove_ended_process_files(&self.locks.mark, &ended);
-        if !taken {
+        if !acquired {
             return Ok(None);
         }
         self.locks.leases.record_acquisition(name, holder, asked_at);
@@ -224,8 +224,8 @@ impl PostgresLedger {
 
     /// The holder numbers of this lease's lock and of these other locks.
     pub(super) fn lock_proof(&self, epoch: Epoch, others: &[Lock]) -> LockProof {
-        let own = self.locks.leases.find_lock(epoch);
-        own.into_iter().map(|(_, holder)| holder).chain(others.iter().map(|lock| lock.holder)).collect()
+        let lock = self.locks.leases.find_lock(epoch);
+        lock.into_iter().map(|(_, holder)| holder).chain(others.iter().map(|lock| lock.holder)).collect()
     }
 
     /// Whether this process may send under this lease now.
@@ -309,11 +309,11 @@ fn lease_end(now: i64) -> i64 {
     now.saturating_add(i64::try_from(LEASE_DURATION.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// How long the database grants a lock without a renewal.
+/// The time for which the database grants a lock without a renewal.
 pub(super) const LEASE_DURATION: Duration = Duration::from_secs(30);
-/// How much earlier the owner stops relying on the lock.
+/// The margin before the end of this time at which the owner stops relying on the lock.
 const SAFETY_MARGIN: Duration = Duration::from_secs(5);
-/// How often an owner renews its leases.
+/// The interval at which an owner renews its leases.
 pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
 
 /// Readings of the clock that stops while a machine sleeps, and of the one that does not.
@@ -341,7 +341,7 @@ impl ClockReading {
 #[derive(Clone, Copy, Debug)]
 struct HeldLock {
     holder: i64,
-    /// When the lease was last requested or renewed; `None` once it is lost.
+    /// The time at which the lease was last requested or renewed; `None` once it is lost.
     asked_at: Option<ClockReading>,
 }
 
@@ -351,7 +351,7 @@ pub(super) struct Leases(Arc<Mutex<LeaseTable>>);
 
 #[derive(Default)]
 struct LeaseTable {
-    held: HashMap<String, HeldLock>,
+    held_locks: HashMap<String, HeldLock>,
     /// The lock of each lease.
     epochs: HashMap<i64, (String, i64)>,
     /// Released locks that the database might not know about yet.
@@ -361,14 +361,14 @@ struct LeaseTable {
 impl Leases {
     /// Records that a lock was acquired.
     pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked_at: ClockReading) {
-        self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked_at) });
+        self.lock_table().held_locks.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked_at) });
     }
 
     /// Binds a lease to a lock.
     pub(super) fn bind_epoch(&self, epoch: Epoch, name: &str) {
         let mut known = self.lock_table();
-        if let Some(held) = known.held.get(name).copied() {
-            known.epochs.insert(epoch.0, (name.to_owned(), held.holder));
+        if let Some(lock) = known.held_locks.get(name).copied() {
+            known.epochs.insert(epoch.0, (name.to_owned(), lock.holder));
         }
     }
 
@@ -380,14 +380,14 @@ impl Leases {
     /// Records that a lock was released.
     pub(super) fn record_release(&self, name: &str, holder: i64) {
         let mut known = self.lock_table();
-        known.held.retain(|held, by| held != name || by.holder != holder);
-        known.epochs.retain(|_, (held, by)| held != name || *by != holder);
+        known.held_locks.retain(|other, lock| other != name || lock.holder != holder);
+        known.epochs.retain(|_, (other, other_holder)| other != name || *other_holder != holder);
         known.released.push((name.to_owned(), holder));
     }
 
     /// Forgets a released lock, because the database has recorded the release.
     pub(super) fn forget_release(&self, name: &str, holder: i64) {
-        self.lock_table().released.retain(|(gone, by)| gone != name || *by != holder);
+        self.lock_table().released.retain(|(other, other_holder)| other != name || *other_holder != holder);
     }
 
     /// Released locks that the database might still consider held.
@@ -399,17 +399,17 @@ impl Leases {
     pub(super) fn list_held_locks(&self) -> Vec<(String, i64)> {
         let known = self.lock_table();
         known
-            .held
+            .held_locks
             .iter()
-            .filter(|(_, held)| held.asked_at.is_some())
-            .map(|(name, held)| (name.clone(), held.holder))
+            .filter(|(_, lock)| lock.asked_at.is_some())
+            .map(|(name, lock)| (name.clone(), lock.holder))
             .collect()
     }
 
     /// Records the renewal or loss of a lock.
     pub(super) fn record_renewal(&self, name: &str, holder: i64, asked_at: Option<ClockReading>) {
-        if let Some(held) = self.lock_table().held.get_mut(name).filter(|held| held.holder == holder) {
-            held.asked_at = asked_at.filter(|_| held.asked_at.is_some());
+        if let Some(lock) = self.lock_table().held_locks.get_mut(name).filter(|lock| lock.holder == holder) {
+            lock.asked_at = asked_at.filter(|_| lock.asked_at.is_some());
         }
     }
 
@@ -417,8 +417,8 @@ impl Leases {
     pub(super) fn is_valid(&self, epoch: Epoch, now: ClockReading) -> bool {
         let known = self.lock_table();
         let Some((name, holder)) = known.epochs.get(&epoch.0) else { return false };
-        let held = known.held.get(name).filter(|held| held.holder == *holder);
-        held.and_then(|held| held.asked_at).is_some_and(|asked_at| asked_at.is_within_grant(now))
+        let lock = known.held_locks.get(name).filter(|lock| lock.holder == *holder);
+        lock.and_then(|lock| lock.asked_at).is_some_and(|asked_at| asked_at.is_within_grant(now))
     }
 
     fn lock_table(&self) -> MutexGuard<'_, LeaseTable> {

@@ -25,7 +25,7 @@ use crate::high_water_mark::{HighWaterMark, MarkReading};
 
 /// Connections that read or write single records; one of them might be busy with a list for a long time.
 const MAX_CONNECTIONS: u32 = 3;
-/// How long a command waits for a connection.
+/// The maximum time that a command waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Whether there is a ledger at an address.
@@ -132,7 +132,7 @@ async fn record_chains(connection: &mut PgConnection) -> Result<(), StatementErr
 
 /// The state of a ledger.
 pub(super) struct LedgerState {
-    /// Its identity and generation.
+    /// The identity and generation of the ledger.
     pub(super) mark: HighWaterMark,
     /// The time of the database in microseconds.
     pub(super) now: i64,
@@ -141,9 +141,9 @@ pub(super) struct LedgerState {
 
 /// Loads the state of the ledger.
 pub(super) async fn load_state(pool: &PgPool) -> sqlx::Result<LedgerState> {
-    const ASKED: &str = concat!("SELECT id, generation, ", write_connection::columns!(), " FROM meta");
+    const SELECT_STATE: &str = concat!("SELECT id, generation, ", write_connection::columns!(), " FROM meta");
     let mut reader = transaction::begin_read(pool).await?;
-    let row = raw_sql(ASKED).fetch_one(&mut *reader).await?;
+    let row = raw_sql(SELECT_STATE).fetch_one(&mut *reader).await?;
     let mark = HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? };
     Ok(LedgerState {
         mark,
@@ -155,11 +155,11 @@ pub(super) async fn load_state(pool: &PgPool) -> sqlx::Result<LedgerState> {
 /// Returns why the ledger is older than the last state that this machine wrote, or might be older than the state that
 /// another machine wrote. If this machine never wrote to the ledger, only the second check applies.
 pub(super) fn check_state(state: &LedgerState, known: &MarkReading, place: &str, mark: &Path) -> Option<LedgerError> {
-    let behind = match known {
+    let reason = match known {
         MarkReading::Missing => None,
         known => state.mark.find_mismatch(known),
     };
-    let reason = behind.or_else(|| state.succession.describe_doubt())?;
+    let reason = reason.or_else(|| state.succession.describe_doubt())?;
     Some(LedgerError::Outdated { path: place.to_owned(), reason, mark: mark.display().to_string() })
 }
 
@@ -271,8 +271,8 @@ fn migrations() -> Vec<Migration> {
         ("evidence of consent", SIXTH),
         ("scopes of opt-outs", SEVENTH),
     ];
-    let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
-        Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    let migration = |(version, (description, sql)): (i64, (&'static str, &'static str))| {
+        Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };
     (1..).zip(steps).map(migration).collect()
 }

@@ -143,7 +143,7 @@ async fn read_on_a_cut_connection_is_retried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commit_with_lost_answer_is_made_once() {
+async fn commit_with_a_lost_answer_is_applied_once() {
     let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let lost = || sqlx::Error::WorkerCrashed;
     let keep = "INSERT INTO profiles (name, host) VALUES ('p', 'h')";
@@ -167,7 +167,7 @@ async fn commit_with_lost_answer_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commit_is_made_once_even_if_its_status_query_is_lost() {
+async fn commit_is_applied_once_even_if_its_status_query_is_lost() {
     let Some((ledger, address, _folder)) = new_ledger().await else { return };
     let mut writer = ledger.open_write_connection().await.unwrap();
     writer.begin_transaction().await.unwrap();

@@ -35,7 +35,7 @@ macro_rules! moment {
 
 /// Takes the turn to write until the transaction ends. The same message reads the time, the mark, the version of the
 /// tables and the server. The number of the ledger's only advisory lock spells `campaign`.
-const TURN: &str = concat!(
+const BEGIN_WRITE: &str = concat!(
     write!(),
     "; SELECT pg_advisory_xact_lock(7161125211933861742); ",
     moment!(),
@@ -44,7 +44,7 @@ const TURN: &str = concat!(
     " FROM meta"
 );
 
-/// How long the record of a writer without new commits is kept, in microseconds.
+/// The time for which the record of a writer without new commits is kept, in microseconds.
 const WRITER_RETENTION: i64 = 7 * 24 * 3_600_000_000;
 
 /// The turn to write.
@@ -79,11 +79,11 @@ pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Reader>
 
 /// Begins a write transaction and takes the advisory lock that orders writers.
 pub(super) async fn begin_write(connection: &mut PgConnection) -> sqlx::Result<WriteTurn> {
-    let answers = raw_sql(TURN).fetch_all(connection).await?;
-    let turn = answers.last().ok_or(sqlx::Error::RowNotFound)?;
-    let mark = HighWaterMark { id: turn.try_get("id")?, generation: turn.try_get("generation")? };
-    let succession = ServerSuccession::from_row(turn)?;
-    Ok(WriteTurn { now: turn.try_get("now")?, mark, version: turn.try_get("version")?, succession })
+    let answers = raw_sql(BEGIN_WRITE).fetch_all(connection).await?;
+    let answer = answers.last().ok_or(sqlx::Error::RowNotFound)?;
+    let mark = HighWaterMark { id: answer.try_get("id")?, generation: answer.try_get("generation")? };
+    let succession = ServerSuccession::from_row(answer)?;
+    Ok(WriteTurn { now: answer.try_get("now")?, mark, version: answer.try_get("version")?, succession })
 }
 
 /// The time of the database.
@@ -97,13 +97,13 @@ pub(super) async fn count_and_commit(
     commits: WriterCommits,
     now: i64,
 ) -> sqlx::Result<HighWaterMark> {
-    let WriterCommits { writer, made } = commits;
-    let forgotten = match made {
+    let WriterCommits { writer, count } = commits;
+    let forgotten = match count {
         1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - WRITER_RETENTION),
         _ => String::new(),
     };
     let statement = format!(
-        "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {made}, {now})
+        "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {count}, {now})
          ON CONFLICT (writer) DO UPDATE SET commits = excluded.commits, wrote_at = excluded.wrote_at;
          UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT"
     );
@@ -113,17 +113,17 @@ pub(super) async fn count_and_commit(
     Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
 
-/// How many commits of a writer the database has recorded. `None` if the database does not know the writer.
+/// The number of commits of a writer that the database has recorded. `None` if the database does not know the writer.
 pub(super) async fn count_writer_commits(connection: &mut PgConnection, writer: i64) -> sqlx::Result<Option<i64>> {
     let known = sqlx::query_scalar("SELECT commits FROM writers WHERE writer = $1").persistent(false);
     known.bind(writer).fetch_optional(connection).await
 }
 
-/// How long a change waits for an unresponsive database before it fails.
+/// The time that a change waits for an unresponsive database before it fails.
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between attempts to connect.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
-/// How long to wait before a warning is logged.
+/// The time before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
 /// A wait for a database that does not respond.

@@ -122,7 +122,7 @@ pub(super) struct LedgerTakeover<'a> {
 }
 
 impl LedgerTakeover<'_> {
-    /// Copies the whole ledger in one transaction, and returns how many runs have no copies.
+    /// Copies the whole ledger in one transaction, and returns the number of runs without copies.
     pub(super) async fn copy_ledger(
         &self,
         handover: &mut Handover,
@@ -194,7 +194,7 @@ pub(super) async fn list_columns(connection: &mut PgConnection, table: &str) -> 
     described.iter().map(column).collect()
 }
 
-/// Which side of a transfer failed.
+/// The side of a transfer that failed.
 enum TransferError {
     Database(sqlx::Error),
     File(sqlx::Error),
@@ -320,7 +320,7 @@ impl PostgresLedger {
     /// Writes a consistent backup to a new or empty folder, even while other processes write.
     ///
     /// # Errors
-    /// When the ledger is outdated, or the folder cannot be written.
+    /// If the ledger is outdated, or the folder cannot be written.
     pub async fn write_backup(&self, folder: &Path) -> Result<CopiedLedger, LedgerError> {
         self.ensure_newest()?;
         let (new, made_at) = (NewBackup::begin_in(folder)?, self.now().0);
@@ -354,7 +354,7 @@ impl PostgresLedger {
     /// [`crate::LedgerMaintenance::mark_restored`] is called.
     ///
     /// # Errors
-    /// When the folder contains no backup, or the database contains another ledger.
+    /// If the folder contains no backup, or the database contains another ledger.
     pub async fn restore_backup(address: &PostgresAddress, backup: &Path, marks: &Path) -> Result<(), LedgerError> {
         let ready = ReadyBackup::prepare_in(backup, marks).await?;
         let from = ready.open_ledger(jiff::Timestamp::now).await?;

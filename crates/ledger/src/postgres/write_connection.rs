@@ -41,9 +41,9 @@ pub(super) struct WriteConnection {
     database: Arc<DatabaseInfo>,
 }
 
-/// What the database last reported about itself.
+/// The properties that the database last reported.
 pub(super) struct DatabaseInfo {
-    /// How far its clock is ahead of this machine's, in microseconds.
+    /// The lead of the database's clock over this machine's clock, in microseconds.
     pub(super) clock_offset: AtomicI64,
     /// The schema version.
     pub(super) version: AtomicI64,
@@ -155,7 +155,7 @@ impl WriteConnection {
             }
         };
         self.commit_unknown = false;
-        if known == Some(self.commits.made) {
+        if known == Some(self.commits.count) {
             let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
             // The transaction is empty, so it does not matter how it ends.
             let _ = raw_sql("ROLLBACK").execute(connection).await;
@@ -168,17 +168,18 @@ impl WriteConnection {
     /// Rolls the transaction back. Returns whether the transaction may be retried, because the connection broke and
     /// nothing was committed.
     pub(super) async fn roll_back(&mut self) -> bool {
-        let (lost, unknown) = (std::mem::take(&mut self.connection_lost), std::mem::take(&mut self.commit_unknown));
+        let (connection_lost, unknown) =
+            (std::mem::take(&mut self.connection_lost), std::mem::take(&mut self.commit_unknown));
         if unknown {
             self.connection = None;
             return false;
         }
-        let Some(mut connection) = self.connection.take() else { return lost };
+        let Some(mut connection) = self.connection.take() else { return connection_lost };
         if raw_sql("ROLLBACK").execute(&mut connection).await.is_err() {
             return true;
         }
         self.connection = Some(connection);
-        lost
+        connection_lost
     }
 
     /// Whether nothing may be written after this failure, because the database is outdated or its tables have a newer
@@ -216,26 +217,27 @@ fn refuse_ledger(place: &str, reason: String) -> Result<(), LedgerError> {
 #[derive(Clone, Copy)]
 pub(super) struct WriterCommits {
     pub(super) writer: i64,
-    pub(super) made: i64,
+    pub(super) count: i64,
 }
 
 impl Default for WriterCommits {
     fn default() -> Self {
-        Self { writer: rand::random(), made: 0 }
+        Self { writer: rand::random(), count: 0 }
     }
 }
 
 impl WriterCommits {
     /// Counts the next commit.
     pub(super) fn count_next(&mut self) -> Self {
-        self.made += 1;
+        self.count += 1;
         *self
     }
 }
 
 /// The newest state of the ledger that this process has seen, even if this machine never wrote to it.
 ///
-/// Tasks read concurrently and can report in another order, so each is compared with what was known before it read.
+/// Tasks read concurrently and can report in another order, so each result is compared with the mark that was known
+/// before the read.
 pub(super) struct FurthestMark(Mutex<HighWaterMark>);
 
 impl FurthestMark {
@@ -251,13 +253,13 @@ impl FurthestMark {
     /// Advances to the mark that was read.
     ///
     /// # Errors
-    /// When the ledger is older than what was known before the read.
+    /// If the ledger is older than the mark that was known before the read.
     pub(super) fn advance_to(&self, place: &str, before: HighWaterMark, now: HighWaterMark) -> Result<(), LedgerError> {
         ensure_not_behind(place, now, before)?;
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut furthest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Another task might have seen a newer state meanwhile.
-        if seen.id != now.id || seen.generation < now.generation {
-            *seen = now;
+        if furthest.id != now.id || furthest.generation < now.generation {
+            *furthest = now;
         }
         Ok(())
     }
@@ -337,14 +339,14 @@ mod tests {
 
     #[test]
     fn early_read_that_arrives_late_is_not_reported_as_outdated() {
-        let seen = FurthestMark::new(mark(4));
-        let (early, late) = (seen.current_mark(), seen.current_mark());
-        seen.advance_to("here", late, mark(6)).unwrap();
-        seen.advance_to("here", early, mark(5)).unwrap();
-        assert_eq!(seen.current_mark(), mark(6));
-        let behind = seen.advance_to("here", seen.current_mark(), mark(5));
-        assert!(matches!(behind, Err(LedgerError::Outdated { .. })), "{behind:?}");
-        let other = seen.advance_to("here", seen.current_mark(), HighWaterMark { id: 8, generation: 9 });
+        let furthest = FurthestMark::new(mark(4));
+        let (early, late) = (furthest.current_mark(), furthest.current_mark());
+        furthest.advance_to("here", late, mark(6)).unwrap();
+        furthest.advance_to("here", early, mark(5)).unwrap();
+        assert_eq!(furthest.current_mark(), mark(6));
+        let error = furthest.advance_to("here", furthest.current_mark(), mark(5));
+        assert!(matches!(error, Err(LedgerError::Outdated { .. })), "{error:?}");
+        let other = furthest.advance_to("here", furthest.current_mark(), HighWaterMark { id: 8, generation: 9 });
         assert!(matches!(other, Err(LedgerError::Outdated { .. })), "{other:?}");
     }
 

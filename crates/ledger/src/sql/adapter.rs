@@ -81,8 +81,8 @@ impl Ledger for Adapter {
         }))
     }
 
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        Box::pin(async move { read_ledger!(self, runs::list_runs, wanted.clone()) })
+    fn list_stored_runs(&self, filter: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { read_ledger!(self, runs::list_runs, filter.clone()) })
     }
 
     fn acquire_campaign_lock<'a>(
@@ -91,8 +91,8 @@ impl Ledger for Adapter {
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>> {
         Box::pin(async move {
-            let taken = self.try_lock_campaign(campaign, account).await?;
-            Ok(taken.map(|lock| CampaignLock::new(campaign, account, lock)))
+            let lock = self.try_lock_campaign(campaign, account).await?;
+            Ok(lock.map(|lock| CampaignLock::new(campaign, account, lock)))
         })
     }
 
@@ -137,20 +137,21 @@ impl Ledger for Adapter {
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             self.ensure_sendable().await?;
-            // No process can occupy the locked places meanwhile. Processes at other places keep what they draw.
+            // No process can occupy the locked places meanwhile. Processes at other places keep the blocks that they
+            // draw.
             let (known, vacant, _locks) = self.lock_vacant_places(run).await?;
             check_lock(lock, &known)?;
             self.claim_except_occupied(&known, vacant).await
         })
     }
 
-    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         Box::pin(async move {
             self.ensure_sendable().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
             let shared = SharedRun { suppression: self.to_storable_policy(shared.suppression), ..shared.clone() };
             let (epoch, random) = (Epoch(rand::random()), rand::random());
-            let draw = BlockDraw { shared, wanted, place, epoch, random };
+            let draw = BlockDraw { shared, request, place, epoch, random };
             let drawn =
                 self.write(move |connection, now| Box::pin(blocks::draw_block(connection, now, draw.clone()))).await?;
             Ok(drawn.map_or_else(DrawOutcome::Refused, |(run, lease)| {
@@ -163,9 +164,9 @@ impl Ledger for Adapter {
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
-        wanted: BlockRequest,
+        request: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
-        Box::pin(async move { read_ledger!(self, blocks::find_refusals, self.now(), shared, wanted) })
+        Box::pin(async move { read_ledger!(self, blocks::find_refusals, self.now(), shared, request) })
     }
 
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {
@@ -225,9 +226,9 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, envelopes::load_summaries, run) })
     }
 
-    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+    fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
         Box::pin(async move {
-            match wanted {
+            match filter {
                 EnvelopeFilter::Numbers(numbers) => {
                     read_ledger!(self, envelopes::load_envelopes, run, numbers.clone())
                 }
@@ -240,9 +241,9 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, events::load_skipped_rows, run) })
     }
 
-    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
+    fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
-            match wanted {
+            match filter {
                 NumberFilter::Sent(runs) => read_ledger!(self, guards::load_numbers_sent_to, runs),
                 NumberFilter::Capped(caps) => read_ledger!(self, contacts::load_capped_numbers, self.now(), caps),
                 NumberFilter::OptedOut(run) => read_ledger!(self, suppression::load_numbers_opted_out_by_run, run),

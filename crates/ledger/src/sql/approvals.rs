@@ -39,12 +39,12 @@ impl PlanStore for Adapter {
 
     fn list_records<'a>(
         &'a self,
-        wanted: PlanFilter<'a>,
+        filter: PlanFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>> {
         Box::pin(async move {
-            match wanted {
+            match filter {
                 PlanFilter::Plans(digest) => read_ledger!(self, list_plans, self.now(), digest),
-                PlanFilter::Approvals(wanted) => read_ledger!(self, list_approvals, wanted),
+                PlanFilter::Approvals(filter) => read_ledger!(self, list_approvals, filter),
                 PlanFilter::Rules if self.supports_approval_rules() => read_ledger!(self, load_rules),
                 PlanFilter::Rules => Ok(Vec::new()),
             }
@@ -54,15 +54,15 @@ impl PlanStore for Adapter {
 
 async fn list_approvals(
     reader: &mut Connection,
-    wanted: ApprovalFilter<'_>,
+    filter: ApprovalFilter<'_>,
 ) -> Result<Vec<Result<StoredPlanRecord, DamagedPlan>>, StatementError> {
-    let condition = match wanted {
+    let condition = match filter {
         ApprovalFilter::Digest(_) => "approvals.digest = $1",
         ApprovalFilter::Run(_) => "approvals.token IN (SELECT token FROM approval_uses WHERE run = $1)",
     };
     let statement = format!("{SELECT_LAST_USES} WHERE {condition} ORDER BY approvals.key");
     let statement = query(sqlx::AssertSqlSafe(statement));
-    let statement = match wanted {
+    let statement = match filter {
         ApprovalFilter::Digest(digest) => statement.bind(digest),
         ApprovalFilter::Run(run) => statement.bind(run.0),
     };
@@ -266,8 +266,8 @@ async fn store_rule(connection: &mut Connection, rule: StoredApprovalRule) -> Re
     Ok(())
 }
 
-fn rule_checksum(kept: &StoredApprovalRule) -> Checksum {
-    let StoredApprovalRule { account, gateway, hosts, rule, by, at } = kept;
+fn rule_checksum(stored: &StoredApprovalRule) -> Checksum {
+    let StoredApprovalRule { account, gateway, hosts, rule, by, at } = stored;
     let hosts = &hosts.join(HOST_SEPARATOR);
     let sum = [account, gateway, hosts, rule, by]
         .into_iter()

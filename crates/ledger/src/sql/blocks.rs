@@ -21,7 +21,7 @@ use campaign_core::domain::{IdRange, Row};
 #[derive(Clone)]
 pub(super) struct BlockDraw {
     pub(super) shared: SharedRun,
-    pub(super) wanted: BlockRequest,
+    pub(super) request: BlockRequest,
     pub(super) place: u32,
     pub(super) epoch: Epoch,
     pub(super) random: u64,
@@ -33,10 +33,10 @@ pub(super) async fn draw_block(
     now: Now,
     draw: BlockDraw,
 ) -> Result<Result<(Run, Lease), DrawRefusal>, StatementError> {
-    let BlockDraw { shared, wanted, place, epoch, random } = draw;
-    let BlockRequest { rows, id, .. } = wanted;
-    let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
-    if let Some(refusal) = find_refusals(connection, now, &shared, wanted).await?.into_iter().next() {
+    let BlockDraw { shared, request, place, epoch, random } = draw;
+    let BlockRequest { rows, id, .. } = request;
+    let id_range = id.map(|id| IdRange { first: id.get(), len: 1 });
+    if let Some(refusal) = find_refusals(connection, now, &shared, request).await?.into_iter().next() {
         return Ok(Err(refusal));
     }
     reclaim_blocks(connection, now, &shared, place).await?;
@@ -54,7 +54,7 @@ pub(super) async fn draw_block(
             (run, rows.ok_or_else(|| LedgerError::Unreadable("a new run has no rows".to_owned()))?)
         }
     };
-    let first = match of_id {
+    let first = match id_range {
         Some(ids) => ids.first,
         None => runs::find_free_ids(connection, now, rand::random(), rows.len()).await?.first,
     };
@@ -77,13 +77,13 @@ pub(super) async fn find_refusals(
         None => false,
     };
     let next = match per_hour {
-        Some(most) => next_draw_time(&list_draw_times(connection, now, shared).await?, now.0, most),
+        Some(limit) => next_draw_time(&list_draw_times(connection, now, shared).await?, now.0, limit),
         None => None,
     };
     Ok(list_refusals(is_id_taken, next.map(timestamp_from_micros).transpose()?))
 }
 
-/// Who draws a block, and at which place.
+/// The process that draws a block, and its place.
 pub(super) struct BlockOwner<'a> {
     pub(super) place: u32,
     pub(super) epoch: Epoch,
@@ -236,8 +236,8 @@ pub(super) async fn load_block_ids(reader: &mut Connection, run: RunId) -> Resul
         let rows = RowSpan { first: read_row_number(&block, 0)?, last: read_row_number(&block, 1)? };
         let known = BlockIds { rows, first: runs::to_unsigned(block.try_get(2)?) };
         if !block_checksum(run, known).matches(block.try_get(3)?) {
-            let what = format!("the record of identifiers starting at row {}", rows.first);
-            return Err(LedgerError::Damaged { what }.into());
+            let record = format!("the record of identifiers starting at row {}", rows.first);
+            return Err(LedgerError::Damaged { what: record }.into());
         }
         ids.push(known);
     }

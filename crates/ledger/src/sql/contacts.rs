@@ -50,10 +50,10 @@ pub(super) async fn find_rows_over_cap(
     .await?;
     let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
     for row in &found {
-        let who = recipients.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
+        let addressee = recipients.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
         let is_own = row.try_get::<i64, _>("run")? == run.key.0;
         let own_row = if is_own { Some(Row::new(read_u32(row, "row")?)) } else { None };
-        messages.entry(*who).or_default().push(PriorMessage { at: row.try_get("at")?, row: own_row });
+        messages.entry(*addressee).or_default().push(PriorMessage { at: row.try_get("at")?, row: own_row });
     }
     Ok(find_capped_rows(bounds, now.0, &intent.rows, messages))
 }
@@ -62,14 +62,14 @@ pub(super) async fn find_rows_over_cap(
 pub(super) async fn load_capped_numbers(
     reader: &mut Connection,
     now: Now,
-    wanted: CapQuery<'_>,
+    query: CapQuery<'_>,
 ) -> Result<NumberSet, StatementError> {
-    match wanted.only {
-        Some(phone) if is_indexed(&mut *reader, wanted.loopback).await? => {
-            let capped = is_number_capped(reader, now, phone, wanted).await?;
+    match query.only {
+        Some(phone) if is_indexed(&mut *reader, query.loopback).await? => {
+            let capped = is_number_capped(reader, now, phone, query).await?;
             Ok(NumberSet::new(capped.then_some(phone.to_u64()).into_iter().collect(), None))
         }
-        _ => load_all_capped_numbers(reader, now, wanted).await,
+        _ => load_all_capped_numbers(reader, now, query).await,
     }
 }
 
@@ -260,7 +260,8 @@ impl From<CountedMessage> for Contact {
 }
 
 async fn insert_contacts(connection: &mut Connection, run: &Run, found: &[Contact]) -> Result<(), StatementError> {
-    let records: Vec<_> = found.iter().map(|one| json!([one.phone, one.at, one.envelope, one.row])).collect();
+    let records: Vec<_> =
+        found.iter().map(|contact| json!([contact.phone, contact.at, contact.envelope, contact.row])).collect();
     query(concat!(
         "INSERT INTO contacts (phone, loopback, at, run, envelope, row)
              SELECT CAST(value ->> 0 AS BIGINT), $2, CAST(value ->> 1 AS BIGINT), $3, CAST(value ->> 2 AS BIGINT),

@@ -46,7 +46,7 @@ pub(super) async fn load_envelope_messages(
     let Some(record) = records.into_iter().next() else { return Ok(Default::default()) };
     let events = events::load_row_events(&mut *connection, run).await?;
     let mut messages = CountedMessages::new(events.clone());
-    let mut counted = messages.add_envelope(&record);
+    let mut contacts = messages.add_envelope(&record);
     let proofs = receipts::load_receipts_of_rows(connection, run, &messages.uncounted_rows()).await?;
     if !proofs.is_empty() {
         // A row can have attempts with the same identifier in other envelopes.
@@ -58,9 +58,9 @@ pub(super) async fn load_envelope_messages(
         let mut messages = CountedMessages::new(events);
         records.values().for_each(|record| drop(messages.add_envelope(record)));
         let proven = proofs.iter().flat_map(|(row, receipts)| messages.find_proven_messages(*row, receipts));
-        counted.extend(proven.filter(|message| message.envelope == envelope));
+        contacts.extend(proven.filter(|message| message.envelope == envelope));
     }
-    Ok((record.rows, counted))
+    Ok((record.rows, contacts))
 }
 
 /// Whether receipts are stored for rows of a settled envelope that were not sent, according to its outcomes.

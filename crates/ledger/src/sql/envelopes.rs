@@ -67,7 +67,7 @@ pub(super) async fn claim_run(
     Ok(Claim { lease, in_doubt: doubtful })
 }
 
-/// Marks open intents of a run as in doubt if `matches` selects their rows. Returns how many intents were marked.
+/// Marks open intents of a run as in doubt if `matches` selects their rows. Returns the number of marked intents.
 pub(super) async fn mark_intents_in_doubt(
     connection: &mut Connection,
     now: Now,
@@ -124,8 +124,8 @@ pub(super) async fn begin_envelope(
         if let Some(late) = check_deadline(&intent, departs_at) {
             return Ok(late);
         }
-        if let Some(over) = limits::apply_bounds(connection, now, &run, &intent, departs_at).await? {
-            return Ok(over);
+        if let Some(refusal) = limits::apply_bounds(connection, now, &run, &intent, departs_at).await? {
+            return Ok(refusal);
         }
         inserted = insert_intents(connection, now, lease, account, &envelope, true).await?;
     }
@@ -378,7 +378,8 @@ pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, Statemen
     })
 }
 
-/// Reads the kept body of an answer as far as possible: it has no checksum, and damage to it must not hide the envelope.
+/// Reads the kept body of an answer as far as possible: it has no checksum, and damage to it must not hide the
+/// envelope.
 fn read_evidence(row: &Record) -> Result<Option<String>, StatementError> {
     let body: Option<Vec<u8>> = row.try_get_unchecked("evidence")?;
     Ok(body.map(|body| String::from_utf8_lossy(&body).into_owned()))

@@ -198,7 +198,7 @@ pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Resul
     Ok(orders)
 }
 
-/// Stores how often the gateway was asked about each of these rows.
+/// Stores the number of inquiries about each of these rows.
 pub(super) async fn store_inquiries(
     connection: &mut Connection,
     run: RunId,
@@ -227,7 +227,7 @@ pub(super) async fn store_inquiries(
     Ok(())
 }
 
-/// Loads how often the gateway was asked about each row of a run.
+/// Loads the number of inquiries about each row of a run.
 pub(super) async fn load_inquiries(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
     let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions

@@ -43,7 +43,7 @@ pub(super) async fn apply_bounds(
     }
     let Some(bounds) = &intent.bounds else { return Ok(None) };
     let (budget, rows) = (Some(&bounds.budget).filter(|budget| !budget.is_unlimited()), intent.rows.len());
-    let spent = match budget {
+    let spending = match budget {
         Some(budget) => Some(check_budget(connection, run, budget, intent).await?),
         None => None,
     };
@@ -51,12 +51,12 @@ pub(super) async fn apply_bounds(
         Some(per_day) => check_daily_limit(connection, now, run, per_day, rows, departs_at).await?,
         None => None,
     };
-    let (own, over) = spent.map_or((None, None), |(own, over)| (Some(own), over));
-    if let Some((fits, bound)) = tighter_bound(over, day) {
+    let (run_spending, exceeded) = spending.map_or((None, None), |(spending, exceeded)| (Some(spending), exceeded));
+    if let Some((fits, bound)) = tighter_bound(exceeded, day) {
         return Ok(Some(Permit::BoundExceeded { fits, bound }));
     }
-    if let Some(own) = own {
-        charge_intent(connection, run.key, own, intent).await?;
+    if let Some(spending) = run_spending {
+        charge_intent(connection, run.key, spending, intent).await?;
     }
     if let Some(per_day) = &bounds.per_day {
         add_to_daily_counts(connection, now, run.key, per_day, rows).await?;
@@ -135,25 +135,26 @@ async fn discard_totals(connection: &mut Connection, run: RunId) -> Result<(), S
     discard_daily_counts(connection, run).await
 }
 
-/// Returns the spending of a run and, if the intent exceeds the budget, how many of its messages fit.
+/// Returns the spending of a run and, if the intent exceeds the budget, the number of its messages that fit.
 pub(super) async fn check_budget(
     connection: &mut Connection,
     run: &Run,
     budget: &Budget,
     intent: &Intent,
 ) -> Result<(Spending, Option<(usize, Bound)>), StatementError> {
-    let (own, others) = load_spending(connection, run).await?;
-    Ok((own, rules::find_exceeded_budget(budget, own.add_spending(others), intent.rows.len(), &intent.costs)))
+    let (spending, others) = load_spending(connection, run).await?;
+    let exceeded = rules::find_exceeded_budget(budget, spending.add_spending(others), intent.rows.len(), &intent.costs);
+    Ok((spending, exceeded))
 }
 
 /// Adds an intent to the spending of its run.
 pub(super) async fn charge_intent(
     connection: &mut Connection,
     run: RunId,
-    own: Spending,
+    spending: Spending,
     intent: &Intent,
 ) -> Result<(), StatementError> {
-    store_spending(connection, run, own.add_spending(intended_spending(intent.rows.len(), &intent.costs))).await
+    store_spending(connection, run, spending.add_spending(intended_spending(intent.rows.len(), &intent.costs))).await
 }
 
 /// Subtracts rejected and unsent messages of a settled envelope, if the spending of its run is stored.
@@ -216,7 +217,7 @@ fn query_scope(statement: &'static str, run: &Run) -> SqlStatement {
 async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), StatementError> {
     let statement = select_runs_in_scope!("spending.recipients, spending.cost", "spending ON spending.run = runs.key");
     let runs = query_scope(statement, run).fetch_all(&mut *connection).await?;
-    let (mut own, mut others) = (Spending::default(), Spending::default());
+    let (mut run_spending, mut others) = (Spending::default(), Spending::default());
     for row in runs {
         let (key, has_owner): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
         let recipients: Option<i64> = row.try_get(2)?;
@@ -231,9 +232,9 @@ async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spendi
                 counted
             }
         };
-        if key == run.key.0 { own = spending } else { others = others.add_spending(spending) }
+        if key == run.key.0 { run_spending = spending } else { others = others.add_spending(spending) }
     }
-    Ok((own, others))
+    Ok((run_spending, others))
 }
 
 /// Computes the spending of a run from its envelopes and receipts.
@@ -258,7 +259,7 @@ async fn store_spending(connection: &mut Connection, run: RunId, spending: Spend
     Ok(())
 }
 
-/// Returns how many messages of an intent may still be sent today; `None` if all of them may.
+/// Returns the number of messages of an intent that may still be sent today; `None` if all of them may.
 pub(super) async fn check_daily_limit(
     connection: &mut Connection,
     now: Now,
@@ -335,7 +336,7 @@ pub(super) async fn discard_daily_counts(connection: &mut Connection, run: RunId
     Ok(())
 }
 
-/// Loads how many messages an edition sent on each day. Computes counts that are missing, and stores them.
+/// Loads the number of messages that an edition sent on each day. Computes missing counts, and stores them.
 async fn load_sent_by_day(
     connection: &mut Connection,
     run: &Run,
@@ -363,7 +364,7 @@ async fn load_sent_by_day(
     Ok(totals)
 }
 
-/// Counts how many messages a run sent on each day, using its envelopes and receipts.
+/// Counts the messages that a run sent on each day, using its envelopes and receipts.
 async fn count_sent_by_day(
     connection: &mut Connection,
     run: RunId,

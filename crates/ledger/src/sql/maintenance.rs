@@ -79,35 +79,35 @@ pub(super) async fn find_damaged_records(
     let mut damaged = Vec::new();
     for row in fetch_rows(reader, "SELECT * FROM schedules ORDER BY name").await? {
         let (name, file) = (read_lossy(&row, "name"), read_lossy(&row, "file"));
-        let what = format!("the schedule {name}");
-        record_damage(&mut damaged, schedules::schedule_from_row(&row), what, RecordKind::Schedule { name, file })?;
+        let record = format!("the schedule {name}");
+        record_damage(&mut damaged, schedules::schedule_from_row(&row), record, RecordKind::Schedule { name, file })?;
     }
     for row in fetch_rows(reader, "SELECT * FROM occurrences ORDER BY schedule, at").await? {
         let schedule = read_lossy(&row, "schedule");
-        let what = format!("the record of schedule {schedule} for {}", read_lossy(&row, "nominal"));
-        record_damage(&mut damaged, schedules::occurrence_from_row(&row), what, RecordKind::Occurrence { schedule })?;
+        let record = format!("the record of schedule {schedule} for {}", read_lossy(&row, "nominal"));
+        record_damage(&mut damaged, schedules::occurrence_from_row(&row), record, RecordKind::Occurrence { schedule })?;
     }
     for row in fetch_rows(reader, "SELECT * FROM plans ORDER BY at").await? {
-        let what = format!("the plan {}", read_lossy(&row, "digest"));
-        record_damage(&mut damaged, approvals::plan_from_row(&row), what, RecordKind::Plan)?;
+        let record = format!("the plan {}", read_lossy(&row, "digest"));
+        record_damage(&mut damaged, approvals::plan_from_row(&row), record, RecordKind::Plan)?;
     }
     for row in fetch_rows(reader, SELECT_ALL_USES).await? {
-        let what = format!("an approval of plan {}", read_lossy(&row, "digest"));
-        record_damage(&mut damaged, approvals::approval_from_row(&row), what, RecordKind::Approval)?;
+        let record = format!("an approval of plan {}", read_lossy(&row, "digest"));
+        record_damage(&mut damaged, approvals::approval_from_row(&row), record, RecordKind::Approval)?;
     }
     let stray = "SELECT token FROM approval_uses WHERE token NOT IN (SELECT token FROM approvals)";
     if !fetch_rows(reader, stray).await?.is_empty() {
-        let what = "the usage record of a missing approval".to_owned();
-        let error = LedgerError::Damaged { what: what.clone() };
-        record_damage::<()>(&mut damaged, Err(error.into()), what, RecordKind::Approval)?;
+        let record = "the usage record of a missing approval".to_owned();
+        let error = LedgerError::Damaged { what: record.clone() };
+        record_damage::<()>(&mut damaged, Err(error.into()), record, RecordKind::Approval)?;
     }
     let rules = if with_rules { approvals::list_stored_rules(&mut *reader).await? } else { Vec::new() };
     for (record, rule) in rules {
         record_damage(&mut damaged, rule, format!("the approval rule for account {record}"), RecordKind::ApprovalRule)?;
     }
     for row in fetch_rows(reader, "SELECT * FROM notifications ORDER BY key").await? {
-        let what = format!("notification {}", row.try_get::<i64, _>("key")?);
-        record_damage(&mut damaged, check_notification(&row), what, RecordKind::Notification)?;
+        let record = format!("notification {}", row.try_get::<i64, _>("key")?);
+        record_damage(&mut damaged, check_notification(&row), record, RecordKind::Notification)?;
     }
     let blocks = if with_consents { consents::find_damaged_blocks(&mut *reader).await? } else { Vec::new() };
     for (record, damage) in blocks {
@@ -141,11 +141,11 @@ fn record_damage<T>(
     kind: RecordKind,
 ) -> Result<(), StatementError> {
     let Err(error) = capture_damage(read)? else { return Ok(()) };
-    let what = match error {
+    let record = match error {
         LedgerError::Damaged { .. } => format!("{record} is corrupt"),
         error => format!("{record} cannot be read: {}", error.reason()),
     };
-    let found = DamagedRecord { what, kind };
+    let found = DamagedRecord { what: record, kind };
     if !damaged.contains(&found) {
         damaged.push(found);
     }

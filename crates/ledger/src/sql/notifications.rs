@@ -16,7 +16,7 @@ use crate::{
 };
 use campaign_core::domain::NotificationEvent;
 
-/// How long finished notifications are kept.
+/// The period for which finished notifications are kept.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl NotificationQueue for Adapter {
@@ -53,11 +53,11 @@ pub(super) async fn queue_notifications(
     now: Now,
     new: Vec<NewNotification>,
 ) -> Result<(), StatementError> {
-    for NewNotification { occasion, target: way, notice } in new {
+    for NewNotification { occasion, target, notice } in new {
         query("INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES ($1, $2, $3, $4, $1)")
             .bind(now.0)
             .bind(serialize_name(&occasion)?)
-            .bind(way)
+            .bind(target)
             .bind(notice)
             .execute(&mut *connection)
             .await?;

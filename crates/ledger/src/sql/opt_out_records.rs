@@ -94,8 +94,8 @@ impl<'a> OptOutColumns<'a> {
     }
 
     /// The checksum of an entry that was removed.
-    pub(super) fn checksum_with_end(&self, at: i64, by: &str, why: &str) -> Checksum {
-        self.checksum().with_number(at).with_text(by).with_text(why)
+    pub(super) fn checksum_with_end(&self, at: i64, by: &str, reason: &str) -> Checksum {
+        self.checksum().with_number(at).with_text(by).with_text(reason)
     }
 }
 

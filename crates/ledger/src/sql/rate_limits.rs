@@ -97,8 +97,9 @@ pub(super) async fn load_rate_limit(
     connection: &mut Connection,
     account: &str,
 ) -> Result<AccountRateLimit, StatementError> {
-    let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
-    let row = query(one).bind(account).fetch_optional(connection).await?;
+    let select_one =
+        "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
+    let row = query(select_one).bind(account).fetch_optional(connection).await?;
     row.as_ref().map_or_else(|| Ok(AccountRateLimit::default()), rate_limit_from_row)
 }
 

@@ -286,13 +286,13 @@ impl ReceiptChunk {
         keys: impl Iterator<Item = i64>,
     ) -> Result<Vec<Self>, StatementError> {
         let mut chunks: BTreeMap<i64, Self> = keys.map(|key| (key, Self::new_empty(key))).collect();
-        let wanted = serde_json::to_string(&chunks.keys().collect::<Vec<_>>()).unwrap_or_default();
+        let chunk_keys = serde_json::to_string(&chunks.keys().collect::<Vec<_>>()).unwrap_or_default();
         let mut records = query(concat!(
             "SELECT receipts.* FROM ",
             json_elements!("$1"),
             " CROSS JOIN receipts WHERE receipts.key = CAST(value AS BIGINT)",
         ))
-        .bind(wanted)
+        .bind(chunk_keys)
         .fetch(connection);
         while let Some(record) = records.try_next().await? {
             let key = record.try_get("key")?;
@@ -374,7 +374,7 @@ struct PackedReceipt {
     channel: Option<Channel>,
     /// Milliseconds since 1970.
     at: u64,
-    /// Milliseconds from the change of the status to its arrival here.
+    /// Milliseconds from the change in status to its arrival here.
     took: Option<i64>,
     msg_id: Option<GatewayMessageId>,
     details: Vec<ReceiptDetail>,

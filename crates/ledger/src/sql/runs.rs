@@ -254,9 +254,9 @@ pub(super) async fn apply_update(
 /// Lists the opened runs that match, oldest first, with damaged records as errors in their place.
 pub(super) async fn list_runs(
     reader: &mut Connection,
-    wanted: RunFilter,
+    filter: RunFilter,
 ) -> Result<Vec<Result<Run, DamagedRun>>, StatementError> {
-    let rows = select_run_records(&mut *reader, wanted).await?;
+    let rows = select_run_records(&mut *reader, filter).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {
         let name = || format!("{}@{}", read_lossy(row, "campaign"), read_u32(row, "number").unwrap_or_default());
@@ -266,8 +266,8 @@ pub(super) async fn list_runs(
     Ok(runs)
 }
 
-async fn select_run_records(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, StatementError> {
-    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
+async fn select_run_records(reader: &mut Connection, filter: RunFilter) -> Result<Vec<Record>, StatementError> {
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = filter;
     let mut query = QueryBuilder::<Database>::new("SELECT * FROM runs WHERE progress <> ");
     query.push_bind(PREPARING);
     if let Some(key) = key {

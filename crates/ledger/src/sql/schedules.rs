@@ -36,9 +36,9 @@ impl ScheduleStore for Adapter {
 
     fn list_occurrences<'a>(
         &'a self,
-        wanted: OccurrenceFilter<'a>,
+        filter: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
-        Box::pin(async move { read_ledger!(self, list_occurrences, wanted) })
+        Box::pin(async move { read_ledger!(self, list_occurrences, filter) })
     }
 }
 
@@ -102,9 +102,9 @@ async fn change_schedule(
 /// The recorded occurrences that match the filter, latest first.
 async fn list_occurrences(
     reader: &mut Connection,
-    wanted: OccurrenceFilter<'_>,
+    filter: OccurrenceFilter<'_>,
 ) -> Result<Vec<Result<OccurrenceRecord, DamagedOccurrence>>, StatementError> {
-    let statement = match wanted {
+    let statement = match filter {
         OccurrenceFilter::Latest { schedule, until, most } => {
             query("SELECT * FROM occurrences WHERE schedule = $1 AND at <= $2 ORDER BY at DESC, nominal DESC LIMIT $3")
                 .bind(schedule)
@@ -137,8 +137,8 @@ async fn find_outcome_and_run_state(
     let Some(OccurrenceOutcome::Fired(run)) = outcome else { return Ok((outcome, false)) };
     let progress: Option<String> =
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
-    let what = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
-    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: what() })?;
+    let record = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
+    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: record() })?;
     Ok((outcome, progress != PREPARING))
 }
 
@@ -209,8 +209,8 @@ pub(super) fn occurrence_from_row(row: &Record) -> Result<OccurrenceRecord, Stat
         |run| OccurrenceOutcome::Fired(RunId(run)),
     );
     if !occurrence_checksum(&key, at, &outcome).matches(row.try_get("sum")?) {
-        let what = format!("the record of schedule {} for {}", key.schedule, key.nominal);
-        return Err(LedgerError::Damaged { what }.into());
+        let record = format!("the record of schedule {} for {}", key.schedule, key.nominal);
+        return Err(LedgerError::Damaged { what: record }.into());
     }
     Ok(OccurrenceRecord { key, at, outcome })
 }

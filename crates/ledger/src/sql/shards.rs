@@ -25,7 +25,7 @@ struct ShardRequest {
     rows: u32,
     /// Vacant places other than its own; `None` if it did not look for them.
     vacant: Option<Vec<u32>>,
-    /// Its own lock and the locks of the vacant places.
+    /// The worker's own lock and the locks of the vacant places.
     proof: LockProof,
 }
 
@@ -130,8 +130,8 @@ async fn draw_next_shard(
 ) -> Result<ShardDraw, StatementError> {
     let ShardRequest { lease, sharding, place, by, rows, vacant, proof } = draw;
     let DrawableRun { run, last_drawn, holds_locks } = load_drawable_run(&mut *connection, lease.run, &proof).await?;
-    // A worker that was suspended may have lost its locks. Other workers may hold its places now, so it must not draw
-    // any more rows.
+    // A worker that was suspended might have lost its locks. Other workers might hold its places now, so it must not
+    // draw more rows.
     if !holds_locks {
         return Ok(ShardDraw::Ended);
     }
@@ -179,27 +179,27 @@ async fn load_drawable_run(
     proof: &LockProof,
 ) -> Result<DrawableRun, StatementError> {
     let holders = proof.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    let kept = match proof.len() {
+    let held_locks = match proof.len() {
         0 => "0".to_owned(),
         _ => format!("(SELECT count(*) FROM locks WHERE holder IN ({holders}))"),
     };
     let statement = format!(
-        "SELECT runs.*, (SELECT last_row FROM blocks WHERE run = {run} ORDER BY first_row DESC LIMIT 1) AS last_drawn, {kept} AS kept
+        "SELECT runs.*, (SELECT last_row FROM blocks WHERE run = {run} ORDER BY first_row DESC LIMIT 1) AS last_drawn, {held_locks} AS kept
          FROM runs WHERE key = {run}",
         run = run.0
     );
     // Contains only numbers.
     let record = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_one(connection).await?;
-    let (last_drawn, kept): (Option<i64>, i64) = (record.try_get("last_drawn")?, record.try_get("kept")?);
+    let (last_drawn, held_locks): (Option<i64>, i64) = (record.try_get("last_drawn")?, record.try_get("kept")?);
     let last_drawn = last_drawn.map(to_u32).transpose()?.map(Row::new);
     Ok(DrawableRun {
         run: runs::run_from_record(&record)?,
         last_drawn,
-        holds_locks: usize::try_from(kept).is_ok_and(|kept| kept == proof.len()),
+        holds_locks: usize::try_from(held_locks).is_ok_and(|held_locks| held_locks == proof.len()),
     })
 }
 
-/// Takes over rows of ended workers. Returns how many open intents of those workers were marked as in doubt.
+/// Takes over rows of ended workers. Returns the number of open intents of those workers that were marked as in doubt.
 async fn take_over_rows(
     connection: &mut Connection,
     now: Now,

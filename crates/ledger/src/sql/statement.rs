@@ -57,7 +57,7 @@ pub(super) fn read_row_number(record: &Record, column: impl ColumnIndex<Record>)
 #[derive(Clone, Copy)]
 pub(crate) struct Now(pub(crate) i64);
 
-/// Why a statement failed. The error does not name the ledger yet.
+/// The reason why a statement failed. The error does not name the ledger yet.
 pub(crate) enum StatementError {
     Sql(sqlx::Error),
     Ledger(LedgerError),

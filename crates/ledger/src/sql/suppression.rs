@@ -59,9 +59,9 @@ impl SuppressionList for Adapter {
         Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, policy) })
     }
 
-    fn list_opt_outs(&self, wanted: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
+    fn list_opt_outs(&self, filter: OptOutFilter) -> LedgerFuture<'_, OptOutPage> {
         Box::pin(async move {
-            match wanted {
+            match filter {
                 OptOutFilter::Listed { behind, at_most } => read_ledger!(self, list_page, behind, at_most),
                 OptOutFilter::OfNumber(phone) => read_ledger!(self, list_by_phone, phone),
                 OptOutFilter::EndedOfNumber(phone) => read_ledger!(self, list_ended_by_phone, phone),
@@ -139,9 +139,9 @@ impl HashedOptOuts {
     }
 
     /// Converts a recipient to the form that the list stores: the number or its hash.
-    fn resolve_addressee(&self, who: Addressee) -> Addressee {
-        let hashed = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
-        hashed.filter(|hashed| self.listed.contains(&hashed.to_u64())).unwrap_or(who)
+    fn resolve_addressee(&self, addressee: Addressee) -> Addressee {
+        let hashed = addressee.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
+        hashed.filter(|hashed| self.listed.contains(&hashed.to_u64())).unwrap_or(addressee)
     }
 }
 
@@ -317,9 +317,9 @@ async fn select_by_number(
     phone: Phone,
     scope: Option<&OptOutScope>,
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
-    let who = resolve_phone(connection, phone).await?;
+    let addressee = resolve_phone(connection, phone).await?;
     let records = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
-        .bind(to_signed(who.to_u64()))
+        .bind(to_signed(addressee.to_u64()))
         .fetch_all(connection)
         .await?;
     let mut selected = read_records(records)?;
@@ -354,13 +354,13 @@ pub(super) async fn mark_removed(
     now: Now,
     record: &Record,
     by: &str,
-    why: &str,
+    reason: &str,
 ) -> Result<(), StatementError> {
-    let sum = OptOutColumns::from_row(record)?.checksum_with_end(now.0, by, why).finish();
+    let sum = OptOutColumns::from_row(record)?.checksum_with_end(now.0, by, reason).finish();
     query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
         .bind(now.0)
         .bind(by)
-        .bind(why)
+        .bind(reason)
         .bind(sum)
         .bind(record.try_get::<i64, _>("key")?)
         .execute(connection)
@@ -384,16 +384,16 @@ pub(super) async fn find_opted_out_rows(
         |sent: &SentRow| forgotten.as_ref().map_or(sent.to, |forgotten| forgotten.resolve_addressee(sent.to));
     let listed = find_by_addressees(connection, rows.iter().map(as_listed)).await?;
     let is_suppressed = |sent: &&SentRow| {
-        let who = as_listed(sent);
-        listed.iter().any(|out| out.who == who && run.is_suppressed_by(out))
+        let addressee = as_listed(sent);
+        listed.iter().any(|out| out.who == addressee && run.is_suppressed_by(out))
     };
     Ok(rows.iter().filter(is_suppressed).map(|sent| sent.row).collect())
 }
 
 /// The list entries of a number.
 async fn list_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
-    let who = resolve_phone(reader, phone).await?;
-    let found = find_by_addressees(reader, [who].into_iter()).await?.into_iter();
+    let addressee = resolve_phone(reader, phone).await?;
+    let found = find_by_addressees(reader, [addressee].into_iter()).await?.into_iter();
     Ok(OptOutPage { entries: found.map(listed_record).collect(), next: None })
 }
 
@@ -424,9 +424,9 @@ pub(super) async fn load_numbers_opted_out_by_run(
 
 /// The entries of a number that are no longer on the list, oldest first.
 async fn list_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
-    let who = resolve_phone(reader, phone).await?;
+    let addressee = resolve_phone(reader, phone).await?;
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NOT NULL AND phone = $1 ORDER BY key")
-        .bind(to_signed(who.to_u64()))
+        .bind(to_signed(addressee.to_u64()))
         .fetch_all(reader)
         .await?;
     let read = |row: &Record| Ok(OptOutRecord { end: end_from_row(row)?, opt_out: opt_out_from_row(row)? });
@@ -437,17 +437,17 @@ async fn list_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<Op
 /// The list entries of these recipients.
 async fn find_by_addressees(
     connection: &mut Connection,
-    people: impl Iterator<Item = Addressee>,
+    addressees: impl Iterator<Item = Addressee>,
 ) -> Result<Vec<OptOut>, StatementError> {
-    select_records(connection, people).await?.iter().map(opt_out_from_row).collect()
+    select_records(connection, addressees).await?.iter().map(opt_out_from_row).collect()
 }
 
 /// Selects the active records of these recipients.
 pub(super) async fn select_records(
     connection: &mut Connection,
-    people: impl Iterator<Item = Addressee>,
+    addressees: impl Iterator<Item = Addressee>,
 ) -> Result<Vec<Record>, StatementError> {
-    let phones: BTreeSet<u64> = people.map(Addressee::to_u64).collect();
+    let phones: BTreeSet<u64> = addressees.map(Addressee::to_u64).collect();
     let rows = query(concat!(
         "SELECT opt_outs.* FROM ",
         json_elements!("$1"),
@@ -486,9 +486,9 @@ async fn load_version(reader: &mut Connection) -> Result<u64, StatementError> {
 }
 
 /// Lists up to `at_most` entries in the order in which they were added.
-async fn list_page(reader: &mut Connection, behind: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
+async fn list_page(reader: &mut Connection, offset: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > $1 ORDER BY key LIMIT $2")
-        .bind(behind.unwrap_or(0))
+        .bind(offset.unwrap_or(0))
         .bind(i64::from(at_most))
         .fetch_all(reader)
         .await?;
@@ -498,7 +498,7 @@ async fn list_page(reader: &mut Connection, behind: Option<i64>, at_most: u32) -
     Ok(OptOutPage { entries: entries.collect::<Result<_, _>>()?, next })
 }
 
-/// What an opt-out applies to. Entries with the same key cover each other.
+/// The coverage of an opt-out. Entries with the same key cover each other.
 type OptOutKey<'a> = (u64, &'a OptOutScope, OptOutReach);
 
 fn opt_out_key(opt_out: &OptOut) -> OptOutKey<'_> {
@@ -512,13 +512,13 @@ fn index_by_key<'o>(opt_outs: impl IntoIterator<Item = &'o OptOut>) -> HashMap<O
 /// Counts what adding these opt-outs would change.
 pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
     let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
-    let (mut additions, mut seen) = (Additions::default(), HashSet::new());
+    let (mut additions, mut keys) = (Additions::default(), HashSet::new());
     for chunk in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
         let known = find_by_addressees(reader, chunk.iter().map(|new| new.who)).await?;
         let known = index_by_key(&known);
         for new in chunk {
             let is_covered = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
-            if is_covered || !seen.insert(opt_out_key(new)) {
+            if is_covered || !keys.insert(opt_out_key(new)) {
                 additions.already += 1;
             } else {
                 additions.added += 1;
@@ -531,8 +531,8 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
 /// Removes imported entries that these opt-outs replace. Returns the entries and their repetitions.
 async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
     let mut replaced = Vec::new();
-    let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
-    for chunk in own.chunks(ENTRIES_PER_STATEMENT) {
+    let not_imported: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
+    for chunk in not_imported.chunks(ENTRIES_PER_STATEMENT) {
         let by_key = index_by_key(chunk.iter().copied());
         for record in &select_records(connection, chunk.iter().map(|new| new.who)).await? {
             let known = opt_out_from_row(record)?;

@@ -53,7 +53,7 @@ pub(crate) type CommitCallback = Arc<dyn Fn(Duration) + Send + Sync>;
 /// A handle of the writer task.
 pub(crate) struct Writer {
     task: Mutex<Option<WriterTask>>,
-    /// Why the task ended unexpectedly.
+    /// The reason why the task ended unexpectedly.
     failed: Arc<OnceLock<LedgerError>>,
 }
 
@@ -124,7 +124,7 @@ impl Writer {
     /// Starts the task that owns the write connection. It ends when the handle is closed or dropped.
     ///
     /// # Errors
-    /// When the system cannot start a thread for the task.
+    /// If the system cannot start a thread for the task.
     fn start_task(
         connection: WriteConnection,
         numbers: EnvelopeNumbers,
@@ -216,12 +216,12 @@ impl<I: ?Sized, T> Batch<I, T> {
 
     /// Stores the results, which are in the order of the inputs.
     fn store_results(self, results: impl IntoIterator<Item = T>) {
-        self.results.iter().zip(results).for_each(|(kept, result)| kept.store_value(result));
+        self.results.iter().zip(results).for_each(|(slot, result)| slot.store_value(result));
     }
 }
 
-/// What commits go through: the write connection, the envelope numbers and accepted rows that this process knows, and
-/// the name of the ledger.
+/// The state that commits use: the write connection, the envelope numbers and accepted rows that this process knows,
+/// and the name of the ledger.
 struct CommitTarget {
     connection: WriteConnection,
     numbers: EnvelopeNumbers,
@@ -296,13 +296,14 @@ impl CommitTarget {
         let to_error = |failure| to_ledger_error(place, failure);
         writer.begin_transaction().await?;
         numbers.clear_transaction_numbers();
-        let (mut settled, mut received, mut alone, mut begun) = (Batch::new(), Batch::new(), Vec::new(), Batch::new());
+        let (mut settled, mut received, mut separate, mut intents) =
+            (Batch::new(), Batch::new(), Vec::new(), Batch::new());
         for change in changes {
             match &mut change.work {
                 ChangeWork::Settle(settlement, result) => settled.push(settlement, result),
                 ChangeWork::StoreReceipts(receipts, result) => received.push(receipts, result),
-                ChangeWork::Alone(apply) => alone.push(apply),
-                ChangeWork::Begin(intent, result) => begun.push(intent, result),
+                ChangeWork::Alone(apply) => separate.push(apply),
+                ChangeWork::Begin(intent, result) => intents.push(intent, result),
             }
         }
         // Outcomes come first, so that all other changes see them; intents come last, so that they see all other
@@ -318,14 +319,14 @@ impl CommitTarget {
             let outcomes = stored.map_err(to_error)?;
             received.store_results(outcomes);
         }
-        for apply in alone {
+        for apply in separate {
             let (connection, now) = writer.connection_and_time()?;
             apply(connection, now).await?;
         }
-        if !begun.inputs.is_empty() {
+        if !intents.inputs.is_empty() {
             let (connection, now) = writer.connection_and_time()?;
-            let permits = envelopes::begin_batch(connection, now, numbers, &begun.inputs).await.map_err(to_error)?;
-            begun.store_results(permits);
+            let permits = envelopes::begin_batch(connection, now, numbers, &intents.inputs).await.map_err(to_error)?;
+            intents.store_results(permits);
         }
         writer.commit().await
     }

@@ -21,7 +21,7 @@ use campaign_core::private::{self, ExistingFile};
 /// The ledger file within a backup.
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
-/// Why a ledger cannot be replaced or handed over.
+/// The reason why a ledger cannot be replaced or handed over.
 const IN_USE: &str = "another process, such as a run or `campaign serve`, is using the ledger";
 
 /// A backup in progress. Dropping it before the end removes it.
@@ -34,7 +34,7 @@ impl SqliteLedger {
     /// Writes a consistent backup to a new or empty folder, even while other processes write to the ledger.
     ///
     /// # Errors
-    /// When the ledger is outdated, or the folder cannot be written.
+    /// If the ledger is outdated, or the folder cannot be written.
     pub async fn write_backup(&self, folder: &Path) -> Result<CopiedLedger, LedgerError> {
         self.ensure_newest()?;
         let (new, made_at) = (NewBackup::begin_in(folder)?, self.now().0);
@@ -164,7 +164,7 @@ impl SqliteLedger {
     /// sends nothing until [`crate::LedgerMaintenance::mark_restored`] is called.
     ///
     /// # Errors
-    /// When the folder contains no complete backup, or another process uses the existing ledger.
+    /// If the folder contains no complete backup, or another process uses the existing ledger.
     pub async fn restore_backup(path: &Path, backup: &Path, clock: TimeSource) -> Result<(), LedgerError> {
         let state = path.parent().unwrap_or(Path::new("."));
         let ready = ReadyBackup::prepare_in(backup, state).await?;
@@ -269,7 +269,7 @@ impl ReadyBackup {
 
 impl Drop for ReadyBackup {
     fn drop(&mut self) {
-        // The next preparation overwrites what is left.
+        // The next preparation overwrites the remaining files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -301,7 +301,7 @@ impl SqliteLedger {
     /// Begins the handover of the ledger.
     ///
     /// # Errors
-    /// When the ledger is outdated or damaged, or another process uses it.
+    /// If the ledger is outdated or damaged, or another process uses it.
     pub(crate) async fn begin_handover(&self) -> Result<Handover, LedgerError> {
         self.ensure_sendable().await?;
         let mut writer = self.open_write_connection().await?;
@@ -352,7 +352,7 @@ impl Handover {
     /// Completes the handover, so that the new ledger is the only valid one.
     ///
     /// # Errors
-    /// When the mark cannot be written; then this ledger stays valid as well.
+    /// If the mark cannot be written; then this ledger stays valid as well.
     pub(crate) async fn end(mut self) -> Result<(), LedgerError> {
         let accepted = self.writer.mark.accept_mark(self.mark.after_move());
         let accepted = accepted.map_err(|error| LedgerError::from_mark(&self.writer.path.display(), &error));

@@ -44,7 +44,7 @@ pub(super) const CACHES_STATEMENTS: bool = true;
 /// runtime might be busy when the answer arrives.
 ///
 /// # Errors
-/// When the system cannot start a thread.
+/// If the system cannot start a thread.
 pub(super) fn spawn_writer(writing: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     let runtime = Handle::current();
     thread::Builder::new().name("ledger".to_owned()).spawn(move || runtime.block_on(writing)).map(drop)

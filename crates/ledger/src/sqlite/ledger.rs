@@ -52,7 +52,7 @@ impl SqliteLedger {
     /// nothing.
     ///
     /// # Errors
-    /// When the file cannot be read, or belongs to a newer version.
+    /// If the file cannot be read, or belongs to a newer version.
     pub async fn has_older_tables(path: &Path) -> Result<bool, LedgerError> {
         opening::has_older_tables(path).await
     }
@@ -65,7 +65,7 @@ impl SqliteLedger {
     /// Renames the leftover copies of a run and returns the new path.
     ///
     /// # Errors
-    /// When the folder cannot be renamed.
+    /// If the folder cannot be renamed.
     pub fn rename_copies_without_ledger(path: &Path, run: &str) -> Result<String, LedgerError> {
         copies::rename_stray(path, run)
     }
@@ -73,7 +73,7 @@ impl SqliteLedger {
     /// Opens the ledger at `path`, or creates it with access for its owner only.
     ///
     /// # Errors
-    /// When the file cannot be created, read or written, or belongs to a newer version.
+    /// If the file cannot be created, read or written, or belongs to a newer version.
     pub async fn open(path: &Path, clock: TimeSource) -> Result<Self, LedgerError> {
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
         let known = high_water_mark::read_mark(&high_water_mark::mark_path(path));
@@ -134,14 +134,14 @@ impl SqliteLedger {
     /// returns the error with which the ledger would have been refused; `None` if it was valid already.
     ///
     /// # Errors
-    /// As for [`SqliteLedger::open`], and when the ledger is damaged.
+    /// As for [`SqliteLedger::open`], or if the ledger is damaged.
     pub async fn open_accepted(path: &Path, clock: TimeSource) -> Result<(Self, Option<LedgerError>), LedgerError> {
         let (known, deleted) =
             (high_water_mark::read_mark(&high_water_mark::mark_path(path)), Self::detect_deletion(path));
-        let refused = Self::open(path, clock).await?;
-        let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
-        check_integrity(&refused.readers, path).await?;
-        refused.close().await;
+        let opened = Self::open(path, clock).await?;
+        let Some(reason) = deleted.or_else(|| opened.stale.clone()) else { return Ok((opened, None)) };
+        check_integrity(&opened.readers, path).await?;
+        opened.close().await;
         adopt_ledger(path, &known, clock).await?;
         Ok((Self::open(path, clock).await?, Some(reason)))
     }
@@ -149,7 +149,7 @@ impl SqliteLedger {
     /// Refuses an outdated ledger.
     ///
     /// # Errors
-    /// When another state of the ledger is newer.
+    /// If another state of the ledger is newer.
     pub fn ensure_newest(&self) -> Result<(), LedgerError> {
         self.stale.clone().map_or(Ok(()), Err)
     }
@@ -323,7 +323,7 @@ fn fingerprint_files(path: &Path) -> String {
     state
 }
 
-/// How long the sweep waits for readers before the log can be emptied.
+/// The time that the sweep waits for readers before the log can be emptied.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
@@ -345,8 +345,8 @@ impl SqliteLedger {
         let began = Instant::now();
         while self.run_outside_transaction("PRAGMA wal_checkpoint(TRUNCATE)").await? != 0 {
             if began.elapsed() > CHECKPOINT_TIMEOUT {
-                let who = "another process is reading the ledger, so its log cannot be emptied";
-                return Err(LedgerError::from_lock_holder(&self.path.display(), who));
+                let holder = "another process is reading the ledger, so its log cannot be emptied";
+                return Err(LedgerError::from_lock_holder(&self.path.display(), holder));
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }

@@ -37,7 +37,7 @@ impl SqliteLedger {
         is_held(&place).map_err(|error| lock_error(&place, &error))
     }
 
-    /// When the lock was acquired; `None` if no process holds it.
+    /// The time at which the lock was acquired; `None` if no process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         let place = lock_path(&self.path, name);
         held_since(&place).map_err(|error| lock_error(&place, &error))
@@ -106,7 +106,7 @@ pub(super) fn lock_error(place: &Path, error: &io::Error) -> LedgerError {
     LedgerError::Storage { path: place.display().to_string(), reason: format!("it cannot be locked: {error}") }
 }
 
-/// When the lock was acquired; `None` if no process holds it.
+/// The time at which the lock was acquired; `None` if no process holds it.
 fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
     let taken_at = place.metadata().and_then(|lock| lock.modified()).ok();
     Ok(if is_held(place)? { taken_at.and_then(|at| Timestamp::try_from(at).ok()) } else { None })

@@ -78,8 +78,8 @@ async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
         locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;
     // A process creates the tables of a new ledger before it takes a lock.
     if is_locked && matches!(read_schema_age(path).await, Ok(SchemaAge::Older)) {
-        let who = "an earlier version of campaign is still sending with this ledger";
-        return Err(LedgerError::from_lock_holder(&path.display(), who));
+        let holder = "an earlier version of campaign is still sending with this ledger";
+        return Err(LedgerError::from_lock_holder(&path.display(), holder));
     }
     Ok(())
 }

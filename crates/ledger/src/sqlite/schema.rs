@@ -16,7 +16,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("the kind of an envelope", SIXTH),
         ("the owner of a run", SEVENTH),
         ("shared runs", EIGHTH),
-        ("the used rate", PACE_USED),
+        ("the used rate", RATE_LIMIT_USE),
         ("opt-outs", OPT_OUTS),
         ("receipts", RECEIPTS),
         ("notifications", NOTIFICATIONS),
@@ -37,8 +37,8 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("evidence of consent", CONSENTS),
         ("scopes of opt-outs", SCOPES),
     ];
-    let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
-        Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    let migration = |(version, (description, sql)): (i64, (&'static str, &'static str))| {
+        Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };
     (1..).zip(steps).map(migration).collect()
 }
@@ -129,7 +129,7 @@ const OPT_OUTS: &str = "
 
 /// Receipts are packed by rows. `key` combines the run with the row divided by 32 in the lower 32 bits.
 ///
-/// A run counts its receipts and how many of them its state counts include.
+/// A run counts its receipts and those that its state counts include.
 const RECEIPTS: &str = "
     CREATE TABLE receipts (
         key INTEGER PRIMARY KEY,
@@ -260,7 +260,7 @@ const FORGETTING: &str = "
     CREATE INDEX forgotten_rows_waiting ON forgotten_rows (run) WHERE waits = 1;
 ";
 
-/// When a run was purged, and the hashes of the numbers with a message of it.
+/// The time of a run's purge, and the hashes of the numbers that had a message of the run.
 const PURGED: &str = "
     ALTER TABLE runs ADD COLUMN purged_at INTEGER;
     CREATE TABLE guarded (
@@ -450,7 +450,7 @@ const SECOND: &str = "
 /// The attempt that a question belongs to; 0 means none.
 const THIRD: &str = "ALTER TABLE questions ADD COLUMN envelope INTEGER NOT NULL DEFAULT 0";
 
-/// The time of the last change of a rate limit, so that a clock that was set back is noticed.
+/// The time of the last change to a rate limit, so that a clock that was set back is noticed.
 ///
 /// Existing rows get the time when their last slot was free.
 const FOURTH: &str = "
@@ -506,13 +506,13 @@ const EIGHTH: &str = "
     CREATE INDEX blocks_in_hand ON blocks (run, place) WHERE epoch IS NOT NULL;
 ";
 
-/// The last allowed rate of an account, and how many operations used it.
-const PACE_USED: &str = "
+/// The last allowed rate of an account, and the number of operations that used it.
+const RATE_LIMIT_USE: &str = "
     ALTER TABLE accounts ADD COLUMN rate REAL;
     ALTER TABLE accounts ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// When a block was drawn, for hourly limits; unknown for earlier blocks.
+/// The time at which a block was drawn, for hourly limits; unknown for earlier blocks.
 const DRAWN_AT: &str = "ALTER TABLE blocks ADD COLUMN drawn_at INTEGER";
 
 /// Sharding of a run: its terms, the claim that started it, whether the gateway accepted any message, and which worker

@@ -82,12 +82,12 @@ async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<Hig
     Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
 
-/// How long SQLite itself waits before it reports a busy file.
+/// The time that SQLite itself waits before it reports a busy file.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
-/// How long to wait before a warning is logged.
+/// The time before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// How long to wait for a process that holds the turn to write.
+/// The time to wait for a process that holds the write lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Limit for a running process.
@@ -135,7 +135,7 @@ impl<'a> TurnWait<'a> {
     /// Returns if another attempt is allowed, and warns once after a long wait.
     ///
     /// # Errors
-    /// When the wait took too long; the error names the process that holds the write lock.
+    /// If the wait took too long; the error names the process that holds the write lock.
     pub(super) fn check_timeout(&mut self) -> Result<(), LedgerError> {
         let waited = self.since.elapsed();
         if waited < WARN_AFTER.min(self.patience.working).min(self.patience.suspended) {
@@ -222,8 +222,8 @@ fn find_lock_owner(locks: &str, inode: u64) -> Option<u32> {
         let [_, "POSIX", _, "WRITE", process, file, first, last] = words.as_slice() else { return None };
         let same = file.rsplit(':').next()?.parse() == Ok(inode);
         let last = if *last == "EOF" { u64::MAX } else { last.parse().ok()? };
-        let held = (first.parse::<u64>().ok()?..=last).contains(&WRITE_LOCK);
-        if same && held { process.parse().ok() } else { None }
+        let is_held = (first.parse::<u64>().ok()?..=last).contains(&WRITE_LOCK);
+        if same && is_held { process.parse().ok() } else { None }
     })
 }
 

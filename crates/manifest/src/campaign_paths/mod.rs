@@ -21,7 +21,7 @@ use std::time::SystemTime;
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 
-/// Which files the paths of a campaign can reach.
+/// The scope of the files that the paths of a campaign can reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PathScope {
     /// Any file, for the command of a person.
@@ -61,7 +61,7 @@ pub struct CampaignPaths {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextFolder {
     /// The folder as it is shown.
-    pub(super) shown: PathBuf,
+    pub(super) display_path: PathBuf,
     /// The folder itself; `None` if it does not exist.
     folder: Option<CampaignPath>,
     unsaved: UnsavedTexts,
@@ -83,7 +83,7 @@ impl PathScope {
     /// A scope that is confined to a folder.
     ///
     /// # Errors
-    /// When the folder does not exist.
+    /// If the folder does not exist.
     pub fn within(folder: &Path) -> io::Result<Self> {
         Ok(Self::Within(folder.canonicalize()?.into()))
     }
@@ -140,7 +140,7 @@ impl CampaignPaths {
     /// Resolves a path.
     ///
     /// # Errors
-    /// When the path is outside the scope.
+    /// If the path is outside the scope.
     pub fn resolve_path(&self, name: &str) -> Result<CampaignPath, Box<Finding>> {
         let path = self.file.join_sibling(name);
         match path.leaves_folder() {
@@ -173,20 +173,20 @@ impl CampaignPaths {
     /// in the folder above. Authors of confined campaigns cannot change the templates in the folder above.
     pub(super) fn text_folders(&self) -> Vec<TextFolder> {
         let folder = self.file_folder();
-        let own = [folder.to_owned(), folder.join("templates")];
+        let default_folders = [folder.to_owned(), folder.join("templates")];
         let unsaved = match &self.file.scope {
             PathScope::Editor(unsaved) => unsaved.clone(),
             PathScope::Anywhere | PathScope::Within(_) => UnsavedTexts::default(),
         };
-        let at_path = |shown| TextFolder::at_path(shown, unsaved.clone());
-        let own = own.map(|shown| match &self.file.scope {
-            PathScope::Anywhere | PathScope::Editor(_) => at_path(shown),
+        let at_path = |display_path| TextFolder::at_path(display_path, unsaved.clone());
+        let default_folders = default_folders.map(|display_path| match &self.file.scope {
+            PathScope::Anywhere | PathScope::Editor(_) => at_path(display_path),
             scope @ PathScope::Within(_) => {
-                let folder = CampaignPath { path: shown.clone(), scope: scope.clone() };
-                TextFolder { folder: Some(folder), shown, unsaved: UnsavedTexts::default() }
+                let folder = CampaignPath { path: display_path.clone(), scope: scope.clone() };
+                TextFolder { folder: Some(folder), display_path, unsaved: UnsavedTexts::default() }
             }
         });
-        own.into_iter().chain([at_path(parent_folder(folder).join("templates"))]).collect()
+        default_folders.into_iter().chain([at_path(parent_folder(folder).join("templates"))]).collect()
     }
 
     fn file_folder(&self) -> &Path {
@@ -233,7 +233,7 @@ impl CampaignPath {
     /// Opens the regular file at this path. Links are followed within the scope, even if they were just replaced.
     ///
     /// # Errors
-    /// When the file cannot be opened, is not a regular file, or is outside the scope.
+    /// If the file cannot be opened, is not a regular file, or is outside the scope.
     pub fn open_file(&self) -> io::Result<File> {
         match &self.scope {
             PathScope::Anywhere | PathScope::Editor(_) => regular_file::open(&self.path),
@@ -248,7 +248,7 @@ impl CampaignPath {
     /// Opens the text at this path: the unsaved text of an editor, or else the file.
     ///
     /// # Errors
-    /// The same errors as [`Self::open_file`].
+    /// As for [`Self::open_file`].
     pub(super) fn open_text(&self) -> io::Result<Box<dyn Read>> {
         if let PathScope::Editor(unsaved) = &self.scope
             && let Some(text) = unsaved.find(&self.path)
@@ -269,7 +269,7 @@ impl CampaignPath {
         match &self.scope {
             PathScope::Anywhere | PathScope::Editor(_) => self.path.exists(),
             PathScope::Within(folder) => {
-                self.relative_path(folder).is_ok_and(|below| walk::exists_below(folder, below))
+                self.relative_path(folder).is_ok_and(|relative| walk::exists_below(folder, relative))
             }
         }
     }
@@ -278,17 +278,17 @@ impl CampaignPath {
     pub(crate) fn leaves_folder(&self) -> bool {
         let PathScope::Within(folder) = &self.scope else { return false };
         self.relative_path(folder)
-            .and_then(|below| walk::check_path(folder, below))
+            .and_then(|relative| walk::check_path(folder, relative))
             .is_err_and(|error| is_outside(&error))
     }
 
-    /// Why an assistant must not write to the path; `None` if writing is allowed or a person named the path.
+    /// The reason why an assistant must not write to the path; `None` if writing is allowed or a person named the path.
     pub fn find_write_refusal(&self) -> Option<&'static str> {
         let PathScope::Within(folder) = &self.scope else { return None };
         if self.leaves_folder() {
             return Some("outside the campaigns folder");
         }
-        let is_link = self.relative_path(folder).is_ok_and(|below| walk::is_link_below(folder, below));
+        let is_link = self.relative_path(folder).is_ok_and(|relative| walk::is_link_below(folder, relative));
         is_link.then_some("a symbolic link")
     }
 
@@ -301,18 +301,18 @@ impl CampaignPath {
     /// path.
     ///
     /// # Errors
-    /// When the path is outside its folder, or the folder cannot be opened or created.
+    /// If the path is outside its folder, or the folder cannot be opened or created.
     pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
         let PathScope::Within(folder) = &self.scope else { return Ok(None) };
-        let below = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
-        walk::hold_folder(folder, below, create).map(Some)
+        let relative = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
+        walk::hold_folder(folder, relative, create).map(Some)
     }
 
     /// The path relative to the folder that it is confined to.
     fn relative_path(&self, folder: &Path) -> io::Result<&Path> {
-        let below = self.path.strip_prefix(folder).map_err(|_| outside_path_error())?;
+        let relative = self.path.strip_prefix(folder).map_err(|_| outside_path_error())?;
         let mut depth = 0_usize;
-        for part in below.components() {
+        for part in relative.components() {
             depth = match part {
                 Component::Normal(_) => depth + 1,
                 Component::CurDir => depth,
@@ -320,7 +320,7 @@ impl CampaignPath {
                 Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
             };
         }
-        Ok(below)
+        Ok(relative)
     }
 }
 
@@ -338,11 +338,11 @@ impl HeldFolder {
 
 impl TextFolder {
     /// The folder at a path. A link to the folder is followed, but links in the folder to files outside it are not.
-    fn at_path(shown: PathBuf, unsaved: UnsavedTexts) -> Self {
-        let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
+    fn at_path(display_path: PathBuf, unsaved: UnsavedTexts) -> Self {
+        let base = if display_path.as_os_str().is_empty() { Path::new(".") } else { &display_path };
         let folder = base.canonicalize().ok().map(Arc::<Path>::from);
         let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), scope: PathScope::Within(folder) });
-        Self { shown, folder, unsaved }
+        Self { display_path, folder, unsaved }
     }
 
     /// Opens a text in the folder; `None` if the folder contains no text with this name.
@@ -361,7 +361,7 @@ impl TextFolder {
     /// The names of the files in the folder, for suggestions; empty if the folder cannot be read.
     pub(super) fn list_names(&self) -> Vec<String> {
         let Some(CampaignPath { path, scope: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
-        path.strip_prefix(folder).map(|below| walk::list_names(folder, below)).unwrap_or_default()
+        path.strip_prefix(folder).map(|relative| walk::list_names(folder, relative)).unwrap_or_default()
     }
 }
 

@@ -65,8 +65,8 @@ fn confined_path_that_leaves_the_folder_is_refused() {
     let names =
         ["../secret.csv", "../missing.csv", "..", "sub/../../secret.csv", "../campaigns/list.csv", "none/../../x"];
     for name in names.into_iter().chain([secret.as_str(), &missing, "/etc/passwd", "/proc/self/environ", "/"]) {
-        let refused = test.open(name).unwrap_err();
-        assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
+        let error = test.open(name).unwrap_err();
+        assert_eq!(error, format!("`{name}` is outside the campaigns folder"));
     }
 }
 
@@ -100,8 +100,8 @@ fn confined_link_is_followed_only_inside_the_folder() {
         "self/environ",
         "parent/campaigns/list.csv",
     ] {
-        let refused = test.open(name).unwrap_err();
-        assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
+        let error = test.open(name).unwrap_err();
+        assert_eq!(error, format!("`{name}` is outside the campaigns folder"));
     }
     test.link("circle.csv", "circle.csv");
     test.link("nothing.csv", "dangling.csv");
@@ -143,11 +143,11 @@ fn results_written_by_an_assistant_do_not_follow_links() {
     let test = TestFolders::create();
     test.link("list.csv", "same.csv");
     test.link("..", "parent");
-    let why = |name: &str| test.paths.file().join_sibling(name).find_write_refusal();
-    assert_eq!((why("new.csv"), why("new/new.csv"), why("list.csv")), (None, None, None));
-    assert!(why("same.csv").unwrap().contains("a symbolic link"));
+    let refusal = |name: &str| test.paths.file().join_sibling(name).find_write_refusal();
+    assert_eq!((refusal("new.csv"), refusal("new/new.csv"), refusal("list.csv")), (None, None, None));
+    assert!(refusal("same.csv").unwrap().contains("a symbolic link"));
     for name in ["../new.csv", "parent/new.csv", "parent/secret.csv", "/tmp/new.csv"] {
-        assert!(why(name).unwrap().contains("outside"), "{name}");
+        assert!(refusal(name).unwrap().contains("outside"), "{name}");
     }
     assert_eq!(CampaignPath::anywhere("../new.csv").find_write_refusal(), None);
 }
@@ -172,7 +172,7 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
             .map(|opened| opened.map(drop).map_err(|error| is_outside(&error)))
     };
     assert!(found("beside.txt").unwrap().is_ok());
-    // The folder's own `templates/` links to a place outside, so neither it nor any later folder is searched.
+    // The folder's own `templates/` is a link to a folder outside, so neither it nor any later folder is searched.
     for name in ["secret.txt", "missing.txt", "above.txt", "templates/secret.txt"] {
         assert!(found(name).unwrap().unwrap_err(), "{name}");
     }
@@ -201,12 +201,12 @@ fn held_folder_is_not_redirected_by_a_link() {
     fs::create_dir_all(at("campaigns")).unwrap();
     fs::create_dir_all(at("outside")).unwrap();
     let PathScope::Within(folder) = PathScope::within(&at("campaigns")).unwrap() else { panic!("a folder") };
-    let held = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(true).unwrap().unwrap();
+    let folder_handle = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(true).unwrap().unwrap();
     fs::rename(at("campaigns/new/results"), at("campaigns/new/moved")).unwrap();
     symlink(at("outside"), at("campaigns/new/results")).unwrap();
-    fs::write(held.file_path(OsStr::new("r.csv")), "x").unwrap();
+    fs::write(folder_handle.file_path(OsStr::new("r.csv")), "x").unwrap();
     assert!(at("campaigns/new/moved/r.csv").exists() && !at("outside/r.csv").exists());
-    assert_eq!(held.current_path(), at("campaigns/new/moved").canonicalize().unwrap());
+    assert_eq!(folder_handle.current_path(), at("campaigns/new/moved").canonicalize().unwrap());
     for create in [false, true] {
         let error = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(create).unwrap_err();
         assert!(is_outside(&error), "{error}");

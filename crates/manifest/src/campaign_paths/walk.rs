@@ -41,42 +41,42 @@ mod by_handle {
     /// The flags for opening a file: never waiting for a pipe, and never through a link.
     const FILE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY);
 
-    /// How links at the end of a path are handled.
+    /// The treatment of links at the end of a path.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum LastLink {
         Followed,
         Kept,
     }
 
-    /// Opens the file at the path `below`, relative to a folder.
-    pub(in crate::campaign_paths) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
-        walk_path(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty()))
+    /// Opens the file at a path relative to a folder.
+    pub(in crate::campaign_paths) fn open_below(folder: &Path, relative: &Path) -> io::Result<File> {
+        walk_path(folder, relative, LastLink::Followed, |parent, name| openat(parent, name, FILE, Mode::empty()))
             .map(File::from)
     }
 
     /// Checks that a path stays within a folder. The last part of the path is not opened.
-    pub(in crate::campaign_paths) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
-        walk_path(folder, below, LastLink::Followed, |_, _| Ok(()))
+    pub(in crate::campaign_paths) fn check_path(folder: &Path, relative: &Path) -> io::Result<()> {
+        walk_path(folder, relative, LastLink::Followed, |_, _| Ok(()))
     }
 
-    /// Whether the path `below`, relative to a folder, exists.
-    pub(in crate::campaign_paths) fn exists_below(folder: &Path, below: &Path) -> bool {
-        let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
-        walk_path(folder, below, LastLink::Followed, stat).is_ok()
+    /// Whether the path `relative` in a folder exists.
+    pub(in crate::campaign_paths) fn exists_below(folder: &Path, relative: &Path) -> bool {
+        let stat = |parent: BorrowedFd<'_>, name: &OsStr| statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+        walk_path(folder, relative, LastLink::Followed, stat).is_ok()
     }
 
-    /// Whether the path `below`, relative to a folder, is a link.
-    pub(in crate::campaign_paths) fn is_link_below(folder: &Path, below: &Path) -> bool {
-        let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
-        let found = walk_path(folder, below, LastLink::Kept, stat);
+    /// Whether the path `relative` in a folder is a link.
+    pub(in crate::campaign_paths) fn is_link_below(folder: &Path, relative: &Path) -> bool {
+        let stat = |parent: BorrowedFd<'_>, name: &OsStr| statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = walk_path(folder, relative, LastLink::Kept, stat);
         found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
     }
 
-    /// The names of the entries in the folder `below`, relative to `folder`; empty if they cannot be read.
-    pub(in crate::campaign_paths) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
+    /// The names of the entries in the folder at `relative`; empty if they cannot be read.
+    pub(in crate::campaign_paths) fn list_names(folder: &Path, relative: &Path) -> Vec<String> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let listed = walk_path(folder, below, LastLink::Followed, |here, name| {
-            let opened = openat(here, name, flags, Mode::empty())?;
+        let listed = walk_path(folder, relative, LastLink::Followed, |parent, name| {
+            let opened = openat(parent, name, flags, Mode::empty())?;
             Dir::read_from(opened)
         });
         let entries = listed.into_iter().flatten().flatten();
@@ -84,18 +84,22 @@ mod by_handle {
         names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
     }
 
-    /// Opens the folder `below`, relative to `folder`, and creates it if requested. On Linux, its files are accessed
+    /// Opens the folder at `relative`, and creates it if requested. On Linux, its files are accessed
     /// through the open folder.
-    pub(in crate::campaign_paths) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
+    pub(in crate::campaign_paths) fn hold_folder(
+        folder: &Path,
+        relative: &Path,
+        create: bool,
+    ) -> io::Result<HeldFolder> {
         let open = || {
             let opened =
-                |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-            walk_path(folder, below, LastLink::Followed, opened)
+                |parent: BorrowedFd<'_>, name: &OsStr| openat(parent, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+            walk_path(folder, relative, LastLink::Followed, opened)
         };
         let handle = match open() {
-            Err(error) if create && error.kind() == io::ErrorKind::NotFound && below != Path::new("") => {
-                hold_folder(folder, below.parent().unwrap_or(Path::new("")), true)?;
-                match walk_path(folder, below, LastLink::Kept, |here, name| mkdirat(here, name, Mode::RWXU)) {
+            Err(error) if create && error.kind() == io::ErrorKind::NotFound && relative != Path::new("") => {
+                hold_folder(folder, relative.parent().unwrap_or(Path::new("")), true)?;
+                match walk_path(folder, relative, LastLink::Kept, |parent, name| mkdirat(parent, name, Mode::RWXU)) {
                     Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                     _ => open()?,
                 }
@@ -104,7 +108,7 @@ mod by_handle {
         };
         let path = match cfg!(target_os = "linux") {
             true => PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())),
-            false => folder.join(below),
+            false => folder.join(relative),
         };
         Ok(HeldFolder { path, _handle: Some(File::from(handle)) })
     }
@@ -112,14 +116,14 @@ mod by_handle {
     /// Walks to the last part of a path and passes it with its folder to `last`.
     fn walk_path<T>(
         folder: &Path,
-        below: &Path,
+        relative: &Path,
         last_link: LastLink,
         last: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, Errno>,
     ) -> io::Result<T> {
         let top = rustix::fs::open(folder, FOLDER, Mode::empty())?;
         let mut folders: Vec<OwnedFd> = Vec::new();
         let mut remaining = Vec::new();
-        prepend_parts(below, &mut remaining)?;
+        prepend_parts(relative, &mut remaining)?;
         let (mut links, mut ends_with_link) = (0, false);
         let missing = |ends_with_link: bool, error: Errno| match error {
             Errno::NOENT if ends_with_link => dangling_link_error(),
@@ -131,11 +135,11 @@ mod by_handle {
                 folders.pop().ok_or_else(outside_path_error)?;
                 continue;
             }
-            let here = folders.last().unwrap_or(&top);
+            let parent = folders.last().unwrap_or(&top);
             if last_link == LastLink::Kept && remaining.is_empty() {
                 break part;
             }
-            match readlinkat(here, &part, Vec::new()) {
+            match readlinkat(parent, &part, Vec::new()) {
                 Ok(target) => {
                     links += 1;
                     if links > MAX_LINKS {
@@ -155,14 +159,14 @@ mod by_handle {
                 // This part is not a link.
                 Err(Errno::INVAL) if remaining.is_empty() => break part,
                 Err(Errno::INVAL) => {
-                    let next = openat(here, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+                    let next = openat(parent, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
                     folders.push(next.map_err(|error| missing(ends_with_link, error))?);
                 }
                 Err(error) => return Err(missing(ends_with_link, error)),
             }
         };
-        let here = folders.last().unwrap_or(&top);
-        last(here.as_fd(), &name).map_err(|error| match error {
+        let parent = folders.last().unwrap_or(&top);
+        last(parent.as_fd(), &name).map_err(|error| match error {
             // A link just replaced the file.
             Errno::LOOP => outside_path_error(),
             error => missing(ends_with_link, error),
@@ -191,43 +195,47 @@ mod by_path {
 
     use super::{HeldFolder, MAX_NAMES, dangling_link_error, is_dots, outside_path_error};
 
-    /// Opens the file at the path `below`, relative to a folder.
-    pub(in crate::campaign_paths) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
-        File::open(resolve_real_path(folder, below)?)
+    /// Opens the file at a path relative to a folder.
+    pub(in crate::campaign_paths) fn open_below(folder: &Path, relative: &Path) -> io::Result<File> {
+        File::open(resolve_real_path(folder, relative)?)
     }
 
     /// Checks that a path stays within a folder. The file is not opened.
-    pub(in crate::campaign_paths) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
-        resolve_real_path(folder, below).map(drop)
+    pub(in crate::campaign_paths) fn check_path(folder: &Path, relative: &Path) -> io::Result<()> {
+        resolve_real_path(folder, relative).map(drop)
     }
 
-    /// Resolves the folder `below`, relative to `folder`, and creates it if requested.
-    pub(in crate::campaign_paths) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
+    /// Resolves the folder at `relative`, and creates it if requested.
+    pub(in crate::campaign_paths) fn hold_folder(
+        folder: &Path,
+        relative: &Path,
+        create: bool,
+    ) -> io::Result<HeldFolder> {
         if create {
-            fs::create_dir_all(folder.join(below))?;
+            fs::create_dir_all(folder.join(relative))?;
         }
-        Ok(HeldFolder { path: resolve_real_path(folder, below)?, _handle: None })
+        Ok(HeldFolder { path: resolve_real_path(folder, relative)?, _handle: None })
     }
 
-    /// Whether the path `below`, relative to a folder, exists.
-    pub(in crate::campaign_paths) fn exists_below(folder: &Path, below: &Path) -> bool {
-        resolve_real_path(folder, below).is_ok()
+    /// Whether the path `relative` in a folder exists.
+    pub(in crate::campaign_paths) fn exists_below(folder: &Path, relative: &Path) -> bool {
+        resolve_real_path(folder, relative).is_ok()
     }
 
-    /// Whether the path `below`, relative to a folder, is a link.
-    pub(in crate::campaign_paths) fn is_link_below(folder: &Path, below: &Path) -> bool {
-        folder.join(below).is_symlink()
+    /// Whether the path `relative` in a folder is a link.
+    pub(in crate::campaign_paths) fn is_link_below(folder: &Path, relative: &Path) -> bool {
+        folder.join(relative).is_symlink()
     }
 
-    /// The names of the entries in the folder `below`, relative to `folder`; empty if they cannot be read.
-    pub(in crate::campaign_paths) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
-        let entries = resolve_real_path(folder, below).and_then(fs::read_dir).into_iter().flatten().flatten();
+    /// The names of the entries in the folder at `relative`; empty if they cannot be read.
+    pub(in crate::campaign_paths) fn list_names(folder: &Path, relative: &Path) -> Vec<String> {
+        let entries = resolve_real_path(folder, relative).and_then(fs::read_dir).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name()).filter(|name| !is_dots(name));
         names.filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
     }
 
-    fn resolve_real_path(folder: &Path, below: &Path) -> io::Result<PathBuf> {
-        let path = folder.join(below);
+    fn resolve_real_path(folder: &Path, relative: &Path) -> io::Result<PathBuf> {
+        let path = folder.join(relative);
         match path.canonicalize() {
             Ok(real) if real.starts_with(folder) => Ok(real),
             Ok(_) => Err(outside_path_error()),

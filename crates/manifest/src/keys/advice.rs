@@ -39,8 +39,8 @@ const CHANNEL: &str = "channels[…].";
 pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> String {
     let known = |name: &str| find_key(keys, name).is_some();
     if let Some((channel, rest)) = split_channel_prefix(name).filter(|_| is_campaign(root)) {
-        let own = std::ptr::eq(keys, channel_keys(channel));
-        return match (own, known(rest)) {
+        let is_in_channel = std::ptr::eq(keys, channel_keys(channel));
+        return match (is_in_channel, known(rest)) {
             (true, true) => format!("write `{rest}`; keys do not include the channel's name"),
             _ => format!("write `{rest}` under `{channel}`"),
         };
@@ -49,19 +49,19 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
         return format!("did you mean `{meant}`?");
     }
     let elsewhere = find_key_paths(name, root);
-    if let [one] = elsewhere.as_slice()
-        && let Some((above, _)) = one.split_once('.').filter(|(_, below)| *below == name)
-        && let Some(ValueShape::Map(inner)) = find_key(root, above).map(|key| key.shape)
+    if let [path] = elsewhere.as_slice()
+        && let Some((parent, _)) = path.split_once('.').filter(|(_, child)| *child == name)
+        && let Some(ValueShape::Map(inner)) = find_key(root, parent).map(|key| key.shape)
         && let Some(key) = find_key(inner, name)
     {
-        return format!("move `{name}` under `{above}`, as in `{above}: {{ {} }}`", format_moved_key(key));
+        return format!("move `{name}` under `{parent}`, as in `{parent}: {{ {} }}`", format_moved_key(key));
     }
     match elsewhere.as_slice() {
         [] => {}
-        [one] if one == name && is_campaign(root) => {
+        [path] if path == name && is_campaign(root) => {
             return format!("move `{name}` to the top level, without indentation");
         }
-        [one] if let Some(channel) = channel_in_path(one) => {
+        [path] if let Some(channel) = channel_in_path(path) => {
             return format!("move `{name}` under a channel, for example `- {channel}: {{ {name}: … }}`");
         }
         _ => {
@@ -79,11 +79,14 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
 
 /// The key among `keys` that the author probably meant by an unknown key.
 pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
-    let own = |(channel, rest): (&str, &str)| {
+    let is_key_of_channel = |(channel, rest): (&str, &str)| {
         let is_own = std::ptr::eq(keys, channel_keys(channel));
         is_own.then(|| find_key(keys, rest).map(|key| key.name)).flatten()
     };
-    split_channel_prefix(name).and_then(own).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
+    split_channel_prefix(name)
+        .and_then(is_key_of_channel)
+        .or_else(|| find_synonym(name, keys))
+        .or_else(|| find_near_key(name, keys))
 }
 
 /// The only key that the author can have meant by an unknown key, if correcting it cannot loosen a protection of
@@ -93,8 +96,8 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
 /// `None` if another key is similar, if the name is a valid key elsewhere, or if the key can allow more than its
 /// default. A person must decide these cases.
 pub(super) fn find_only_key(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> Option<&'static str> {
-    let own = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
-    let only = match own {
+    let channel_key = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
+    let only = match channel_key {
         Some((_, rest)) => find_key(keys, rest)?.name,
         None if find_synonym(name, keys).is_some() || is_known(name, root) => return None,
         None => only_candidate(name, key_names(keys))?,
@@ -184,16 +187,16 @@ fn channel_in_path(path: &str) -> Option<&str> {
 fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
     let mut found = Vec::new();
     walk_keys(root, "", name, &mut found);
-    let own = |channel: &&KeySpec| is_campaign(root) && find_key(channel_keys(channel.name), name).is_some();
-    if let Some(channel) = CHANNELS.iter().find(own) {
+    let has_key = |channel: &&KeySpec| is_campaign(root) && find_key(channel_keys(channel.name), name).is_some();
+    if let Some(channel) = CHANNELS.iter().find(has_key) {
         found.push(format!("{CHANNEL}{}.{name}", channel.name));
     }
     found
 }
 
-fn walk_keys(keys: &'static [KeySpec], above: &str, name: &str, found: &mut Vec<String>) {
+fn walk_keys(keys: &'static [KeySpec], parent: &str, name: &str, found: &mut Vec<String>) {
     for key in keys {
-        let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
+        let path = if parent.is_empty() { key.name.to_owned() } else { format!("{parent}.{}", key.name) };
         if key.name == name {
             found.push(path.clone());
         }
@@ -317,7 +320,7 @@ pub(super) fn is_too_risky(key: &str, typed: &str) -> bool {
     LOOSENING_KEYS.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
 }
 
-/// Formats a key for advice to move it. The value of a guard is elided, because the author's value may be stricter than
+/// Formats a key for advice to move it. The value of a guard is elided, because the author's value can be stricter than
 /// the example.
 pub(super) fn format_moved_key(key: &KeySpec) -> String {
     if GUARD_KEYS.contains(&key.name) { format!("{}: …", key.name) } else { key.format_example() }

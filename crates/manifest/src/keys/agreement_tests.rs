@@ -11,34 +11,36 @@ use campaign_core::finding::{Finding, SourceText};
 /// Whether a value fits a schema, by the keywords of our schemas; patterns are ignored.
 fn fits_schema(schema: &Value, value: &Value) -> bool {
     let Some(keywords) = schema.as_object() else { return true };
-    keywords.iter().all(|(keyword, wanted)| match (keyword.as_str(), value) {
-        ("type", _) => match wanted {
+    keywords.iter().all(|(keyword, expected)| match (keyword.as_str(), value) {
+        ("type", _) => match expected {
             Value::Array(types) => types.iter().any(|name| has_json_type(name, value)),
             name => has_json_type(name, value),
         },
-        ("enum", _) => wanted.as_array().is_some_and(|words| words.contains(value)),
-        ("not", _) => !fits_schema(wanted, value),
+        ("enum", _) => expected.as_array().is_some_and(|words| words.contains(value)),
+        ("not", _) => !fits_schema(expected, value),
         ("anyOf", _) => {
-            wanted.as_array().is_some_and(|schemas| schemas.iter().any(|schema| fits_schema(schema, value)))
+            expected.as_array().is_some_and(|schemas| schemas.iter().any(|schema| fits_schema(schema, value)))
         }
-        ("oneOf", _) => wanted
+        ("oneOf", _) => expected
             .as_array()
             .is_some_and(|schemas| schemas.iter().filter(|schema| fits_schema(schema, value)).count() == 1),
-        ("minimum", Value::Number(number)) => number.as_f64() >= wanted.as_f64(),
-        ("maximum", Value::Number(number)) => number.as_f64() <= wanted.as_f64(),
-        ("items", Value::Array(items)) => items.iter().all(|item| fits_schema(wanted, item)),
-        ("minItems", Value::Array(items)) => items.len() as u64 >= wanted.as_u64().unwrap(),
-        ("maxItems", Value::Array(items)) => items.len() as u64 <= wanted.as_u64().unwrap(),
-        ("required", Value::Object(map)) => wanted.as_array().unwrap().iter().all(|key| map.contains_key(as_text(key))),
-        ("minProperties", Value::Object(map)) => map.len() as u64 >= wanted.as_u64().unwrap(),
-        ("maxProperties", Value::Object(map)) => map.len() as u64 <= wanted.as_u64().unwrap(),
+        ("minimum", Value::Number(number)) => number.as_f64() >= expected.as_f64(),
+        ("maximum", Value::Number(number)) => number.as_f64() <= expected.as_f64(),
+        ("items", Value::Array(items)) => items.iter().all(|item| fits_schema(expected, item)),
+        ("minItems", Value::Array(items)) => items.len() as u64 >= expected.as_u64().unwrap(),
+        ("maxItems", Value::Array(items)) => items.len() as u64 <= expected.as_u64().unwrap(),
+        ("required", Value::Object(map)) => {
+            expected.as_array().unwrap().iter().all(|key| map.contains_key(as_text(key)))
+        }
+        ("minProperties", Value::Object(map)) => map.len() as u64 >= expected.as_u64().unwrap(),
+        ("maxProperties", Value::Object(map)) => map.len() as u64 <= expected.as_u64().unwrap(),
         ("properties", Value::Object(map)) => {
-            map.iter().all(|(key, value)| wanted.get(key).is_none_or(|schema| fits_schema(schema, value)))
+            map.iter().all(|(key, value)| expected.get(key).is_none_or(|schema| fits_schema(schema, value)))
         }
         ("additionalProperties", Value::Object(map)) => {
             let known = |key: &str| keywords.get("properties").is_some_and(|known| known.get(key).is_some());
             let mut others = map.iter().filter(|(key, _)| !known(key));
-            match wanted {
+            match expected {
                 Value::Bool(allowed) => *allowed || others.next().is_none(),
                 schema => others.all(|(_, value)| fits_schema(schema, value)),
             }
@@ -85,23 +87,23 @@ fn sample_values(key: &KeySpec) -> Vec<Value> {
     [parse_example(key.example)].into_iter().chain(others).collect()
 }
 
-/// Calls `judge` with a document for each value of each key. `base` has the required keys, and `put` puts the map into
+/// Calls `judge` with a document for each value of each key. `base` has the required keys, and `nest` puts the map into
 /// the document.
 fn for_each_value(
     keys: &'static [KeySpec],
     base: &Map<String, Value>,
-    put: &dyn Fn(Map<String, Value>) -> Value,
+    nest: &dyn Fn(Map<String, Value>) -> Value,
     judge: &mut dyn FnMut(&str, Value),
 ) {
     for key in keys {
         for value in sample_values(key) {
             let mut map = base.clone();
             map.insert(key.name.to_owned(), value);
-            judge(key.name, put(map));
+            judge(key.name, nest(map));
         }
         let mut without = base.clone();
         without.remove(key.name);
-        judge(key.name, put(without));
+        judge(key.name, nest(without));
         let inner: &'static [KeySpec] = match key.shape {
             ValueShape::Map(keys) => keys,
             ValueShape::Message => TEXT_FILE,
@@ -113,7 +115,7 @@ fn for_each_value(
         let put_inner = |map: Map<String, Value>| {
             let mut outer = base.clone();
             outer.insert(key.name.to_owned(), map.into());
-            put(outer)
+            nest(outer)
         };
         for_each_value(inner, &valid, &put_inner, judge);
     }
@@ -132,14 +134,14 @@ fn schema_and_check_agree_on_every_value() {
         }
     };
     for_each_value(CAMPAIGN, campaign, &Value::Object, &mut judge);
-    let put = |item: Value| {
+    let nest = |item: Value| {
         let mut document = campaign.clone();
         document.insert("channels".to_owned(), json!([item]));
         Value::Object(document)
     };
     for channel in CHANNELS {
-        for_each_value(std::slice::from_ref(channel), &Map::new(), &|map| put(map.into()), &mut judge);
-        judge(channel.name, put(channel.name.into()));
+        for_each_value(std::slice::from_ref(channel), &Map::new(), &|map| nest(map.into()), &mut judge);
+        judge(channel.name, nest(channel.name.into()));
     }
     assert!(checked > 500, "only {checked} documents");
     assert!(disagreements.is_empty(), "{} of {checked}:\n{}", disagreements.len(), disagreements.join("\n"));

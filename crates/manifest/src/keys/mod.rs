@@ -66,9 +66,9 @@ pub enum ValueShape {
     Message,
     /// A whole number.
     Integer {
-        /// The smallest that is allowed.
+        /// The minimum value.
         least: u32,
-        /// The largest that is allowed.
+        /// The maximum value.
         most: u32,
     },
     /// A whole number from 1, or a list of them.
@@ -77,9 +77,9 @@ pub enum ValueShape {
     Bool,
     /// A duration in seconds.
     Seconds {
-        /// The shortest that is allowed.
+        /// The minimum number of seconds.
         least: u32,
-        /// The longest that is allowed.
+        /// The maximum number of seconds.
         most: u32,
     },
     /// A number of operations per unit of time.
@@ -126,9 +126,9 @@ pub enum ValueShape {
     },
     /// The list of channels.
     Channels,
-    /// Where a secret is stored, never the secret itself.
+    /// The location of a secret, never the secret itself.
     Secret,
-    /// Where a secret is stored, or each of a list.
+    /// The location of a secret, or a list of locations.
     Secrets,
 }
 
@@ -171,7 +171,7 @@ impl KeySpec {
         format!("{name}: {}", self.example)
     }
 
-    /// The place of the key's value.
+    /// The location of the key's value.
     pub fn place(&'static self) -> KeyPlace {
         KeyPlace { key: Some(self), shape: self.shape }
     }
@@ -192,7 +192,7 @@ pub(crate) fn find_key(keys: &'static [KeySpec], name: &str) -> Option<&'static 
     keys.iter().find(|key| key.name == name)
 }
 
-/// One step on the way from the top of a file to a place.
+/// One step on the way from the top of a file to a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathStep {
     /// The value of this key.
@@ -201,7 +201,7 @@ pub enum PathStep {
     Item(usize),
 }
 
-/// A place in a file, with the form of its value.
+/// A location in a file, with the form of its value.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyPlace {
     key: Option<&'static KeySpec>,
@@ -242,7 +242,7 @@ impl KeyPlace {
         Self { key: None, shape: ValueShape::Each(&NAMED_PROFILE) }
     }
 
-    /// The place at the end of a path; `None` if the tables of keys do not contain the path.
+    /// The location at the end of a path; `None` if the tables of keys do not contain the path.
     #[must_use]
     pub fn follow(self, path: &[PathStep]) -> Option<Self> {
         path.iter().try_fold(self, |place, step| place.enter(step))
@@ -266,12 +266,12 @@ impl KeyPlace {
         }
     }
 
-    /// The key whose value is at this place. `None` at the top of a file and under names that the author chose.
+    /// The key whose value is at this location. `None` at the top of a file and under names that the author chose.
     pub fn key(&self) -> Option<&'static KeySpec> {
         self.key
     }
 
-    /// The keys that a map can have at this place; empty if the value here is not a map.
+    /// The keys that a map can have at this location; empty if the value here is not a map.
     pub fn keys(&self) -> &'static [KeySpec] {
         match self.shape {
             ValueShape::Map(keys) | ValueShape::Or { keys, .. } => keys,

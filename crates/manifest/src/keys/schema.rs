@@ -124,8 +124,8 @@ fn shape_schema(shape: ValueShape) -> Map<String, Value> {
             "additionalProperties": { "anyOf": [self::shape_schema(ValueShape::Template), self::shape_schema(ValueShape::Secret)] },
         })),
         ValueShape::Words(words) => {
-            let one = self::shape_schema(ValueShape::OneOf(words));
-            into_object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+            let item = self::shape_schema(ValueShape::OneOf(words));
+            into_object(json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] }))
         }
         ValueShape::Each(of) => {
             into_object(json!({ "type": ["object", "null"], "additionalProperties": self::shape_schema(of.shape) }))
@@ -134,8 +134,8 @@ fn shape_schema(shape: ValueShape) -> Map<String, Value> {
             into_object(json!({ "anyOf": [self::shape_schema(alone.shape), map_schema(keys)] }))
         }
         ValueShape::Counts => {
-            let one = self::shape_schema(ValueShape::Integer { least: 1, most: u32::MAX });
-            into_object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+            let item = self::shape_schema(ValueShape::Integer { least: 1, most: u32::MAX });
+            into_object(json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] }))
         }
         ValueShape::Properties => into_object(json!({ "type": ["object", "null"] })),
         ValueShape::List { of, least, most } => {
@@ -143,8 +143,8 @@ fn shape_schema(shape: ValueShape) -> Map<String, Value> {
         }
         ValueShape::Channels => channels_schema(),
         ValueShape::Secrets => {
-            let one = self::shape_schema(ValueShape::Secret);
-            into_object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+            let item = self::shape_schema(ValueShape::Secret);
+            into_object(json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] }))
         }
         ValueShape::Secret => into_object(json!({
             "type": "object",

@@ -82,10 +82,10 @@ fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpe
     let is_there = |key: &KeySpec| {
         let slipped = |word: &str| split_stuck_value(word, keys).is_some_and(|(name, _)| name == key.name);
         // A mistyped key is reported where it is, so the intended key is not reported as missing too.
-        let meant = |word: &str| {
+        let means_key = |word: &str| {
             find_key(keys, word).is_none() && (find_meant_key(word, keys) == Some(key.name) || belongs_under(word, key))
         };
-        entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key) || meant(&entry.key))
+        entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key) || means_key(&entry.key))
     };
     for key in keys.iter().filter(|key| key.presence == KeyPresence::Required && !is_there(key)) {
         let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
@@ -158,21 +158,23 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
         (ValueShape::Headers, _) if node.as_entries().is_some() => check_headers(node, report),
         (ValueShape::Words(words), NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
-                let one = KeySpec { shape: ValueShape::OneOf(words), ..*key };
+                let item_key = KeySpec { shape: ValueShape::OneOf(words), ..*key };
                 match item.as_scalar() {
-                    Some(word) => check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, word, report),
-                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
+                    Some(word) => {
+                        check_scalar(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, word, report)
+                    }
+                    None => report_wrong_type(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, report),
                 }
             }
         }
         (ValueShape::Counts, NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
-                let one = KeySpec { shape: COUNT, ..*key };
+                let item_key = KeySpec { shape: COUNT, ..*key };
                 match item.as_scalar() {
                     Some(number) => {
-                        check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, number, report)
+                        check_scalar(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, number, report)
                     }
-                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
+                    None => report_wrong_type(&item_key, &MapEntry { value: item.clone(), ..entry.clone() }, report),
                 }
             }
         }
@@ -276,18 +278,18 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
                 .fix(strip_quotes(key, entry, scalar, inner, report)),
         );
     }
-    let within =
-        |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
+    let within = |number: u32, min, max| if (min..=max).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
     let shape = if matches!(key.shape, ValueShape::Counts) { COUNT } else { key.shape };
     let problem = match shape {
         ValueShape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
         ValueShape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
-        ValueShape::Integer { least, most } => parse_integer(scalar).map_or(Some(&rules::WRONG_TYPE), |number| {
-            number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, least, most))
-        }),
+        ValueShape::Integer { least: min, most: max } => parse_integer(scalar)
+            .map_or(Some(&rules::WRONG_TYPE), |number| {
+                number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, min, max))
+            }),
         ValueShape::Bool => (!scalar_to_json(scalar).is_boolean()).then_some(&rules::WRONG_TYPE),
-        ValueShape::Seconds { least, most } => {
-            text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, least, most))
+        ValueShape::Seconds { least: min, most: max } => {
+            text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, min, max))
         }
         ValueShape::Rate => text.parse::<Rate>().err().map(|_| &rules::WRONG_TYPE),
         ValueShape::Cap => parse_cap(text).err().map(|_| &rules::WRONG_TYPE),

@@ -90,7 +90,7 @@ impl Gateways {
 
 const FILE_NAME: &str = "gateways.yaml";
 
-/// Where gateways.yaml can be; the first existing file is read.
+/// The possible locations of gateways.yaml; the first existing file is read.
 #[derive(Clone, Debug, Default)]
 pub struct GatewaySearch {
     /// The file from the command line or `$CAMPAIGN_GATEWAYS`; it must exist.
@@ -112,8 +112,12 @@ impl GatewaySearch {
     /// The paths at which a file with profiles is searched for, in order.
     pub(super) fn candidate_files(&self) -> Vec<PathBuf> {
         let folder = self.campaign.as_deref().map(|file| file.parent().unwrap_or(Path::new("")).to_owned());
-        let above = folder.as_deref().map(parent_folder);
-        [folder, above, self.configuration.clone()].into_iter().flatten().map(|folder| folder.join(FILE_NAME)).collect()
+        let parent = folder.as_deref().map(parent_folder);
+        [folder, parent, self.configuration.clone()]
+            .into_iter()
+            .flatten()
+            .map(|folder| folder.join(FILE_NAME))
+            .collect()
     }
 }
 
@@ -126,7 +130,7 @@ pub struct NewProfile {
     pub base_url: EndpointUrl,
     /// The URL of the asynchronous endpoint.
     pub async_url: Option<EndpointUrl>,
-    /// Where its API key is stored; a file in the folder of the profiles, or an absolute path.
+    /// The location of the API key; a file in the folder of the profiles, or an absolute path.
     pub api_key: SecretSource,
     /// The rate limit of the account, such as `10/s`; optional only on loopback addresses.
     pub rate: Option<String>,
@@ -174,7 +178,7 @@ impl NewProfile {
 /// Appends a profile to the text of a file; also returns the profile as it will be read.
 ///
 /// # Errors
-/// When the profile already exists or is invalid, or the form of the file does not allow adding one.
+/// If the profile already exists or is invalid, or the form of the file does not allow adding one.
 pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String, Profile), Vec<Finding>> {
     let names = |text: &str| {
         let (gateways, _) = read_profiles(&SourceText::new(path, text));
@@ -200,7 +204,7 @@ pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(Stri
         Ok(profile) if !findings.iter().any(Finding::is_error) && before.iter().all(|name| after.contains(name)) => {
             Ok((added, profile))
         }
-        Err(refused) if refused.iter().all(|finding| *finding.rule != rules::UNKNOWN_GATEWAY) => Err(refused),
+        Err(errors) if errors.iter().all(|finding| *finding.rule != rules::UNKNOWN_GATEWAY) => Err(errors),
         _ => {
             let message = format!("cannot add a profile to `{file}`");
             let finding = Finding::new(&rules::GATEWAYS_FORM, message);

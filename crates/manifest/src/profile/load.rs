@@ -45,11 +45,11 @@ pub(super) fn read_profiles(source: &SourceText) -> (Gateways, Vec<Finding>) {
     // The tree is built from the original text; findings show the text without keys.
     let mut report = FindingCollector::new(source);
     let tree = yaml::read_tree(&mut report);
-    let shown = SourceText::new(source.path(), conceal_keys(source.text()));
+    let concealed = SourceText::new(source.path(), conceal_keys(source.text()));
     for place in report.findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
-        place.source = shown.clone();
+        place.source = concealed.clone();
     }
-    report.source = shown;
+    report.source = concealed;
     for finding in report.findings.iter_mut().filter(|finding| *finding.rule == rules::FILE_EMPTY) {
         finding.help = Some(ADD_PROFILE.to_owned());
     }
@@ -60,9 +60,9 @@ pub(super) fn read_profiles(source: &SourceText) -> (Gateways, Vec<Finding>) {
         return (gateways, report.into_findings());
     };
     for entry in entries {
-        let mut own = FindingCollector::new(&report.source);
-        let read = read_profile(entry, &CampaignPaths::new(source.path(), PathScope::Anywhere), &mut own);
-        let findings = own.into_findings();
+        let mut profile_report = FindingCollector::new(&report.source);
+        let read = read_profile(entry, &CampaignPaths::new(source.path(), PathScope::Anywhere), &mut profile_report);
+        let findings = profile_report.into_findings();
         match read.filter(|_| !findings.iter().any(Finding::is_error)) {
             Some(profile) => {
                 gateways.profiles.push(profile);
@@ -196,8 +196,9 @@ fn read_hook(
         );
     });
     let value = section.find_value("secret")?;
-    let one = std::slice::from_ref(value);
-    let secrets = value.as_items().unwrap_or(one).iter().map(|item| read_secret_source(item, "secret", paths, report));
+    let single = std::slice::from_ref(value);
+    let secrets =
+        value.as_items().unwrap_or(single).iter().map(|item| read_secret_source(item, "secret", paths, report));
     let secrets: Option<Vec<SecretSource>> = secrets.collect();
     Some(WebhookSettings { public_url: address.ok()?, secrets: secrets? })
 }
@@ -209,20 +210,21 @@ pub(crate) fn read_secret_source(
     paths: &CampaignPaths,
     report: &mut FindingCollector,
 ) -> Option<SecretSource> {
-    let [one] = value.as_entries()? else { return None };
-    let text = one.value.as_scalar()?.text.trim();
-    match one.key.as_str() {
+    let [entry] = value.as_entries()? else { return None };
+    let text = entry.value.as_scalar()?.text.trim();
+    match entry.key.as_str() {
         "env" if is_environment_name(text) => Some(SecretSource::Env(text.to_owned())),
         "env" => {
             // This might be the key itself, so it is not repeated.
             let finding = Finding::new(&rules::SECRET, "`env` must be the name of an environment variable");
-            report.add(&one.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
+            report.add(&entry.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
             None
         }
         "file" => match paths.resolve_path(text) {
             Ok(path) => Some(SecretSource::File(path.path().to_owned())),
             Err(finding) => {
-                report.add(&one.value.span, finding.help("write `{ env: NAME }`, or move the secret into that folder"));
+                report
+                    .add(&entry.value.span, finding.help("write `{ env: NAME }`, or move the secret into that folder"));
                 None
             }
         },
@@ -389,7 +391,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
                 report.add(&span, finding.help("write a word, or start the line with `#` to make it a comment"));
             }
             count if count > MAX_OPT_OUT_WORDS => {
-                let what = format!(
+                let problem = format!(
                     "`{word}` has {count} words, but an {adjective} phrase can have at most {MAX_OPT_OUT_WORDS}"
                 );
                 let help = match file {
@@ -398,20 +400,20 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
                     }
                     WordFile::OptIn => "write a shorter phrase; it must be the entire reply",
                 };
-                report.add(&span, Finding::new(rule, what).help(help));
+                report.add(&span, Finding::new(rule, problem).help(help));
             }
             _ if matches!(file, WordFile::OptIn) && opts_out(word) => {
-                let what = format!("`{word}` is an opt-out, so it cannot be an opt-in");
-                report.add(&span, Finding::new(rule, what).help("remove this line"));
+                let problem = format!("`{word}` is an opt-out, so it cannot be an opt-in");
+                report.add(&span, Finding::new(rule, problem).help("remove this line"));
             }
             _ => match file.find_covering_word(&known, word) {
                 Some(same) => {
-                    let what = if same == word {
+                    let problem = if same == word {
                         "is already a built-in word".to_owned()
                     } else {
                         format!("is the same as `{same}`")
                     };
-                    let finding = Finding::new(rule, format!("`{word}` {what}")).into_warning();
+                    let finding = Finding::new(rule, format!("`{word}` {problem}")).into_warning();
                     report.add(&span, finding.help("remove this line; case and look-alike letters make no difference"));
                 }
                 None => {

@@ -38,7 +38,7 @@ const KEY_PREFIX: &str = "ed25519:";
 pub struct WebhookSettings {
     /// The public address of the receiver.
     pub public_url: EndpointUrl,
-    /// Where the secrets that sign addresses are stored: the first signs, all verify.
+    /// The locations of the secrets that sign addresses: the first signs, all verify.
     pub secrets: Vec<SecretSource>,
 }
 
@@ -51,7 +51,7 @@ pub struct Profile {
     pub base_url: EndpointUrl,
     /// The URL of the asynchronous endpoint (contract 4.2).
     pub async_url: Option<EndpointUrl>,
-    /// Where the API key is stored.
+    /// The location of the API key.
     pub api_key: SecretSource,
     /// The rate limit of the account.
     pub rate: Rate,
@@ -89,7 +89,7 @@ pub struct Profile {
     pub account: String,
     /// The price of a message by channel, of an SMS per part, in the account's currency.
     pub prices: Vec<(Channel, MessagePrice)>,
-    /// Who must approve large runs.
+    /// The people who must approve large runs.
     pub approval: Option<ApprovalRule>,
     /// The currency of the prices.
     pub currency: Option<String>,
@@ -211,12 +211,12 @@ impl fmt::Display for EndpointUrl {
     }
 }
 
-/// Who must approve a run through a gateway, and from how many recipients on.
+/// The rule for approvals of a run through a gateway, and the number of recipients from which it applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalRule {
     /// Runs with more recipients need an approval.
     pub above: u32,
-    /// Who can approve, each with a public key.
+    /// The people who can approve, each with a public key.
     pub by: Vec<(String, ApproverKey)>,
 }
 
@@ -256,8 +256,8 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
     let above = section.parse_value("above")?;
     let by = section.entry("by")?;
     let mut keys = Vec::new();
-    let people = by.value.as_entries()?;
-    for person in people {
+    let approvers = by.value.as_entries()?;
+    for person in approvers {
         let text = person.value.as_scalar()?.text.trim();
         match text.parse() {
             Ok(key) => keys.push((person.key.clone(), key)),
@@ -272,7 +272,7 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
             }
         }
     }
-    if people.is_empty() {
+    if approvers.is_empty() {
         let finding = Finding::new(&rules::APPROVER_KEY, "`by` lists no approvers, so no run can be approved");
         report.add(
             &by.key_span,
@@ -294,8 +294,8 @@ pub struct MessagePrice {
 impl MessagePrice {
     /// The price for a number of this country.
     pub fn for_country(&self, country: Option<Region>) -> Amount {
-        let own = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
-        own.map_or(self.others, |(_, price)| *price)
+        let country_price = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
+        country_price.map_or(self.others, |(_, price)| *price)
     }
 
     /// The highest price of all countries.
@@ -308,8 +308,8 @@ impl MessagePrice {
         if self.by_country.is_empty() {
             return self.others.to_string();
         }
-        let own = self.by_country.iter().map(|(country, price)| format!("{country}: {price}"));
-        own.chain([format!("{OTHER_COUNTRIES}: {}", self.others)]).collect::<Vec<_>>().join(", ")
+        let country_prices = self.by_country.iter().map(|(country, price)| format!("{country}: {price}"));
+        country_prices.chain([format!("{OTHER_COUNTRIES}: {}", self.others)]).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -348,11 +348,11 @@ mod tests {
             ("http://localhost", "http://localhost", "localhost", true),
             ("http://[::1]:80", "http://[::1]", "[::1]", true),
         ];
-        for (text, shown, host, loopback) in cases {
+        for (text, expected, host, loopback) in cases {
             let address = EndpointUrl::parse(text).unwrap();
             assert_eq!(
                 (address.as_str(), address.host_and_port().as_str(), address.is_loopback()),
-                (shown, host, loopback)
+                (expected, host, loopback)
             );
         }
     }

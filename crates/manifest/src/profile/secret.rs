@@ -15,7 +15,7 @@ use campaign_core::regular_file;
 /// The maximum size of a key, in bytes.
 const MAX_BYTES: u64 = 4096;
 
-/// Where a secret is stored.
+/// The location of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretSource {
@@ -43,51 +43,51 @@ impl SecretSource {
         }
     }
 
-    /// Reads the secret, called `what` in messages; `env` looks up a variable. White space around the secret is
+    /// Reads the secret, called `noun` in messages; `env` looks up a variable. White space around the secret is
     /// trimmed.
     ///
     /// # Errors
     /// The problem and its remedy; never a part of the secret.
-    pub fn read_secret(&self, what: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
+    pub fn read_secret(&self, noun: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
         let (text, place) = match self {
             SecretSource::Env(name) => {
-                let missing = || format!("the environment variable `{name}` is not set; set it to {what}");
+                let missing = || format!("the environment variable `{name}` is not set; set it to {noun}");
                 (env(name).ok_or_else(missing)?, format!("the environment variable `{name}`"))
             }
-            SecretSource::File(path) => (read_secret_file(path, what)?, format!("`{}`", path.display())),
+            SecretSource::File(path) => (read_secret_file(path, noun)?, format!("`{}`", path.display())),
         };
         let key = text.trim_start_matches('\u{feff}').trim();
         if key.is_empty() {
-            return Err(format!("{place} is empty; store {what} there"));
+            return Err(format!("{place} is empty; store {noun} there"));
         }
         if key.chars().any(char::is_control) {
-            return Err(format!("{place} contains more than one line; store only {what} there"));
+            return Err(format!("{place} contains more than one line; store only {noun} there"));
         }
         Ok(SecretString::from(key))
     }
 }
 
-fn read_secret_file(path: &Path, what: &str) -> Result<String, String> {
+fn read_secret_file(path: &Path, noun: &str) -> Result<String, String> {
     let name = path.display();
     let unreadable = |error: std::io::Error| {
-        format!("cannot read the file `{name}`, which should contain {what}: {error}; check its path in the profile")
+        format!("cannot read the file `{name}`, which should contain {noun}: {error}; check its path in the profile")
     };
     let file = regular_file::open(path).map_err(unreadable)?;
     if is_open_to_others(&file.metadata().map_err(unreadable)?) {
-        return Err(format!("other users can read the file `{name}`, which contains {what}; run `chmod 600 {name}`"));
+        return Err(format!("other users can read the file `{name}`, which contains {noun}; run `chmod 600 {name}`"));
     }
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(format!(
-            "the file `{name}`, which should contain only {what}, is larger than {MAX_BYTES} bytes; \
+            "the file `{name}`, which should contain only {noun}, is larger than {MAX_BYTES} bytes; \
             remove everything else from it"
         ));
     }
     Ok(text)
 }
 
-/// Whether other users can read a secret. A file owned by root may be readable by its group, so that a server and its
+/// Whether other users can read a secret. A file owned by root can be readable by its group, so that a server and its
 /// operators can share it.
 #[cfg(unix)]
 fn is_open_to_others(metadata: &fs::Metadata) -> bool {
@@ -99,8 +99,8 @@ fn is_open_to_others(metadata: &fs::Metadata) -> bool {
 #[cfg(unix)]
 fn is_mode_open(mode: u32, owner: u32) -> bool {
     const SUPERUSER: u32 = 0;
-    let refused = if owner == SUPERUSER { 0o037 } else { 0o077 };
-    mode & refused != 0
+    let forbidden_mode = if owner == SUPERUSER { 0o037 } else { 0o077 };
+    mode & forbidden_mode != 0
 }
 
 #[cfg(not(unix))]
@@ -130,29 +130,29 @@ pub(crate) fn conceal_addresses(text: &str) -> String {
 /// Replaces the rest of each line in which `begin` finds the start of a secret. If that rest is empty, replaces the
 /// next line instead.
 fn conceal_lines(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut concealed = String::with_capacity(text.len());
     let mut expects_key = false;
     for line in text.split_inclusive('\n') {
         let (open, rest) = match begin(line) {
             Some(at) => line.split_at(at),
             None if expects_key && !line.trim().is_empty() => ("", line),
             None => {
-                shown.push_str(line);
+                concealed.push_str(line);
                 continue;
             }
         };
         let value = rest.trim_start_matches(['"', '\'', ' ', ':', '\t']);
         expects_key = value.trim().is_empty();
         let (gap, value) = rest.split_at(rest.len() - value.len());
-        shown.push_str(open);
-        shown.push_str(gap);
+        concealed.push_str(open);
+        concealed.push_str(gap);
         if is_reference(value) {
-            shown.push_str(value);
+            concealed.push_str(value);
         } else {
-            shown.extend(value.bytes().map(|byte| if byte.is_ascii_whitespace() { char::from(byte) } else { '*' }));
+            concealed.extend(value.bytes().map(|byte| if byte.is_ascii_whitespace() { char::from(byte) } else { '*' }));
         }
     }
-    shown
+    concealed
 }
 
 /// The end of `api_key` or `secret:` in a line; `None` in a comment.
@@ -263,8 +263,8 @@ mod conceal_tests {
             ("a: { api_key: {s3cret} }\n", "a: { api_key: ******** *\n"),
             ("  by: { O: ed25519-private:s3cret }\n", "  by: { O: ed25519-private:****** *\n"),
         ];
-        for (text, shown) in cases {
-            assert_eq!(conceal_keys(text), shown, "{text}");
+        for (text, expected) in cases {
+            assert_eq!(conceal_keys(text), expected, "{text}");
         }
     }
 
@@ -287,8 +287,8 @@ mod conceal_tests {
                 "channels:\n  - sms: { message: \"url: https://a\" }\n",
             ),
         ];
-        for (text, shown) in cases {
-            assert_eq!(conceal_addresses(text), shown, "{text}");
+        for (text, expected) in cases {
+            assert_eq!(conceal_addresses(text), expected, "{text}");
         }
     }
 

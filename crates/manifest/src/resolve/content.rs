@@ -32,11 +32,11 @@ pub(super) struct ChannelEntry<'n> {
 }
 
 /// Reads a channel from an item of the list, even if the name of the channel is misspelt.
-fn read_listed_channel<'n>(item: &'n Node, index: usize, above: &str) -> Option<ChannelEntry<'n>> {
+fn read_listed_channel<'n>(item: &'n Node, index: usize, prefix: &str) -> Option<ChannelEntry<'n>> {
     let ChannelItem { channel, name_span, keys } = parse_channel_item(item).or_else(|| guess_channel_item(item))?;
     let name = item.as_entries().and_then(|entries| entries.first()).map_or(channel.name(), |entry| entry.key.as_str());
     Some(ChannelEntry {
-        path: format!("{above}channels[{index}].{name}"),
+        path: format!("{prefix}channels[{index}].{name}"),
         channel,
         name_span,
         section: channel_section(channel, keys),
@@ -44,9 +44,9 @@ fn read_listed_channel<'n>(item: &'n Node, index: usize, above: &str) -> Option<
 }
 
 /// Reads a channel from an entry of `channels` that was written without a dash.
-fn read_undashed_channel<'n>(entry: &'n MapEntry, above: &str) -> Option<ChannelEntry<'n>> {
+fn read_undashed_channel<'n>(entry: &'n MapEntry, prefix: &str) -> Option<ChannelEntry<'n>> {
     let channel = Channel::from_name(&entry.key)?;
-    let (path, section) = (format!("{above}channels.{}", entry.key), channel_section(channel, Some(&entry.value)));
+    let (path, section) = (format!("{prefix}channels.{}", entry.key), channel_section(channel, Some(&entry.value)));
     Some(ChannelEntry { path, channel, name_span: &entry.key_span, section })
 }
 
@@ -56,7 +56,7 @@ fn channel_section(channel: Channel, keys: Option<&Node>) -> ConfigSection<'_> {
 }
 
 impl Resolver<'_> {
-    /// The content of the `channels` in `map`. The path `above` of the map is empty or ends with a dot. `None` if the
+    /// The content of the `channels` in `map`. The path `prefix` of the map is empty or ends with a dot. `None` if the
     /// map has no `channels`.
     ///
     /// Unusable parts are reported. They are omitted or replaced with placeholders.
@@ -64,7 +64,7 @@ impl Resolver<'_> {
         &mut self,
         root: ConfigSection<'_>,
         map: ConfigSection<'_>,
-        above: &str,
+        prefix: &str,
     ) -> Option<MessageContent<NamedTemplate>> {
         let channels = map.find_value("channels")?;
         let (slots, complete) = match channels.as_items() {
@@ -72,14 +72,15 @@ impl Resolver<'_> {
                 let slots: Vec<ChannelEntry<'_>> = items
                     .iter()
                     .enumerate()
-                    .filter_map(|(index, item)| read_listed_channel(item, index, above))
+                    .filter_map(|(index, item)| read_listed_channel(item, index, prefix))
                     .collect();
                 let complete = items.iter().all(|item| parse_channel_item(item).is_some()) && !slots.is_empty();
                 (slots, complete)
             }
-            None => {
-                (channels.as_entries()?.iter().filter_map(|entry| read_undashed_channel(entry, above)).collect(), false)
-            }
+            None => (
+                channels.as_entries()?.iter().filter_map(|entry| read_undashed_channel(entry, prefix)).collect(),
+                false,
+            ),
         };
         let kind = self.resolve_kind(root, &slots);
         let stages: Vec<_> = slots.iter().filter_map(|slot| self.resolve_stage(kind, slot)).collect();
@@ -127,12 +128,12 @@ impl Resolver<'_> {
 
     /// Reports differing values of `short_link`, because one value applies to all channels of a combined operation.
     fn refuse_differing_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
-        let mut given = slots.iter().filter_map(|slot| {
+        let mut short_links = slots.iter().filter_map(|slot| {
             let (_, span) = slot.section.typed_text("short_link")?;
             Some((slot.section.parse_value::<bool>("short_link")?, span))
         });
-        let Some((first, _)) = given.next() else { return };
-        for (_, span) in given.filter(|&(value, _)| value != first) {
+        let Some((first, _)) = short_links.next() else { return };
+        for (_, span) in short_links.filter(|&(value, _)| value != first) {
             let finding = Finding::new(&rules::SHORT_LINK, format!("another channel has `short_link: {first}`"));
             self.report.add(span, finding.help("use the same `short_link` for all channels of a message"));
         }
@@ -166,7 +167,7 @@ impl Resolver<'_> {
         };
         for slot in slots {
             for field in slot.channel.facts().fields {
-                let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place_in(kind))
+                let (Some(entry), WirePlace::Nowhere(reason)) = (slot.section.entry(field.key), field.place_in(kind))
                 else {
                     continue;
                 };
@@ -177,12 +178,12 @@ impl Resolver<'_> {
                     OperationKind::Pipeline if !chosen => {
                         format!(
                             "a message with these channels is a `pipeline`, which does not support the key `{}` of \
-                                `{}`: {why}",
+                                `{}`: {reason}",
                             field.key, slot.channel
                         )
                     }
                     _ => format!(
-                        "a `{kind}` message does not support the key `{}` of `{}`: {why}",
+                        "a `{kind}` message does not support the key `{}` of `{}`: {reason}",
                         field.key, slot.channel
                     ),
                 };
@@ -257,12 +258,12 @@ impl Resolver<'_> {
 
     /// Reports extra properties that the operation already has or that two channels define.
     pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[ChannelEntry<'_>]) {
-        let mut given: BTreeMap<&str, Channel> = BTreeMap::new();
+        let mut properties: BTreeMap<&str, Channel> = BTreeMap::new();
         for slot in slots {
             let known = list_known_properties(kind, slot.channel);
             let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
             for entry in entries {
-                let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
+                let other = properties.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 // Earlier versions had no key for the unsubscribe link, so it was set under `fields`.
                 let is_earlier = entry.key == "unsubscribe_link" && !slot.section.has_value(&entry.key);
                 let finding = if known.contains(&entry.key.as_str()) && !is_earlier {
@@ -355,23 +356,23 @@ impl Resolver<'_> {
     fn report_missing_fields(&mut self, kind: Option<OperationKind>, slot: &ChannelEntry<'_>) {
         let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
         for field in slot.channel.facts().fields {
-            let why = match (field.need, kind) {
-                (FieldRequirement::InPipeline(why), Some(OperationKind::Pipeline)) => why,
-                (FieldRequirement::OutsidePipeline(why), Some(kind)) if kind != OperationKind::Pipeline => why,
+            let reason = match (field.need, kind) {
+                (FieldRequirement::InPipeline(reason), Some(OperationKind::Pipeline)) => reason,
+                (FieldRequirement::OutsidePipeline(reason), Some(kind)) if kind != OperationKind::Pipeline => reason,
                 _ => continue,
             };
             if slot.section.entry(field.key).is_some() || slot.section.has_misspelt(field.key) {
                 continue;
             }
-            match missing.iter_mut().find(|(known, _)| *known == why) {
+            match missing.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, keys)) => keys.push(field.key),
-                None => missing.push((why, vec![field.key])),
+                None => missing.push((reason, vec![field.key])),
             }
         }
-        for (why, keys) in missing {
+        for (reason, keys) in missing {
             let keys = join_names(keys);
             let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs {keys}", slot.channel));
-            self.report.add(slot.name_span, finding.help(format!("add {keys}: {why}")));
+            self.report.add(slot.name_span, finding.help(format!("add {keys}: {reason}")));
         }
     }
 
@@ -422,8 +423,8 @@ impl Resolver<'_> {
         let form = match typed {
             Some((name, _)) => facts.forms.iter().find(|form| form.name == name)?,
             None => {
-                let given: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has_value(key)).collect();
-                facts.find_form(&given)?
+                let present_keys: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has_value(key)).collect();
+                facts.find_form(&present_keys)?
             }
         };
         let (title, name) = (facts.title, form.name);
@@ -435,7 +436,7 @@ impl Resolver<'_> {
                     format!("add `{key}`, or change `{named}`"),
                 ),
                 None => {
-                    let with = join_names(keys.iter().filter(|given| slot.section.has_value(given)).copied());
+                    let with = join_names(keys.iter().filter(|key| slot.section.has_value(key)).copied());
                     let needs = match with.as_str() {
                         "" => format!("a {title} message needs `{key}`"),
                         with => format!("a {title} message with {with} also needs `{key}`"),
@@ -537,10 +538,10 @@ impl Resolver<'_> {
 
     /// Reports shares whose sum is not 100 %.
     fn check_share_total(&mut self, root: ConfigSection<'_>, entry: &MapEntry, variants: &[MessageVariant]) {
-        let held = read_holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
-        let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + held;
+        let holdout = read_holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
+        let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + holdout;
         if shares != 10_000 {
-            let with = if held == 0 { "" } else { " and `holdout`" };
+            let with = if holdout == 0 { "" } else { " and `holdout`" };
             let message =
                 format!("the shares of the variants{with} add up to {}%, not 100%", f64::from(shares) / 100.0);
             let help = "change the shares so that they add up to 100%; use `holdout` for recipients who get no \
@@ -563,12 +564,12 @@ impl Resolver<'_> {
         Some(holdout).filter(|holdout| holdout.share.hundredths() > 0)
     }
 
-    fn check_group_name(&mut self, name: &str, span: &Range<usize>, what: &str) -> Option<String> {
+    fn check_group_name(&mut self, name: &str, span: &Range<usize>, noun: &str) -> Option<String> {
         let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
         if !name.is_empty() && name.chars().all(fits) && name.chars().count() <= MAX_NAME_LENGTH {
             return Some(name.to_owned());
         }
-        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name for {what}"));
+        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name for {noun}"));
         self.report.add(span, finding.help("use letters, digits, `-` and `_`, as in `a` or `short-text`"));
         None
     }

@@ -226,9 +226,9 @@ impl Resolver<'_> {
             true => self.resolve_file_key(root, "results")?,
             false => default_results_path(self.paths.file(), name?),
         };
-        if let Some(why) = results.find_write_refusal() {
+        if let Some(reason) = results.find_write_refusal() {
             let span = root.typed_text("results").map_or(&(0..0), |(_, span)| span).clone();
-            let message = format!("cannot write results to `{}`, which is {why}", results.display());
+            let message = format!("cannot write results to `{}`, which is {reason}", results.display());
             let help = "set `results` to a regular file in the campaigns folder, for example `results: \
                 results/NAME.csv`";
             self.report.add(&span, Finding::new(&rules::PATH_OUTSIDE, message).help(help));
@@ -276,13 +276,13 @@ impl Resolver<'_> {
 
     /// The constants, as they were typed.
     fn resolve_vars(&mut self, root: ConfigSection<'_>, columns: &[(String, String)]) -> Vec<(String, String)> {
-        let taken: HashMap<&str, &str> =
+        let column_headers: HashMap<&str, &str> =
             columns.iter().map(|(name, header)| (name.as_str(), header.as_str())).collect();
         let entries = root.find_value("vars").and_then(|node| node.as_entries()).unwrap_or_default();
         let mut vars = Vec::new();
         for entry in entries {
             self.check_variable_name(&entry.key, &entry.key_span);
-            if let Some(header) = taken.get(entry.key.as_str()) {
+            if let Some(header) = column_headers.get(entry.key.as_str()) {
                 let message = format!("`{}` is the name of both a constant and the column `{header}`", entry.key);
                 let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
                 self.report.add(&entry.key_span, finding);
@@ -350,14 +350,14 @@ impl Resolver<'_> {
         else {
             return;
         };
-        let why = if read_endpoint(root) == Some(Endpoint::Async) {
+        let reason = if read_endpoint(root) == Some(Endpoint::Async) {
             "with the asynchronous endpoint, because a message might still be queued"
         } else if contents.any(|content| !content.may_repeat()) {
             "for codes and calls"
         } else {
             return;
         };
-        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {why}"));
+        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {reason}"));
         self.report.add(span, finding.help("use `hold`, then resolve rows in doubt with `campaign resolve`"));
     }
 }

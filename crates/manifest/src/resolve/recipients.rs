@@ -99,8 +99,8 @@ impl Resolver<'_> {
     /// The source of the list; `None` if it is missing or wrong, which was reported.
     pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
         let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
-        if let [(source, own)] = named.as_slice() {
-            self.refuse_foreign_keys(section, source, own);
+        if let [(source, source_keys)] = named.as_slice() {
+            self.refuse_foreign_keys(section, source, source_keys);
             return self.resolve_source(section, source);
         }
         // Several sources are given and the intended one is unknown, so all are checked.
@@ -122,8 +122,8 @@ impl Resolver<'_> {
     }
 
     /// Reports keys that apply only to other kinds of sources.
-    fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, own: &[&str]) {
-        for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
+    fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, source_keys: &[&str]) {
+        for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !source_keys.contains(key)) {
             let Some(entry) = section.entry(key) else { continue };
             let sources = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
             let message = format!(
@@ -221,7 +221,7 @@ impl Resolver<'_> {
         Some(ListQuery { sql, from: self.resolve_secret(from, "from")?, timeout: read_timeout(section)? })
     }
 
-    /// Where a secret is stored, with an absolute path.
+    /// The location of a secret, with an absolute path.
     fn resolve_secret(&mut self, value: &Node, key: &str) -> Option<SecretSource> {
         Some(read_secret_source(value, key, &self.paths, self.report)?.with_absolute_path())
     }
@@ -262,8 +262,8 @@ pub(super) fn read_exclude(recipients: ConfigSection<'_>) -> Option<PastRecipien
 
 fn read_past_recipients(run: &str, states: Option<&Node>) -> Option<PastRecipients> {
     let states = states?;
-    let one = std::slice::from_ref(states);
-    let words = states.as_items().unwrap_or(one).iter().filter_map(|word| word.as_scalar());
+    let single = std::slice::from_ref(states);
+    let words = states.as_items().unwrap_or(single).iter().filter_map(|word| word.as_scalar());
     let states: Vec<RowState> = words.flat_map(|word| RowState::parse_states(word.text.trim())).collect();
     (!states.is_empty()).then(|| PastRecipients { run: run.to_owned(), states })
 }
@@ -312,12 +312,12 @@ const ENCODINGS: [&str; 14] = [
 impl Resolver<'_> {
     /// The files under `suppress`.
     pub(super) fn resolve_suppress_files(&mut self, recipients: ConfigSection<'_>) -> Vec<SuppressionFile> {
-        let this = std::cell::RefCell::new(self);
-        let path = |name: &str, span: &Range<usize>| this.borrow_mut().resolve_file_name(name, span);
-        read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
+        let cell = std::cell::RefCell::new(self);
+        let path = |name: &str, span: &Range<usize>| cell.borrow_mut().resolve_file_name(name, span);
+        read_suppression_files(recipients, "recipients", path, |section| cell.borrow_mut().resolve_region(section))
     }
 
-    /// Where consent is recorded. `None` if the key is missing, or is invalid, which was reported.
+    /// The source of consent. `None` if the key is missing, or is invalid, which was reported.
     pub(super) fn resolve_consent(&mut self, recipients: ConfigSection<'_>) -> Option<ConsentSource> {
         let entry = recipients.entry("consent").filter(|_| recipients.has_value("consent"))?;
         let section = ConfigSection::new(Some(&entry.value), CONSENT);
@@ -333,9 +333,9 @@ impl Resolver<'_> {
             return None;
         }
         let file_keys = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];
-        for (key, why) in file_keys.into_iter().filter(|_| !has_file) {
+        for (key, reason) in file_keys.into_iter().filter(|_| !has_file) {
             if let Some(entry) = section.entry(key) {
-                let message = format!("`consent.{key}` applies only to a `file`; {why}");
+                let message = format!("`consent.{key}` applies only to a `file`; {reason}");
                 refuse(&entry.key_span, message, "remove the key, or add `file`");
             }
         }
@@ -446,13 +446,13 @@ impl Resolver<'_> {
     pub(super) fn resolve_tables(&mut self, root: ConfigSection<'_>, vars: &[(String, String)]) -> Vec<TableFile> {
         let entries = root.find_value("data").and_then(|node| node.as_entries()).unwrap_or_default();
         let columns = self.columns.clone();
-        let taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
-        entries.iter().filter_map(|entry| self.resolve_table(entry, taken(&entry.key))).collect()
+        let is_taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
+        entries.iter().filter_map(|entry| self.resolve_table(entry, is_taken(&entry.key))).collect()
     }
 
-    fn resolve_table(&mut self, entry: &MapEntry, taken: bool) -> Option<TableFile> {
+    fn resolve_table(&mut self, entry: &MapEntry, is_taken: bool) -> Option<TableFile> {
         self.check_variable_name(&entry.key, &entry.key_span);
-        if taken {
+        if is_taken {
             let message = format!("`{}` is the name of both a table and a column or constant", entry.key);
             let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
             self.report.add(&entry.key_span, finding);

@@ -187,13 +187,13 @@ impl Resolver<'_> {
                 is_complete = false;
                 continue;
             }
-            let own = format!("{path}.texts.{}", text.key);
-            let Some(NamedTemplate { name, source }) = self.resolve_text(own.clone(), text) else {
+            let text_path = format!("{path}.texts.{}", text.key);
+            let Some(NamedTemplate { name, source }) = self.resolve_text(text_path.clone(), text) else {
                 is_complete = false;
                 continue;
             };
             // A text file for a future day does not exist in any folder yet.
-            if name == own || self.folders.find_text(&name).is_err() {
+            if name == text_path || self.folders.find_text(&name).is_err() {
                 self.folders.add_inline_text(name.clone(), source);
             }
             chosen.push((word, name));
@@ -240,8 +240,8 @@ fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> S
         Some(name) => format!("{{% else %}}{{% include {} %}}{{% endif %}}", quote_text(name)),
         None => {
             let words: Vec<&str> = texts.iter().map(|(word, _)| word.as_str()).collect();
-            let why = format!("{}, only for {}", missing_text_reason(by), words.join(", "));
-            format!("{{% else %}}{{{{ throw(message={}) }}}}{{% endif %}}", quote_text(&why))
+            let reason = format!("{}, only for {}", missing_text_reason(by), words.join(", "));
+            format!("{{% else %}}{{{{ throw(message={}) }}}}{{% endif %}}", quote_text(&reason))
         }
     };
     source

@@ -121,8 +121,8 @@ fn find_text_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Rang
     let is_whole = written.ends_with(' ') && (keys.is_text)(key) && !value.is_empty();
     // A tab or ` #` is ambiguous, and a more deeply indented line might continue the text.
     let is_plain = !value.contains(" #") && !value.contains(|character: char| character.is_control());
-    let below = text[line.end..].lines().find(|line| !line.trim().is_empty());
-    let continues = below.is_some_and(|below| below.len() - below.trim_start().len() > column);
+    let next_line = text[line.end..].lines().find(|line| !line.trim().is_empty());
+    let continues = next_line.is_some_and(|next_line| next_line.len() - next_line.trim_start().len() > column);
     (is_whole && is_plain && !continues).then(|| start..start + value.len())
 }
 
@@ -178,16 +178,16 @@ pub(super) fn replace_no_break_spaces(text: &str, line: usize, indentation: &str
     // Other kinds of space have other widths.
     let is_same_width = |character: char| matches!(character, ' ' | '\u{a0}' | '\u{202f}');
     let is_clear = indentation.chars().all(is_same_width) && !continues_text(text, line, indentation.chars().count());
-    let odd = indentation.char_indices().filter(|&(_, character)| character != ' ');
-    let edits = odd.map(|(at, space)| (line + at..line + at + space.len_utf8(), " ".to_owned()));
+    let other_spaces = indentation.char_indices().filter(|&(_, character)| character != ' ');
+    let edits = other_spaces.map(|(at, space)| (line + at..line + at + space.len_utf8(), " ".to_owned()));
     is_clear.then(|| Fix::new("indent with ordinary spaces", edits.collect::<Vec<_>>()))
 }
 
 /// Whether a line might continue a text of several lines, because the line above it with less indentation already has a
 /// value.
 pub(super) fn continues_text(text: &str, line: usize, column: usize) -> bool {
-    let mut above = text[..line].lines().rev().filter(|line| !line.trim().is_empty());
-    let under = above.find_map(|line| {
+    let mut previous_lines = text[..line].lines().rev().filter(|line| !line.trim().is_empty());
+    let under = previous_lines.find_map(|line| {
         let line = line.trim_start_matches('\u{feff}');
         let content = line.trim_start_matches([' ', '-']);
         (line.chars().count() - content.chars().count() < column).then_some(content)

@@ -197,8 +197,8 @@ impl<'t> ErrorPosition<'t> {
         let finding =
             Finding::new(&rules::YAML_INDENTATION, "the indentation of this line does not match any line above it");
         let help = match self.find_line_above() {
-            Some(above) if !above.opens => {
-                let (key, spaces) = (above.key, above.column);
+            Some(previous) if !previous.opens => {
+                let (key, spaces) = (previous.key, previous.column);
                 format!("{ALIGN_HELP}; to align with `{key}`, use {spaces} spaces")
             }
             _ => ALIGN_HELP.to_owned(),
@@ -247,8 +247,8 @@ impl<'t> ErrorPosition<'t> {
             return (finding.help(QUOTE_HELP), self.value_span());
         }
         if self.trimmed_line().start == self.line.start && self.line.start > 0 {
-            let above = ErrorPosition::new(self.text, self.text[..self.line.start].trim_end().len());
-            return above.explain_missing_key();
+            let previous = ErrorPosition::new(self.text, self.text[..self.line.start].trim_end().len());
+            return previous.explain_missing_key();
         }
         let message = "this line is indented deeper than the line above, which is already complete";
         (Finding::new(&rules::YAML_INDENTATION, message).help(ALIGN_HELP), self.trimmed_line())

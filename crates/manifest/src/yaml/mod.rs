@@ -117,11 +117,11 @@ impl Node {
 
     /// Adds the missing keys from another map, if both are maps.
     pub(crate) fn merge_missing(&mut self, other: Node) {
-        let (NodeContent::Map(own), NodeContent::Map(others)) = (&mut self.content, other.content) else { return };
+        let (NodeContent::Map(entries), NodeContent::Map(others)) = (&mut self.content, other.content) else { return };
         for entry in others {
-            match own.iter_mut().find(|known| known.key == entry.key) {
+            match entries.iter_mut().find(|known| known.key == entry.key) {
                 Some(known) => known.value.merge_missing(entry.value),
-                None => own.push(entry),
+                None => entries.push(entry),
             }
         }
     }
@@ -336,7 +336,7 @@ impl<'s> TreeReader<'s, '_> {
 
     fn read_map(&mut self, start: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
         let mut entries: Vec<MapEntry> = Vec::new();
-        let mut seen: HashSet<String> = HashSet::new();
+        let mut keys: HashSet<String> = HashSet::new();
         let mut is_template = false;
         loop {
             let (event, span) = self.next()?;
@@ -354,7 +354,7 @@ impl<'s> TreeReader<'s, '_> {
             let value = self.read_node(depth + 1)?;
             is_template |= key.as_scalar().is_none() && self.report.source.text()[start.start..].starts_with("{{");
             let Some(name) = self.read_key(&key, &start) else { continue };
-            if seen.insert(name.clone()) {
+            if keys.insert(name.clone()) {
                 entries.push(MapEntry { key: name, key_span: key.span, value });
             } else {
                 let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` is defined twice"));

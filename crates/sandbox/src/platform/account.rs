@@ -86,20 +86,21 @@ impl SandboxAccount {
 
 /// The rate limit of an account: governor's GCRA with time as an argument.
 ///
-/// It shares no code with the client's rate limit, so that it can verify the client's limit.
+/// The limiter shares no code with the client's rate limit, so that it can verify the client's limit.
 pub(crate) struct OperationLimiter {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     /// The latest time of its clock.
     now: Option<Timestamp>,
-    /// How long it takes to refill a whole burst.
+    /// The time that it takes to refill a whole burst.
     refill: Duration,
 }
 
 impl OperationLimiter {
     /// An unused limit.
     pub(crate) fn new(limit: scenario::OperationLimit) -> Self {
-        let each = Duration::from_secs_f64(1.0 / limit.rate);
-        let quota = Quota::with_period(each).expect("a million a second is the highest rate").allow_burst(limit.burst);
+        let interval = Duration::from_secs_f64(1.0 / limit.rate);
+        let quota =
+            Quota::with_period(interval).expect("a million a second is the highest rate").allow_burst(limit.burst);
         let refill = quota.burst_size_replenished_in();
         Self { limiter: RateLimiter::direct_with_clock(quota, FakeRelativeClock::default()), now: None, refill }
     }
@@ -168,8 +169,8 @@ impl TemplateStore {
         Ok((self.last, self.all.entry(self.last).or_insert(template)))
     }
 
-    /// Deletes a template; if `text` is given, the template must have this text. Returns how many templates were
-    /// deleted.
+    /// Deletes a template; if `text` is given, the template must have this text. Returns the number of deleted
+    /// templates.
     pub(crate) fn delete_template(&mut self, id: u64, text: Option<&str>) -> u64 {
         let has_text = |template: &&Template| text.is_none_or(|text| *text == *template.text);
         if self.all.get(&id).filter(has_text).is_none() {
@@ -333,7 +334,7 @@ mod limit_tests {
             rate in 1_u32..1_000, burst in 1_u32..200, steps in prop::collection::vec((0_i64..500, 1_usize..50), 1..200),
         ) {
             let mut limit = limiter(rate.into(), burst);
-            let (mut now, mut taken) = (at(0), Vec::new());
+            let (mut now, mut accepted) = (at(0), Vec::new());
             for (pause, count) in steps {
                 now += Duration::from_millis(pause as u64);
                 if let Err(wait) = limit.take_operations(count, now) {
@@ -344,14 +345,14 @@ mod limit_tests {
                     now += wait + Duration::from_nanos(1);
                     prop_assert_eq!(limit.take_operations(count, now), Ok(()));
                 }
-                taken.push((now, count));
+                accepted.push((now, count));
             }
-            for (first, &(since, _)) in taken.iter().enumerate() {
+            for (first, &(since, _)) in accepted.iter().enumerate() {
                 let mut sum = 0;
-                for &(until, count) in &taken[first..] {
+                for &(until, count) in &accepted[first..] {
                     sum += count;
-                    let most = f64::from(burst) + f64::from(rate) * until.duration_since(since).as_secs_f64();
-                    prop_assert!(sum as f64 <= most + 0.001, "{sum} of {most}");
+                    let max_accepted = f64::from(burst) + f64::from(rate) * until.duration_since(since).as_secs_f64();
+                    prop_assert!(sum as f64 <= max_accepted + 0.001, "{sum} of {max_accepted}");
                 }
             }
         }

@@ -1,6 +1,6 @@
-//! Message lifecycles in virtual time: the next state of a message, its time, and the queue of due states. Pure.
+//! Message lifecycles in virtual time: the next state of a message, its time, and the queue of due states.
 //!
-//! This module must know nothing about money or webhooks.
+//! This module does no I/O. It must know nothing about money or webhooks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,16 +29,16 @@ pub(crate) enum Phase {
     Read,
     /// The recipient replied.
     Replied,
-    /// No channel delivered it.
+    /// No channel delivered the message.
     Failed(DeliveryFailure),
-    /// It was rejected on arrival.
+    /// The message was rejected on arrival.
     Rejected,
 }
 
-/// Why the last channel did not deliver a message.
+/// The reason why the last channel did not deliver a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DeliveryFailure {
-    /// Its lifetime ended before the delivery.
+    /// The message's lifetime ended before the delivery.
     Expired,
     /// The scenario prevents delivery, by this behaviour.
     ByPattern(Pattern),
@@ -89,7 +89,7 @@ impl Phase {
 /// The current state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LifecycleState {
-    /// When it began.
+    /// The time at which the state began.
     pub(crate) since: VirtualTime,
     pub(crate) phase: Phase,
     /// The stage that is being tried, or the last one.
@@ -109,7 +109,7 @@ pub(crate) struct MessageLifecycle<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) facts: MessageFacts,
     pub(crate) stages: &'a [ChannelStage],
-    /// When the message was accepted.
+    /// The time at which the message was accepted.
     pub(crate) intake: VirtualTime,
 }
 
@@ -261,14 +261,14 @@ impl GatewayEmulator {
         true
     }
 
-    /// The time of the next event or webhook, which may be in the past.
+    /// The time of the next event or webhook, which might be in the past.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         let event = self.agenda.next_event().map(|(due, _)| due);
         event.into_iter().chain(self.outbox.next_due()).min().map(VirtualTime::to_timestamp)
     }
 
-    /// Executes at most `limit` events, no matter when they are due. Returns whether any events are left. Webhooks stay
-    /// in the outbox.
+    /// Executes at most `limit` events, regardless of when they are due. Returns whether any events are left. Webhooks
+    /// stay in the outbox.
     pub(crate) fn drain(&mut self, limit: usize, lines: &mut JournalLines) -> bool {
         for _ in 0..limit {
             let Some((due, index)) = self.agenda.take_due(VirtualTime::MAX) else { return false };

@@ -12,18 +12,18 @@ use campaign_core::domain::{Amount, Channel, Endpoint, Phone};
 /// The gateway's identifier of the first message; later ones are consecutive.
 pub(crate) const FIRST_MSG_ID: u64 = 700_000_001;
 
-/// An accepted or rejected message. There may be millions, so it is small.
+/// An accepted or rejected message. There might be millions, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct SandboxMessage {
     /// The client's identifier, replaced by the gateway's if it is missing.
     pub(crate) id: Option<ClientId>,
     /// The webhook address for its statuses.
     pub(crate) hook: Option<Arc<str>>,
-    /// Its recipient, always present for accepted messages.
+    /// The recipient, always present for accepted messages.
     pub(crate) phone: Option<Phone>,
-    /// When it arrived.
+    /// The time of arrival.
     pub(crate) at: VirtualTime,
-    /// Its current state.
+    /// The current state.
     pub(crate) state: LifecycleState,
     /// The number of its asynchronous request.
     pub(crate) request: Option<u32>,
@@ -152,7 +152,7 @@ impl ChannelStage {
         Self { dtmf, ..self }
     }
 
-    /// How long the channel tries to deliver the message.
+    /// The time for which the channel tries to deliver the message.
     pub(crate) fn lifetime(&self) -> Duration {
         Duration::from_secs(self.lifetime.into())
     }
@@ -274,11 +274,11 @@ mod tests {
     #[test]
     fn message_of_another_account_is_not_found() {
         let mut messages = MessageStore::default();
-        let ours = messages.insert(test_message(0, Some(7)));
-        let theirs = messages.insert(test_message(1, Some(7)));
+        let first = messages.insert(test_message(0, Some(7)));
+        let second = messages.insert(test_message(1, Some(7)));
         let unnamed = messages.insert(test_message(1, None));
-        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(7)), Some(ours));
-        for hidden in [theirs, unnamed] {
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(7)), Some(first));
+        for hidden in [second, unnamed] {
             assert_eq!(find_index(&messages, MessageInquiry::MsgId, json!(msg_id_of(hidden))), None);
         }
         assert_eq!(find_index(&messages, MessageInquiry::Id, json!(msg_id_of(unnamed))), None);

@@ -86,7 +86,7 @@ pub(crate) struct ItemOutcome {
     pub(crate) result: Result<ResultData, OperationError>,
     /// The index of the first message of the operation; there is one for each recipient.
     pub(crate) first: Option<u32>,
-    /// The parts of each of them.
+    /// The number of parts of each message.
     pub(crate) parts: Option<u32>,
     pub(crate) charge: Option<Charge>,
 }
@@ -95,8 +95,8 @@ pub(crate) struct ItemOutcome {
 #[derive(Clone, Copy)]
 pub(crate) struct Charge {
     pub(crate) reason: ChargeReason,
-    /// For each recipient.
-    pub(crate) each: Amount,
+    /// The amount for each recipient.
+    pub(crate) amount: Amount,
     /// The account's previous balance.
     pub(crate) before: Amount,
 }
@@ -321,9 +321,9 @@ fn write_operation_lines(
             success: error.is_none(),
             error,
         });
-        if let (Some(msg_id), Some(Charge { reason, each, before })) = (msg_id, outcome.charge) {
-            let balance = before.saturating_sub(each.saturating_mul(recipient as u64 + 1));
-            lines.push_line(&JournalLine::charge(at, msg_id, reason, each, balance));
+        if let (Some(msg_id), Some(Charge { reason, amount, before })) = (msg_id, outcome.charge) {
+            let balance = before.saturating_sub(amount.saturating_mul(recipient as u64 + 1));
+            lines.push_line(&JournalLine::charge(at, msg_id, reason, amount, balance));
         }
     }
 }
@@ -344,7 +344,7 @@ pub struct Counts {
     /// Messages, lookups and verification calls, by the channel that delivered them or was tried last; only channels
     /// that occurred.
     pub channels: BTreeMap<Channel, ChannelTally>,
-    /// The same by latest final status in the gateway's words, without unfinished messages.
+    /// Messages by latest final status in the gateway's words, without unfinished messages.
     pub statuses: BTreeMap<String, u64>,
     /// Money, over all accounts.
     pub funds: Funds,
@@ -370,7 +370,7 @@ pub struct ChannelTally {
     pub replied: u64,
     /// Messages that failed on this channel as the last one that was tried.
     pub failed: u64,
-    /// Their cost.
+    /// The cost of the messages.
     pub spent: Amount,
 }
 
@@ -441,9 +441,9 @@ impl Counts {
 
     /// Charges part of a reservation to a channel and releases the unspent part.
     pub(crate) fn settle_funds(&mut self, channel: Channel, reserved: Amount, spent: Amount) {
-        let Funds { spent: all, reserved: held, balance, .. } = &mut self.funds;
-        *held = held.saturating_sub(reserved);
-        *all = all.saturating_add(spent);
+        let Funds { spent: total_spent, reserved: total_reserved, balance, .. } = &mut self.funds;
+        *total_reserved = total_reserved.saturating_sub(reserved);
+        *total_spent = total_spent.saturating_add(spent);
         *balance = balance.saturating_add(reserved).saturating_sub(spent);
         let tally = self.channels.entry(channel).or_default();
         tally.spent = tally.spent.saturating_add(spent);

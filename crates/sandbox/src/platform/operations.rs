@@ -34,11 +34,11 @@ impl GatewayEmulator {
         origin: OperationOrigin,
     ) -> Result<ItemOutcome, OperationError> {
         let recipients = u32::try_from(item.phones.len()).unwrap_or(u32::MAX);
-        let each = messages::highest_price(&send.stages, &self.scenario.prices);
+        let price = messages::highest_price(&send.stages, &self.scenario.prices);
         let account = &mut self.accounts[origin.account as usize];
         account.check_allowed(send)?;
         let before = account.balance();
-        let all = each.saturating_mul(recipients.into());
+        let all = price.saturating_mul(recipients.into());
         account.charge(all)?;
         self.counts.reserve_funds(all);
         let hook = self.status_address(item, origin);
@@ -51,7 +51,7 @@ impl GatewayEmulator {
         let msg_id = msg_id_of(first);
         let id = item.id.clone().unwrap_or(ClientId::Whole(msg_id));
         let result = Ok(ResultData::Sent(SendResult { id, msg_id, data: 1, parts: all_parts }));
-        let charge = Some(Charge { reason: ChargeReason::Reserved, each, before });
+        let charge = Some(Charge { reason: ChargeReason::Reserved, amount: price, before });
         Ok(ItemOutcome { result, first: Some(first), parts: Some(parts), charge })
     }
 
@@ -119,16 +119,16 @@ impl GatewayEmulator {
         answer: impl FnOnce(u32, Amount) -> ResultData,
     ) -> Result<ItemOutcome, OperationError> {
         let stages = [ChannelStage::new(channel, 1, None)];
-        let each = stages[0].price(&self.scenario.prices);
+        let price = stages[0].price(&self.scenario.prices);
         let account = &mut self.accounts[origin.account as usize];
         let before = account.balance();
-        account.charge(each)?;
-        self.counts.reserve_funds(each);
-        self.counts.settle_funds(channel, each, each);
+        account.charge(price)?;
+        self.counts.reserve_funds(price);
+        self.counts.settle_funds(channel, price, price);
         let first =
             self.store_messages(item, origin, &InitialMessage { phase: Phase::Queued, stages: &stages, hook: None });
-        let charge = Some(Charge { reason: ChargeReason::Charged, each, before });
-        Ok(ItemOutcome { result: Ok(answer(first, each)), first: Some(first), parts: None, charge })
+        let charge = Some(Charge { reason: ChargeReason::Charged, amount: price, before });
+        Ok(ItemOutcome { result: Ok(answer(first, price)), first: Some(first), parts: None, charge })
     }
 
     /// The webhook address for the statuses of an accepted message.
@@ -169,7 +169,7 @@ impl GatewayEmulator {
     }
 }
 
-/// How many messages an item creates: one for each recipient, or one if no recipient could be read.
+/// The number of messages that an item creates: one for each recipient, or one if no recipient could be read.
 fn count_messages(item: &RequestItem) -> u32 {
     u32::try_from(item.phones.len().max(1)).unwrap_or(u32::MAX)
 }

@@ -80,7 +80,7 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// Checks an optional text, which may be blank.
+    /// Checks an optional text, which can be blank.
     pub(crate) fn check_free_text(&self, key: &str) -> Result<(), OperationError> {
         match self.field(key) {
             None | Some(Value::String(_)) => Ok(()),
@@ -88,7 +88,7 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// Required digits, which may be sent as a number.
+    /// Required digits, which can be sent as a number.
     pub(crate) fn required_digits(&self, key: &str) -> Result<String, OperationError> {
         let digits = match self.field(key) {
             Some(Value::Number(number)) => whole_number(number).ok_or_else(|| self.invalid_field(key))?.to_string(),
@@ -710,8 +710,8 @@ mod stages_tests {
                 "Error in telegram.message",
             ),
         ] {
-            let refused = read_with(kind, changes.clone()).expect_err(error);
-            assert_eq!(refused.text(), error, "{} {changes}", kind.name());
+            let rejection = read_with(kind, changes.clone()).expect_err(error);
+            assert_eq!(rejection.text(), error, "{} {changes}", kind.name());
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) use fields::{ClientId, ClientIdKey, OperationFields, SendRequest};
 /// The maximum size of a body, in bytes.
 pub(crate) const BODY_LIMIT: usize = 8 << 20;
 
-/// Why an envelope is rejected: the top-level `error` (contract 2.2 and 7).
+/// The reason why an envelope is rejected: the top-level `error` (contract 2.2 and 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EnvelopeRejection {
     /// The text of the error.
@@ -73,7 +73,7 @@ impl AccountKeys {
 pub(crate) struct ParsedEnvelope {
     /// The index of the account.
     pub(crate) account: u32,
-    /// Its operations in order; at least one.
+    /// The operations of the envelope in order; at least one.
     pub(crate) items: Vec<RequestItem>,
 }
 
@@ -310,12 +310,12 @@ impl OperationType {
         KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 
-    /// Whether the operation is a message, which may have a `hook` (contract 6.3).
+    /// Whether the operation is a message, which can have a `hook` (contract 6.3).
     pub(crate) fn is_message(self) -> bool {
         self.reaches_a_phone() && !matches!(self, OperationType::CallOtp | OperationType::Hlr)
     }
 
-    /// Whether the operation reaches a phone, and therefore leaves a message with a status.
+    /// Whether the operation reaches a phone, and therefore creates a message with a status.
     pub(crate) fn reaches_a_phone(self) -> bool {
         self == OperationType::Pipeline || !self.channels().is_empty()
     }

@@ -116,9 +116,9 @@ pub(super) fn read_exceptions(items: &[Node], usual: &Behaviours, report: &mut F
         let channel = section.text("channel").and_then(Channel::from_name);
         let then = section.subsection("then");
         let mut behaviours = usual.clone();
-        for each in Channel::ALL.into_iter().filter(|each| channel.is_none_or(|only| only == *each)) {
+        for target in Channel::ALL.into_iter().filter(|target| channel.is_none_or(|only| only == *target)) {
             // Keys that only some channels support are allowed if the exception covers all channels.
-            behaviours.set(each, read_behaviour(usual.for_channel(each), channel, then, report));
+            behaviours.set(target, read_behaviour(usual.for_channel(target), channel, then, report));
         }
         Exception { when: fault::read_condition(section.subsection("when"), report), channel, behaviours }
     };

@@ -21,7 +21,7 @@ use campaign_manifest::document::{ConfigSection, FindingCollector, Node};
 pub struct ScenarioFault {
     /// The messages or envelopes to which it applies.
     pub when: ScenarioCondition,
-    /// Its effect.
+    /// The effect of the fault.
     pub effect: FaultEffect,
 }
 
@@ -34,7 +34,7 @@ pub struct ScenarioCondition {
     pub share: Option<Percentage>,
     /// The position among envelopes with messages, counted from 1 over both endpoints.
     pub envelope: Option<RangeInclusive<u64>>,
-    /// Their endpoint.
+    /// The endpoint of the envelopes.
     pub endpoint: Option<Endpoint>,
 }
 
@@ -248,7 +248,7 @@ pub(crate) struct MessageFacts {
 pub(crate) struct EnvelopeFacts<'a> {
     /// All its numbers.
     pub(crate) phones: &'a [Phone],
-    /// Its number among the envelopes with messages.
+    /// The envelope's number among the envelopes with messages.
     pub(crate) envelope: u64,
     pub(crate) endpoint: Endpoint,
 }
@@ -301,8 +301,8 @@ mod tests {
         assert!(!when.applies_to_message(draw, facts(380_501_234_567, 4)));
         let other = ScenarioCondition { endpoint: Some(Endpoint::Async), ..when.clone() };
         assert!(!other.applies_to_message(draw, facts(380_501_234_567, 2)));
-        let none = ScenarioCondition { share: Some("0%".parse().expect("a share")), ..when.clone() };
-        assert!(!none.applies_to_message(draw, facts(380_501_234_567, 2)));
+        let never = ScenarioCondition { share: Some("0%".parse().expect("a share")), ..when.clone() };
+        assert!(!never.applies_to_message(draw, facts(380_501_234_567, 2)));
         let phones = [380_501_234_500, 380_501_234_567].map(|phone| Phone::new(phone).expect("a phone"));
         let envelope = |phones| EnvelopeFacts { phones, envelope: 3, endpoint: Endpoint::Sync };
         assert!(when.applies_to_envelope(draw, envelope(&phones)));

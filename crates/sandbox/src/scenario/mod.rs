@@ -29,7 +29,7 @@ use keys::{ACCOUNT, PRICES, SCENARIO, WEBHOOKS};
 pub struct Scenario {
     /// The seed of random draws.
     pub seed: u64,
-    /// How many seconds of virtual time pass in one real second.
+    /// The number of seconds of virtual time that pass in one real second.
     pub speed: u32,
     /// The accounts, at least one; the first without a key uses the server's key.
     pub accounts: Vec<AccountSettings>,
@@ -45,7 +45,7 @@ pub struct Scenario {
     pub exceptions: Vec<Exception>,
     /// The faults, in the order of the file.
     pub faults: Vec<ScenarioFault>,
-    /// How long an accepted message remains unknown to `status`.
+    /// The time for which an accepted message remains unknown to `status`.
     pub status_lag: Duration,
     /// A wrong answer to `status`, if any.
     pub status_blind: Option<Blindness>,
@@ -118,7 +118,7 @@ impl PartPrices {
     }
 }
 
-/// How webhooks are sent.
+/// The behaviour of webhooks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhookBehaviour {
     /// The waits before retries of a webhook that did not get 200.
@@ -143,7 +143,7 @@ impl fmt::Debug for AccountSettings {
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
-/// Reads a scenario file. Problems become findings with a place in the file.
+/// Reads a scenario file. Problems become findings with a location in the file.
 pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
     load_scenario_within(&CampaignPath::anywhere(path))
 }

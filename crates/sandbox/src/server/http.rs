@@ -26,7 +26,7 @@ use crate::request::{BODY_LIMIT, RawRequest};
 use campaign_core::domain::Endpoint;
 use campaign_net::{BACKLOG, ConnectionLimits, Connections, accept_connection, bind_socket, listen};
 
-/// How long to wait before trying to bind the port again.
+/// The delay before trying to bind the port again.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// A practically infinite duration, used if the requested one overflows.
 const FAR_FUTURE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -43,7 +43,7 @@ enum PortState {
     Listening(TcpListener),
     /// Connections are refused. The port stays bound, so that no other program takes it.
     Refusing {
-        held: Option<TcpSocket>,
+        reserved: Option<TcpSocket>,
         until: Instant,
     },
 }
@@ -79,10 +79,10 @@ impl SandboxPort {
             return;
         }
         // Replace the listener first: while it listens, no process can bind the port, not even this one.
-        self.state = PortState::Refusing { held: None, until: end };
+        self.state = PortState::Refusing { reserved: None, until: end };
         let bound = bind_socket(self.address);
-        if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, bound) {
-            *held = Some(socket);
+        if let (PortState::Refusing { reserved, .. }, Ok(socket)) = (&mut self.state, bound) {
+            *reserved = Some(socket);
         }
     }
 
@@ -103,8 +103,8 @@ impl SandboxPort {
     }
 
     fn reopen(&mut self) {
-        let PortState::Refusing { held, until } = &mut self.state else { return };
-        let socket = held.take().map_or_else(|| bind_socket(self.address), Ok);
+        let PortState::Refusing { reserved, until } = &mut self.state else { return };
+        let socket = reserved.take().map_or_else(|| bind_socket(self.address), Ok);
         match socket.and_then(|socket| socket.listen(BACKLOG)) {
             Ok(listener) => self.state = PortState::Listening(listener),
             Err(error) => {
@@ -179,7 +179,7 @@ pub(super) async fn serve_connections(mut port: SandboxPort, app: Router, timeou
 /// The shared state of all requests.
 pub(super) struct HttpState {
     pub(super) live: Arc<LivePlatform>,
-    /// How long a body may take to arrive.
+    /// The time that a body may take to arrive.
     pub(super) body_timeout: Duration,
     /// Sends orders to the task that owns the port.
     pub(super) port_orders: mpsc::UnboundedSender<PortOrder>,
@@ -200,7 +200,7 @@ pub(super) fn router(state: Arc<HttpState>) -> Router {
     Router::new().fallback(serve_request).with_state(state)
 }
 
-/// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL may end with a
+/// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL can end with a
 /// slash.
 fn endpoint_at(path: &str) -> Option<Endpoint> {
     match path.trim_start_matches('/') {
@@ -219,9 +219,9 @@ async fn serve_request(
         let response = ApiResponse::rejected("No such endpoint; use /api/json.php or /v1/json");
         return json_response(StatusCode::NOT_FOUND, &response).map(Body::from);
     };
-    let refused = |error: &'static str| json_response(StatusCode::OK, &ApiResponse::rejected(error)).map(Body::from);
+    let reject = |error: &'static str| json_response(StatusCode::OK, &ApiResponse::rejected(error)).map(Body::from);
     if request.method() != Method::POST {
-        return refused("Send a POST request");
+        return reject("Send a POST request");
     }
     let (head, body) = request.into_parts();
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -229,7 +229,7 @@ async fn serve_request(
     let body = match &arrival {
         BodyArrival::Whole(body) => Some(body.as_slice()),
         BodyArrival::TooLarge => None,
-        BodyArrival::TooLate => return refused("The request was not received in time"),
+        BodyArrival::TooLate => return reject("The request was not received in time"),
     };
     match state.live.execute_request(endpoint, remote, RawRequest { content_type, body }).await {
         Some(plan) => state.finish_response(plan).await,
@@ -247,7 +247,7 @@ impl HttpState {
         let ResponsePlan { answer, wire: WireFaults { delay, page, loss, port: behaviour } } = plan;
         let response = page.map_or_else(|| json_response(StatusCode::OK, &answer), |page| html_response(&page));
         if delay.is_some() || behaviour != PortBehaviour::Open {
-            // A separate task: a client that hangs up must not change what the port does.
+            // A separate task: a client that hangs up must not change the behaviour of the port.
             let passed = tokio::spawn(async move {
                 tokio::time::sleep(delay.unwrap_or_default()).await;
                 self.order_port(behaviour).await;
@@ -354,8 +354,8 @@ mod tests {
         let mut port = open_test_port();
         let address = port.address();
         port.apply(PortBehaviour::Refuse(Duration::from_millis(50)));
-        let refused = TcpStream::connect(address).await.expect_err("refused");
-        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let error = TcpStream::connect(address).await.expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         let connecting = tokio::spawn(async move {
             loop {
                 if let Ok(stream) = TcpStream::connect(address).await {

@@ -22,7 +22,7 @@ use crate::scenario::Scenario;
 use crate::webhooks::{WebhookOutcome, WebhookPost};
 use campaign_core::domain::Endpoint;
 
-/// How many messages advance before the lock is released, so that a million due messages do not block others.
+/// The number of messages that advance before the lock is released, so that a million due messages do not block others.
 const SLICE: usize = 1_000;
 
 /// The platform that all connections share.
@@ -227,28 +227,28 @@ impl PlatformCore {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VirtualClock {
     /// The virtual time at `real`.
-    shown: Timestamp,
+    virtual_time: Timestamp,
     real: Instant,
     /// Virtual seconds per real second; at least one.
     speed: u32,
 }
 
 impl VirtualClock {
-    /// A clock that shows `shown` at `real` and then runs `speed` times as fast.
-    pub(super) fn start(shown: Timestamp, real: Instant, speed: u32) -> Self {
-        Self { shown, real, speed: speed.max(1) }
+    /// A clock that shows `virtual_time` at `real` and then runs `speed` times as fast.
+    pub(super) fn start(virtual_time: Timestamp, real: Instant, speed: u32) -> Self {
+        Self { virtual_time, real, speed: speed.max(1) }
     }
 
     /// The virtual time at a real time, at most the latest representable time.
     pub(super) fn time_at(&self, real: Instant) -> Timestamp {
         let passed = real.saturating_duration_since(self.real).saturating_mul(self.speed);
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
-        self.shown.checked_add(passed).unwrap_or(Timestamp::MAX)
+        self.virtual_time.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Advances the clock to at least `shown` at a real time.
-    pub(super) fn advance_to(&mut self, shown: Timestamp, real: Instant) {
-        self.shown = self.time_at(real).max(shown);
+    /// Advances the clock to at least `virtual_time` at a real time.
+    pub(super) fn advance_to(&mut self, virtual_time: Timestamp, real: Instant) {
+        self.virtual_time = self.time_at(real).max(virtual_time);
         self.real = self.real.max(real);
     }
 
@@ -316,16 +316,16 @@ mod tests {
         ) {
             let mut real = Instant::now();
             let mut clock = VirtualClock::start(seconds(0), real, speed);
-            let mut shown = clock.time_at(real);
+            let mut virtual_time = clock.time_at(real);
             for (passed, jump) in steps {
                 real += Duration::from_millis(passed.into());
                 if let Some(jump) = jump {
                     clock.advance_to(seconds(jump.into()), real);
                 }
                 let now = clock.time_at(real);
-                prop_assert!(now >= shown, "{shown} became {now}");
+                prop_assert!(now >= virtual_time, "{virtual_time} became {now}");
                 prop_assert_eq!(clock.real_time_until(now, real), Duration::ZERO);
-                shown = now;
+                virtual_time = now;
             }
         }
 

@@ -35,7 +35,7 @@ pub use webhook_client::{LocalReceiver, WebhookPolicy};
 /// The drain timeout of a receiver in this process, which answers or ends with the process.
 const LOCAL_RECEIVER_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// How a sandbox is started.
+/// The options with which a sandbox is started.
 #[derive(Clone, Debug)]
 pub struct SandboxSettings {
     /// The address to listen on; port 0 picks a free one.
@@ -346,8 +346,8 @@ mod tests {
         let sandbox = start_sandbox(Journal::Nowhere).await;
         let address = sandbox.address;
         drop(sandbox);
-        let refused = async { while TcpStream::connect(address).await.is_ok() {} };
-        tokio::time::timeout(Duration::from_secs(10), refused).await.expect("the port is closed");
+        let wait_for_refusal = async { while TcpStream::connect(address).await.is_ok() {} };
+        tokio::time::timeout(Duration::from_secs(10), wait_for_refusal).await.expect("the port is closed");
     }
 
     #[tokio::test]

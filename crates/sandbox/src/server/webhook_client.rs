@@ -111,7 +111,7 @@ impl WebhookClient {
             }
         };
         match tokio::time::timeout(self.timeout, self.post_to(receiver, post)).await {
-            Ok(answered) => answered.map_or_else(WebhookOutcome::Failed, WebhookOutcome::Answered),
+            Ok(answer) => answer.map_or_else(WebhookOutcome::Failed, WebhookOutcome::Answered),
             Err(_) => WebhookOutcome::Failed(format!("no answer within {} s", self.timeout.as_secs_f32())),
         }
     }
@@ -195,12 +195,12 @@ fn verbatim_request_target(url: &Url, at: Option<IpAddr>, original: &str) -> Opt
     Some((uri, host))
 }
 
-/// Describes why a request failed, without the URL, which may contain a secret.
+/// Describes why a request failed, without the URL, which might contain a secret.
 fn describe_send_error(error: &dyn Error, connecting: bool) -> String {
     let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
     let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    let what = if connecting { "cannot connect" } else { "the connection was interrupted" };
-    format!("{what}: {cause}")
+    let problem = if connecting { "cannot connect" } else { "the connection was interrupted" };
+    format!("{problem}: {cause}")
 }
 
 type ReceiveFn = dyn Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync;

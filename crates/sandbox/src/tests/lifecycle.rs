@@ -29,11 +29,11 @@ fn simulate_lifecycle(scenario: &Scenario, stages: &[ChannelStage], phone: u64) 
     let life = MessageLifecycle { scenario, facts, stages, intake };
     let states =
         std::iter::successors(Some(LifecycleState::at_intake(Phase::Queued, intake)), |state| life.next_state(*state));
-    let shown = states.map(|state| {
+    let steps = states.map(|state| {
         let millis = state.since.to_timestamp().as_millisecond();
         (stages[usize::from(state.stage)].channel, state.phase.status_name(scenario).to_owned(), millis)
     });
-    shown.take(100).collect()
+    steps.take(100).collect()
 }
 
 fn undelivered(channel: Channel) -> Behaviour {
@@ -127,8 +127,9 @@ fn first_matching_exception_replaces_the_behaviour() {
     let suffix = |suffix: &str| ScenarioCondition { suffix: Some(suffix.into()), ..ScenarioCondition::default() };
     let failing = |when, channel, fails_as: Status| {
         let mut behaviours = Behaviours::default();
-        for each in Channel::ALL {
-            behaviours.set(each, Behaviour { fails_as: fails_as.clone(), ..undelivered(each) });
+        for failing_channel in Channel::ALL {
+            let behaviour = Behaviour { fails_as: fails_as.clone(), ..undelivered(failing_channel) };
+            behaviours.set(failing_channel, behaviour);
         }
         Exception { when, channel, behaviours }
     };

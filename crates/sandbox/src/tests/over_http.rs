@@ -188,8 +188,8 @@ async fn refused_connection_leaves_the_previous_answer_intact() {
     assert_eq!(answer.json()["success"], true);
     assert_eq!(header(&answer.head, "connection"), Some("close"));
     assert!(client.is_closed().await && idle.is_closed().await);
-    let refused = TcpStream::connect(socket_address(&sandbox)).await.expect_err("refused");
-    assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    let error = TcpStream::connect(socket_address(&sandbox)).await.expect_err("refused");
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     while TcpStream::connect(socket_address(&sandbox)).await.is_err() {
         assert!(began.elapsed() < PATIENCE, "it listens again");
         tokio::task::yield_now().await;
@@ -228,8 +228,8 @@ async fn port_refuses_connections_even_if_the_client_hangs_up() {
         tokio::task::yield_now().await;
     }
     drop(client);
-    let refused = async { while TcpStream::connect(socket_address(&sandbox)).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, refused).await.expect("the port is closed");
+    let wait_for_refusal = async { while TcpStream::connect(socket_address(&sandbox)).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, wait_for_refusal).await.expect("the port is closed");
 }
 
 #[tokio::test]

@@ -91,8 +91,8 @@ fn each_number_of_an_operation_gets_a_separate_message() {
     assert_eq!(sent["data"], json!({"id": 1, "msg_id": FIRST_MSG_ID, "data": 1, "parts": 2}));
     let reported: Vec<_> =
         bench.journal_events("operation").iter().map(|line| (line["phone"].clone(), line["msg_id"].clone())).collect();
-    let both = [("380501234567", FIRST_MSG_ID), ("380671234567", FIRST_MSG_ID + 1)];
-    assert_eq!(reported, both.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
+    let messages = [("380501234567", FIRST_MSG_ID), ("380671234567", FIRST_MSG_ID + 1)];
+    assert_eq!(reported, messages.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
     assert_eq!((bench.platform.counts().messages, bench.platform.counts().parts), (2, 2));
 }
 
@@ -179,8 +179,8 @@ fn accounts_have_separate_balances_sender_names_and_messages() {
     assert_eq!(senders, json!([]), "every name is known, and none is listed");
     assert_eq!(second[1]["data"][1], json!({"name": "OlenaCo", "status": "New"}));
     assert_eq!(first[2]["success"], true);
-    let refused = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 1}});
-    assert_eq!(second[2], refused, "a name that is not verified cannot be used");
+    let rejection = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 1}});
+    assert_eq!(second[2], rejection, "a name that is not verified cannot be used");
     for (key, found) in [("one", true), ("two", false)] {
         let data = json!([{"type": "status", "id": 1}, {"type": "status", "msg_id": FIRST_MSG_ID}]);
         let reported = bench.send_as(key, Endpoint::Sync, &data)["data"].clone();
@@ -200,8 +200,8 @@ fn whatsapp_without_a_route_fails_at_no_cost() {
     let mut bench = Bench::with_scenario(Scenario { accounts, ..Scenario::default() });
     let balance = bench.send_one(&json!({"type": "balance"}));
     let answer = bench.send(Endpoint::Sync, &json!([whatsapp(1), {"type": "balance"}]));
-    let refused = json!({"success": false, "error": "No route", "data": {"id": 1}});
-    assert_eq!(answer, json!({"success": true, "data": [refused, balance]}));
+    let rejection = json!({"success": false, "error": "No route", "data": {"id": 1}});
+    assert_eq!(answer, json!({"success": true, "data": [rejection, balance]}));
 }
 
 #[test]
@@ -259,11 +259,11 @@ fn request_above_the_account_limit_is_not_executed() {
     let mut bench = Bench::with_scenario(Scenario { accounts, limit: Some(limit), ..Scenario::default() });
     let two = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("380501234568"))]);
     assert_eq!(bench.send(Endpoint::Sync, &two)["success"], true);
-    let refused = json!({"success": false, "error": "Too many operations"});
-    assert_eq!(bench.send(Endpoint::Async, &two), refused, "both endpoints count");
+    let rejection = json!({"success": false, "error": "Too many operations"});
+    assert_eq!(bench.send(Endpoint::Async, &two), rejection, "both endpoints count");
     assert_eq!(bench.send_as("second", Endpoint::Sync, &two)["success"], true, "each account has its own");
     bench.advance_millis(199);
-    assert_eq!(bench.send(Endpoint::Sync, &two), refused);
+    assert_eq!(bench.send(Endpoint::Sync, &two), rejection);
     bench.advance_millis(1);
     assert_eq!(bench.send(Endpoint::Sync, &two)["success"], true);
     assert_eq!(bench.platform.counts().messages, 6);

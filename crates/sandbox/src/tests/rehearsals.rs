@@ -286,7 +286,7 @@ fn code_call_to_some_numbers_can_get_a_top_level_error() {
     let faults = vec![ScenarioFault { when, effect: FaultEffect::TopError("Operator not supported".into()) }];
     let mut bench = Bench::with_scenario(Scenario { faults, ..Scenario::default() });
     let call = |phone: u64| json!([{"type": "call/otp", "id": 1, "phone": phone}]);
-    let refused = bench.send(Endpoint::Sync, &call(380_501_234_567));
-    assert_eq!(refused, json!({"success": false, "error": "Operator not supported"}));
+    let rejection = bench.send(Endpoint::Sync, &call(380_501_234_567));
+    assert_eq!(rejection, json!({"success": false, "error": "Operator not supported"}));
     assert_eq!(bench.send(Endpoint::Sync, &call(380_501_234_568))["data"][0]["success"], true);
 }

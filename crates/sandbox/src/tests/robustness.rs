@@ -103,12 +103,12 @@ fn any_endpoint() -> impl Strategy<Value = Endpoint> {
 /// The contract's requests.
 static REQUESTS: LazyLock<Vec<(Endpoint, Value)>> = LazyLock::new(contract_pairs::contract_requests);
 
-/// A mutation at a place in the body.
+/// A mutation at an index of the body.
 #[derive(Clone, Debug)]
 enum Mutation {
     /// Replaces a byte.
     Byte(Index, u8),
-    /// Ends the body at this place.
+    /// Ends the body at this index.
     Cut(Index),
     /// Repeats the following bytes.
     Twice(Index),
@@ -184,15 +184,15 @@ proptest! {
         requests in prop::collection::vec(any::<Index>(), 1..4),
     ) {
         let mut bench = Bench::new();
-        let mut most = 0;
+        let mut max = 0;
         for request in requests {
             let (endpoint, body) = request.get(&REQUESTS).clone();
             let body = apply_mutations(body, &mutations);
             prop_assert!(bench.post(endpoint, &body)["success"].is_boolean());
-            most += max_messages(&body);
+            max += max_messages(&body);
         }
         let before = bench.platform.messages.len();
-        prop_assert!(before as usize <= most && bench.platform.plans.all.len() <= most + 1);
+        prop_assert!(before as usize <= max && bench.platform.plans.all.len() <= max + 1);
         // Every accepted message reaches a final status, and each of its webhooks is JSON with a status.
         bench.advance_millis(1_000_000_000);
         prop_assert!(bench.take_webhooks().iter().all(|(_, _, body)| body["status"].is_string()));

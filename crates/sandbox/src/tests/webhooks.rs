@@ -86,14 +86,14 @@ fn operation_without_a_hook_sends_no_webhook() {
 #[test]
 fn pipeline_webhooks_go_to_the_account_or_the_operation_hook() {
     let by_hook = WebhookBehaviour { async_pipeline: true, ..WebhookBehaviour::default() };
-    let refused = with_field(valid_operation("pipeline"), "sms", json!({}));
+    let invalid = with_field(valid_operation("pipeline"), "sms", json!({}));
     for (endpoint, webhooks, operation, expected) in [
         (Endpoint::Sync, WebhookBehaviour::default(), valid_operation("pipeline"), &[(NOTIFY, "DELIVERED")][..]),
         (Endpoint::Sync, by_hook.clone(), valid_operation("pipeline"), &[(NOTIFY, "DELIVERED")]),
         (Endpoint::Async, WebhookBehaviour::default(), valid_operation("pipeline"), &[(NOTIFY, "DELIVERED")]),
         (Endpoint::Async, by_hook, valid_operation("pipeline"), &[(HOOK, "DELIVERED")]),
-        (Endpoint::Sync, WebhookBehaviour::default(), refused.clone(), &[]),
-        (Endpoint::Async, WebhookBehaviour::default(), refused, &[(HOOK, "REJECTED")]),
+        (Endpoint::Sync, WebhookBehaviour::default(), invalid.clone(), &[]),
+        (Endpoint::Async, WebhookBehaviour::default(), invalid, &[(HOOK, "REJECTED")]),
     ] {
         let mut bench = Bench::with_scenario(with_notify_address(Scenario { webhooks, ..Scenario::default() }));
         bench.send(endpoint, &json!([operation]));
@@ -176,8 +176,8 @@ fn payload_has_only_the_applicable_fields() {
         Some(ReplyBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(7), message: "Так".into() });
     scenario.behaviours.set(Channel::Viber, Behaviour { reply, ..Behaviour::default_for(Channel::Viber) });
     scenario.behaviours.set(Channel::Voice, Behaviour { digit: Some('5'), ..Behaviour::default_for(Channel::Voice) });
-    let none = "0%".parse().expect("a share");
-    let failing = Behaviour { delivered: none, fails_as: Status::SimFull, ..Behaviour::default_for(Channel::Sms) };
+    let zero = "0%".parse().expect("a share");
+    let failing = Behaviour { delivered: zero, fails_as: Status::SimFull, ..Behaviour::default_for(Channel::Sms) };
     scenario.behaviours.set(Channel::Sms, failing);
     let mut bench = Bench::with_scenario(scenario);
     bench.send(
@@ -214,7 +214,7 @@ fn payload_has_only_the_applicable_fields() {
 
 #[test]
 fn webhook_type_is_one_of_four_or_absent() {
-    let refused = |kind: &str| with_field(valid_operation(kind), "phone", json!("nobody"));
+    let invalid = |kind: &str| with_field(valid_operation(kind), "phone", json!("nobody"));
     let whatsapp = with_field(valid_operation("pipeline"), "pipeline", json!(["whatsapp"]));
     for (operation, expected) in [
         (valid_operation("sms"), json!("sms")),
@@ -222,11 +222,11 @@ fn webhook_type_is_one_of_four_or_absent() {
         (valid_operation("voice"), json!("voice")),
         (valid_operation("telegram"), Value::Null),
         (whatsapp, Value::Null),
-        (refused("viber"), json!("viber")),
-        (refused("viber+sms"), Value::Null),
-        (refused("rcs+sms"), Value::Null),
-        (refused("pipeline"), Value::Null),
-        (refused("telegram"), Value::Null),
+        (invalid("viber"), json!("viber")),
+        (invalid("viber+sms"), Value::Null),
+        (invalid("rcs+sms"), Value::Null),
+        (invalid("pipeline"), Value::Null),
+        (invalid("telegram"), Value::Null),
     ] {
         let webhooks = WebhookBehaviour { async_pipeline: true, ..WebhookBehaviour::default() };
         let mut bench = Bench::with_scenario(Scenario { webhooks, ..Scenario::default() });

@@ -107,8 +107,8 @@ impl ForeignFormat {
         self.0
     }
 
-    /// How to turn the file into a list. `None` if the file should be opened in the program that created it and saved
-    /// as a list.
+    /// The steps that turn the file into a list. `None` if the file should be opened in the program that created it
+    /// and saved as a list.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self.1 {
             ForeignAdvice::SaveAs => None,
@@ -278,7 +278,7 @@ pub(super) fn read_window(head: &[u8]) -> Option<u64> {
     size.checked_add(offset)
 }
 
-/// Why zstd does not decompress a file that might be intact.
+/// The reason why zstd does not decompress a file that might be intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ZstdError {
     /// The window is larger than [`LARGEST_WINDOW_LOG`] allows.

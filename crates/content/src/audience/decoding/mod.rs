@@ -117,7 +117,7 @@ impl fmt::Debug for DecodedText {
 /// A file with its name and its format.
 #[derive(Clone, Copy)]
 struct DecodingSource<'f> {
-    /// Its name in findings.
+    /// The file's name in findings.
     file: &'f Path,
     format: &'f ListFormat,
     hints: EncodingHints,
@@ -341,14 +341,14 @@ pub struct DetectedFormat {
     encoding_warning: OnceLock<Finding>,
     /// The sheet.
     sheet: Option<SheetInfo>,
-    /// Its header row, if specified.
+    /// The header row, if specified.
     header_row: Option<u32>,
 }
 
 /// The sheet of a workbook.
 #[derive(Debug, Default)]
 pub struct SheetInfo {
-    /// Its name.
+    /// The name of the sheet.
     pub name: String,
     /// The number of other sheets in the workbook, including hidden ones.
     pub others: usize,

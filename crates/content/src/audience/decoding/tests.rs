@@ -73,7 +73,7 @@ fn decode_with_hints(bytes: &[u8], hints: EncodingHints) -> (String, Vec<String>
 }
 
 #[test]
-fn country_of_recipients_decides_between_encodings() {
+fn encoding_is_chosen_by_the_country_of_the_recipients() {
     let list = |numbers: [&str; 2], rows: usize| {
         let [no, yes] = numbers.map(|number| format!("{number},Taras,"));
         format!("phone,name,unsubscribed\n{}{yes}так\n", format!("{no}\n").repeat(rows))

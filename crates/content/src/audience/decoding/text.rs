@@ -60,7 +60,7 @@ pub(super) struct TextDecoder<R> {
     lines: u64,
 }
 
-/// What is known about the encoding so far.
+/// The known facts about the encoding.
 enum DecodingStage {
     /// Only ASCII so far.
     Ascii,
@@ -141,9 +141,9 @@ impl<R: Read> TextDecoder<R> {
 
     /// Reads until the sample is large enough. Returns the sample, and whether the text ended with it.
     fn read_sample(&mut self, mut sample: Vec<u8>) -> io::Result<(Vec<u8>, bool)> {
-        let wanted = SAMPLE.saturating_sub(sample.len());
-        let read = self.input.by_ref().take(wanted as u64).read_to_end(&mut sample)?;
-        Ok((sample, read < wanted))
+        let missing = SAMPLE.saturating_sub(sample.len());
+        let read = self.input.by_ref().take(missing as u64).read_to_end(&mut sample)?;
+        Ok((sample, read < missing))
     }
 
     /// Decodes bytes and appends the text to the output that is ready to be read.
@@ -271,7 +271,7 @@ pub(in crate::audience) struct RowBlanker<R> {
     /// The row of the header, from 1.
     header: u32,
     /// The number of rows that are still above the header.
-    above: u32,
+    rows_above: u32,
     /// The next output, from `at` on.
     ready: Vec<u8>,
     at: usize,
@@ -295,8 +295,8 @@ enum RowPosition {
 impl<R: Read> RowBlanker<R> {
     /// Creates a reader for a table whose header is in row `header`.
     pub(in crate::audience) fn new(input: R, header: u32, file: &Path) -> Self {
-        let (above, place) = (header.saturating_sub(1), RowPosition::Beginning);
-        Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, has_begun: false, place }
+        let (rows_above, place) = (header.saturating_sub(1), RowPosition::Beginning);
+        Self { input, file: file.to_owned(), header, rows_above, ready: Vec::new(), at: 0, has_begun: false, place }
     }
 
     /// Reads a block into the output, and blanks the rows above the header.
@@ -310,7 +310,7 @@ impl<R: Read> RowBlanker<R> {
         let start = if std::mem::replace(&mut self.has_begun, true) { 0 } else { delimiter_line_length(&block) };
         self.ready.extend_from_slice(&block[..start]);
         let mut rest = block[start..].strip_prefix(MARK).unwrap_or(&block[start..]).iter();
-        while self.above > 0 {
+        while self.rows_above > 0 {
             let Some(&byte) = rest.next() else { return Ok(()) };
             self.blank_byte(byte);
         }
@@ -332,7 +332,7 @@ impl<R: Read> RowBlanker<R> {
             }
             (_, b'\n' | b'\r') => {
                 self.ready.push(byte);
-                self.above -= 1;
+                self.rows_above -= 1;
                 if byte == b'\r' { RowPosition::AfterReturn } else { RowPosition::Beginning }
             }
             (_, byte) if BEFORE_CELLS.contains(&byte) => RowPosition::Beginning,
@@ -352,7 +352,7 @@ fn delimiter_line_length(head: &[u8]) -> usize {
 impl<R: Read> Read for RowBlanker<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.ready.len() {
-            if self.above == 0 {
+            if self.rows_above == 0 {
                 return self.input.read(buffer);
             }
             self.read_block()?;

@@ -267,12 +267,12 @@ proptest! {
     ) {
         let mut lines = vec!["phone,name,city".to_owned()];
         let mut expected = Vec::new();
-        for (number, (shown, always)) in (2..).zip(&rows) {
-            lines.push(match shown {
+        for (number, (row, always)) in (2..).zip(&rows) {
+            lines.push(match row {
                 SheetRow::Blank(spelling) => (*spelling).to_owned(),
                 SheetRow::Cells(cells) => cells.iter().map(|cell| quote_cell(cell, *always)).collect::<Vec<_>>().join(","),
             });
-            if let SheetRow::Cells(cells) = shown && cells.iter().any(|cell| !cell.trim().is_empty()) {
+            if let SheetRow::Cells(cells) = row && cells.iter().any(|cell| !cell.trim().is_empty()) {
                 expected.push((number, cells.clone()));
             }
         }

@@ -88,10 +88,10 @@ fn normalize_name(name: &str) -> String {
 /// counted, wherever they are.
 fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     let mut block = vec![0; 1 << 18];
-    let (mut held, mut parts, mut bytes) = (0, 0_u64, 0_u64);
+    let (mut retained, mut parts, mut bytes) = (0, 0_u64, 0_u64);
     loop {
-        let count = input.read(&mut block[held..])?;
-        let ready = held + count;
+        let count = input.read(&mut block[retained..])?;
+        let ready = retained + count;
         let mut at = 0;
         // An entry that is cut off at the end of a block is found in the next one.
         while ready - at >= ENTRY_LENGTH {
@@ -112,7 +112,7 @@ fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
             return Ok(true);
         }
         block.copy_within(at..ready, 0);
-        held = ready - at;
+        retained = ready - at;
     }
 }
 
@@ -162,7 +162,7 @@ impl<R: Read> XmlEvents<R> {
         Self { xml, buffer: Vec::new(), depth: 0, whole: None, within: None }
     }
 
-    /// The same events, but each element with this local name, including its content, counts as one piece.
+    /// Counts each element with this local name, including its content, as one piece.
     pub(super) fn with_whole_elements(self, name: &'static str) -> Self {
         Self { whole: Some(name), ..self }
     }
@@ -249,10 +249,10 @@ pub(super) fn local_attribute_value(element: &BytesStart<'_>, name: &str) -> Opt
 }
 
 /// The value of the first matching attribute. Repeated attributes are not detected: that would take quadratic time.
-fn find_attribute(element: &BytesStart<'_>, wanted: impl Fn(&str) -> bool) -> Option<String> {
+fn find_attribute(element: &BytesStart<'_>, matches_name: impl Fn(&str) -> bool) -> Option<String> {
     let mut attributes = element.attributes();
     let attributes = attributes.with_checks(false).map_while(Result::ok);
-    let attribute = attributes.into_iter().find(|attribute| wanted(attribute.key.as_ref()))?;
+    let attribute = attributes.into_iter().find(|attribute| matches_name(attribute.key.as_ref()))?;
     attribute.normalized_value(XmlVersion::Implicit1_0).ok().map(std::borrow::Cow::into_owned)
 }
 
@@ -261,9 +261,9 @@ pub(super) const MAX_KEPT: u64 = 192 << 20;
 
 /// The memory that a text uses: its entry in a list, and its allocation.
 pub(super) const fn text_size(bytes: usize) -> usize {
-    const SMALLEST: usize = 32;
+    const MIN_ALLOCATION: usize = 32;
     let piece = (bytes + size_of::<usize>()).next_multiple_of(16);
-    size_of::<String>() + if piece < SMALLEST { SMALLEST } else { piece }
+    size_of::<String>() + if piece < MIN_ALLOCATION { MIN_ALLOCATION } else { piece }
 }
 
 /// The remaining memory.
@@ -277,14 +277,14 @@ impl<'f> MemoryBudget<'f> {
         Self { file, left: MAX_KEPT }
     }
 
-    /// Reserves memory for `what`, or rejects the workbook as too large.
-    pub(super) fn reserve(&mut self, bytes: usize, what: &str) -> Result<(), WorkbookError> {
+    /// Reserves memory for `subject`, or rejects the workbook as too large.
+    pub(super) fn reserve(&mut self, bytes: usize, subject: &str) -> Result<(), WorkbookError> {
         match self.left.checked_sub(bytes as u64) {
             Some(left) => {
                 self.left = left;
                 Ok(())
             }
-            None => Err(list_findings::large_workbook(self.file, &format!("{what} need too much memory")).into()),
+            None => Err(list_findings::large_workbook(self.file, &format!("{subject} need too much memory")).into()),
         }
     }
 }
@@ -337,7 +337,7 @@ mod events_tests {
     const LONG: usize = 3 << 20;
 
     fn events(xml: impl Into<Vec<u8>>) -> XmlEvents<io::Cursor<Vec<u8>>> {
-        let finding = |what| list_findings::large_workbook(Path::new("list.xlsx"), what);
+        let finding = |problem| list_findings::large_workbook(Path::new("list.xlsx"), problem);
         XmlEvents::new(io::Cursor::new(xml.into()), SizeFindings { piece: finding("piece"), part: finding("part") })
     }
 
@@ -349,7 +349,7 @@ mod events_tests {
                 Ok(Event::Eof) => break Ok(count),
                 Ok(_) => count += 1,
                 Err(WorkbookError::Finding(finding)) => break Err(finding.message),
-                Err(WorkbookError::Damaged(why)) => break Err(why),
+                Err(WorkbookError::Damaged(damage)) => break Err(damage),
             }
         };
         (result, events.buffer.capacity())
@@ -405,8 +405,8 @@ mod events_tests {
 
     #[test]
     fn attribute_is_found_among_many() {
-        let many: String = (0..20_000).map(|number| format!("a{number}='' ")).collect();
-        let mut events = events(format!("<e {many} r:id='x' id='&amp;'/>"));
+        let attributes: String = (0..20_000).map(|number| format!("a{number}='' ")).collect();
+        let mut events = events(format!("<e {attributes} r:id='x' id='&amp;'/>"));
         let Ok(Event::Empty(element)) = events.next_event() else { panic!("an element") };
         assert_eq!(attribute_value(&element, "id").as_deref(), Some("&"));
         assert_eq!(local_attribute_value(&element, "id").as_deref(), Some("x"));

@@ -68,10 +68,10 @@ impl NumberFormat {
     /// Formats a number in this format.
     pub(super) fn format_number(&self, value: f64) -> String {
         let (index, section) = self.choose_section(value);
-        let shown = section.map_or_else(|| format_general(value.abs()), |section| section.format_number(value.abs()));
+        let text = section.map_or_else(|| format_general(value.abs()), |section| section.format_number(value.abs()));
         let sign =
-            if value < 0.0 && index == 0 && shown.bytes().any(|byte| matches!(byte, b'1'..=b'9')) { "-" } else { "" };
-        format!("{sign}{shown}").trim().to_owned()
+            if value < 0.0 && index == 0 && text.bytes().any(|byte| matches!(byte, b'1'..=b'9')) { "-" } else { "" };
+        format!("{sign}{text}").trim().to_owned()
     }
 
     /// Formats a time in this format.
@@ -199,15 +199,15 @@ impl FormatSection {
                 break;
             };
         }
-        let (mut shown, mut fraction) = (String::new(), fraction.into_iter());
+        let (mut output, mut fraction) = (String::new(), fraction.into_iter());
         for (at, token) in self.tokens.iter().enumerate() {
             match token {
-                FormatToken::Text(text) => shown.push_str(text),
-                FormatToken::General => shown.push_str(&format_general(value)),
-                FormatToken::Percent => shown.push('%'),
-                FormatToken::Point => shown.push('.'),
-                FormatToken::Digit(kind) if at < point => left.push_placeholder_digits(&mut shown, *kind),
-                FormatToken::Digit(_) => shown.extend(fraction.next()),
+                FormatToken::Text(text) => output.push_str(text),
+                FormatToken::General => output.push_str(&format_general(value)),
+                FormatToken::Percent => output.push('%'),
+                FormatToken::Point => output.push('.'),
+                FormatToken::Digit(kind) if at < point => left.push_placeholder_digits(&mut output, *kind),
+                FormatToken::Digit(_) => output.extend(fraction.next()),
                 FormatToken::Comma
                 | FormatToken::Unsupported
                 | FormatToken::Run(..)
@@ -215,7 +215,7 @@ impl FormatSection {
                 | FormatToken::HalfDay => {}
             }
         }
-        shown
+        output
     }
 }
 
@@ -230,23 +230,23 @@ struct WholeDigits {
 impl WholeDigits {
     /// Writes the digits for a placeholder: one digit or none, except that the first placeholder also gets all surplus
     /// digits.
-    fn push_placeholder_digits(&mut self, shown: &mut String, kind: char) {
-        let here = self.digits.len().saturating_sub(self.placeholders - 1);
-        let digits: Vec<char> = self.digits.drain(..here).collect();
+    fn push_placeholder_digits(&mut self, output: &mut String, kind: char) {
+        let start = self.digits.len().saturating_sub(self.placeholders - 1);
+        let digits: Vec<char> = self.digits.drain(..start).collect();
         if digits.is_empty() && kind == '0' {
-            self.push_digit(shown, '0', self.placeholders - 1);
+            self.push_digit(output, '0', self.placeholders - 1);
         }
         let after = self.placeholders - 1;
         for (at, digit) in digits.iter().enumerate() {
-            self.push_digit(shown, *digit, after + digits.len() - 1 - at);
+            self.push_digit(output, *digit, after + digits.len() - 1 - at);
         }
         self.placeholders = after;
     }
 
-    fn push_digit(&self, shown: &mut String, digit: char, after: usize) {
-        shown.push(digit);
+    fn push_digit(&self, output: &mut String, digit: char, after: usize) {
+        output.push(digit);
         if self.grouped && after > 0 && after.is_multiple_of(3) {
-            shown.push(',');
+            output.push(',');
         }
     }
 }
@@ -264,7 +264,7 @@ fn compare(value: f64, sign: &str, operand: f64) -> bool {
 
 fn starts_with(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> bool {
     let mut rest = rest.clone();
-    with.chars().all(|wanted| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&wanted)))
+    with.chars().all(|expected| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&expected)))
 }
 
 /// Splits a format code into sections. Semicolons in quotes do not count.
@@ -320,9 +320,9 @@ fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
         point = 0;
     }
     let point = usize::try_from(point).unwrap_or(0);
-    let wanted = point + decimals;
-    let rounds_up = digits.as_bytes().get(wanted).is_some_and(|digit| *digit >= b'5');
-    let mut digits: Vec<u8> = digits.bytes().chain(std::iter::repeat(b'0')).take(wanted).collect();
+    let length = point + decimals;
+    let rounds_up = digits.as_bytes().get(length).is_some_and(|digit| *digit >= b'5');
+    let mut digits: Vec<u8> = digits.bytes().chain(std::iter::repeat(b'0')).take(length).collect();
     let mut carry = rounds_up;
     for digit in digits.iter_mut().rev() {
         if !carry {
@@ -413,33 +413,33 @@ impl DateFormat {
         let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
         let (language, days) = if self.ukrainian { (Language::Uk, DAYS_IN_UKRAINIAN) } else { (Language::En, DAYS) };
         let month_name = language.month_names()[usize::from(month.clamp(1, 12)) - 1];
-        let mut shown = String::new();
+        let mut output = String::new();
         for part in &self.parts {
             let _ = match *part {
-                DatePart::Text(ref text) => write!(shown, "{text}"),
-                DatePart::Year(1 | 2) => write!(shown, "{:02}", year % 100),
-                DatePart::Year(_) => write!(shown, "{year:04}"),
-                DatePart::Month(1) => write!(shown, "{month}"),
-                DatePart::Month(2) => write!(shown, "{month:02}"),
-                DatePart::Month(3) => write!(shown, "{}", first_letters(month_name, 3)),
-                DatePart::Month(5) => write!(shown, "{}", first_letters(month_name, 1)),
-                DatePart::Month(_) => write!(shown, "{month_name}"),
-                DatePart::Day(1) => write!(shown, "{day}"),
-                DatePart::Day(2) => write!(shown, "{day:02}"),
-                DatePart::Day(3) => write!(shown, "{}", first_letters(days[find_weekday(year, month, day)], 3)),
-                DatePart::Day(_) => write!(shown, "{}", days[find_weekday(year, month, day)]),
+                DatePart::Text(ref text) => write!(output, "{text}"),
+                DatePart::Year(1 | 2) => write!(output, "{:02}", year % 100),
+                DatePart::Year(_) => write!(output, "{year:04}"),
+                DatePart::Month(1) => write!(output, "{month}"),
+                DatePart::Month(2) => write!(output, "{month:02}"),
+                DatePart::Month(3) => write!(output, "{}", first_letters(month_name, 3)),
+                DatePart::Month(5) => write!(output, "{}", first_letters(month_name, 1)),
+                DatePart::Month(_) => write!(output, "{month_name}"),
+                DatePart::Day(1) => write!(output, "{day}"),
+                DatePart::Day(2) => write!(output, "{day:02}"),
+                DatePart::Day(3) => write!(output, "{}", first_letters(days[find_weekday(year, month, day)], 3)),
+                DatePart::Day(_) => write!(output, "{}", days[find_weekday(year, month, day)]),
                 DatePart::Hour(length) => {
                     let hour = if self.is_12_hour { (hour + 11) % 12 + 1 } else { hour };
-                    write!(shown, "{hour:0length$}")
+                    write!(output, "{hour:0length$}")
                 }
-                DatePart::Minute(length) => write!(shown, "{minute:0length$}"),
-                DatePart::Second(length) => write!(shown, "{second:0length$}"),
-                DatePart::Fraction(digits) => write!(shown, ".{}", &format!("{milli:03}")[..digits]),
-                DatePart::HalfDay => write!(shown, "{}", if hour < 12 { "AM" } else { "PM" }),
-                DatePart::All(letter) => write!(shown, "{}", count_elapsed(time, letter)),
+                DatePart::Minute(length) => write!(output, "{minute:0length$}"),
+                DatePart::Second(length) => write!(output, "{second:0length$}"),
+                DatePart::Fraction(digits) => write!(output, ".{}", &format!("{milli:03}")[..digits]),
+                DatePart::HalfDay => write!(output, "{}", if hour < 12 { "AM" } else { "PM" }),
+                DatePart::All(letter) => write!(output, "{}", count_elapsed(time, letter)),
             };
         }
-        shown
+        output
     }
 }
 
@@ -502,7 +502,7 @@ mod number_format_tests {
 
     #[test]
     fn number_is_shown_in_its_format() {
-        for (code, value, shown) in [
+        for (code, value, expected) in [
             ("General", 380_501_234_567.0, "380501234567"),
             ("General", 0.1 + 0.2, "0.3"),
             ("General", 1.0 / 3.0, "0.333333333"),
@@ -537,7 +537,7 @@ mod number_format_tests {
             ("General\" грн\"", 5.5, "5.5 грн"),
             ("000", 1_234_567.0, "1234567"),
         ] {
-            assert_eq!(NumberFormat::parse(code, None).format_number(value), shown, "{code} of {value}");
+            assert_eq!(NumberFormat::parse(code, None).format_number(value), expected, "{code} of {value}");
         }
     }
 }
@@ -550,7 +550,7 @@ mod date_format_tests {
 
     #[test]
     fn time_is_shown_in_its_format() {
-        for (code, id, value, shown) in [
+        for (code, id, value, expected) in [
             ("mm-dd-yy", Some(14), 46_357.0, "01.12.2026"),
             ("dd\\.mm\\.yyyy;@", None, 46_357.0, "01.12.2026"),
             ("yyyy\\-mm\\-dd", None, 46_357.0, "2026-12-01"),
@@ -567,7 +567,7 @@ mod date_format_tests {
             ("General", None, 46_357.5, "01.12.2026 12:00"),
         ] {
             let time = ExcelDateTime::new(value, ExcelDateTimeType::DateTime, false);
-            assert_eq!(NumberFormat::parse(code, id).format_time(&time), shown, "{code} of {value}");
+            assert_eq!(NumberFormat::parse(code, id).format_time(&time), expected, "{code} of {value}");
         }
     }
 }

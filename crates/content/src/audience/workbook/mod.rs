@@ -30,7 +30,7 @@ pub(super) fn is_workbook(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || head.starts_with(b"\xd0\xcf\x11\xe0")
 }
 
-/// Why a workbook cannot be read as a list.
+/// The reason why a workbook cannot be read as a list.
 enum WorkbookError {
     Finding(Box<Finding>),
     /// The workbook is damaged, with the library's message if there is one.
@@ -79,9 +79,9 @@ impl From<ZipError> for WorkbookError {
 pub(super) fn read_workbook<S: Read + Seek>(
     mut input: S,
     file: &Path,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), Box<Finding>> {
-    let read = catch_panic(|| convert_workbook(&mut input, file, wanted));
+    let read = catch_panic(|| convert_workbook(&mut input, file, sheet));
     read.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|error| match error {
         WorkbookError::Finding(finding) => finding,
         WorkbookError::Damaged(why) => list_findings::damaged_workbook(file, &why).into(),
@@ -91,13 +91,13 @@ pub(super) fn read_workbook<S: Read + Seek>(
 fn convert_workbook<S: Read + Seek>(
     input: &mut S,
     file: &Path,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let mut head = [0];
     input.read_exact(&mut head)?;
     input.rewind()?;
     if head == [0xd0] {
-        return xls::read_xls(input, file, wanted);
+        return xls::read_xls(input, file, sheet);
     }
     let mut archive = WorkbookArchive::open(&mut *input, file)?;
     if archive.has_part("xl/workbook.bin") {
@@ -110,10 +110,10 @@ fn convert_workbook<S: Read + Seek>(
         return Err(list_findings::foreign_format(file, "a Word or PowerPoint document", None).into());
     }
     if archive.has_part("content.xml") {
-        return ods::read_ods(&mut archive, wanted);
+        return ods::read_ods(&mut archive, sheet);
     }
     if archive.has_part("[Content_Types].xml") || archive.names().any(|name| name.starts_with("xl/")) {
-        return xlsx::read_xlsx(&mut archive, wanted);
+        return xlsx::read_xlsx(&mut archive, sheet);
     }
     Err(list_findings::foreign_format(file, "an archive (ZIP)", Some("unpack the file, and use the list inside"))
         .into())
@@ -121,19 +121,19 @@ fn convert_workbook<S: Read + Seek>(
 
 /// The index of the requested sheet, or of the first visible sheet if none is requested. `sheets` contains each name
 /// with a flag that is true for visible sheets.
-fn choose_sheet(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, WorkbookError> {
+fn choose_sheet(file: &Path, sheets: &[(String, bool)], sheet: Option<&str>) -> Result<usize, WorkbookError> {
     let names = || sheets.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    let Some(wanted) = wanted else {
+    let Some(sheet) = sheet else {
         return sheets
             .iter()
             .position(|(_, visible)| *visible)
             .ok_or_else(|| list_findings::no_visible_sheet(file, &names()).into());
     };
     let normalize = |name: &str| name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    let exact = sheets.iter().position(|(name, _)| name == wanted);
+    let exact = sheets.iter().position(|(name, _)| name == sheet);
     exact
-        .or_else(|| sheets.iter().position(|(name, _)| normalize(name) == normalize(wanted)))
-        .ok_or_else(|| list_findings::no_sheet(file, wanted, &names()).into())
+        .or_else(|| sheets.iter().position(|(name, _)| normalize(name) == normalize(sheet)))
+        .ok_or_else(|| list_findings::no_sheet(file, sheet, &names()).into())
 }
 
 /// The last row and column of a sheet, from 0.
@@ -145,11 +145,11 @@ struct SheetRows<'f> {
     /// The cells of the current row.
     cells: Vec<String>,
     /// The size of the text of these cells, in bytes.
-    held: usize,
+    text_size: usize,
     /// The current row, from 0.
     row: u32,
     /// The number of written rows.
-    done: u32,
+    written_rows: u32,
     /// The number of cells in the header and in the widest row.
     width: (usize, usize),
     out: csv::Writer<File>,
@@ -166,9 +166,9 @@ impl<'f> SheetRows<'f> {
         Ok(Self {
             file,
             cells: Vec::new(),
-            held: 0,
+            text_size: 0,
             row: 0,
-            done: 0,
+            written_rows: 0,
             width: (0, 0),
             out: create_writer()?,
             size: 0,
@@ -193,8 +193,8 @@ impl<'f> SheetRows<'f> {
             self.row = row;
         }
         // A row that is too long would be rejected later anyway.
-        self.held += text.len();
-        if self.held > RECORD_LIMIT {
+        self.text_size += text.len();
+        if self.text_size > RECORD_LIMIT {
             return Err(self.long_row_finding(row).into());
         }
         let column = column as usize;
@@ -211,15 +211,15 @@ impl<'f> SheetRows<'f> {
     }
 
     /// Adds a cell that shows an error, and counts the error.
-    fn put_error_cell(&mut self, row: u32, column: u32, shown: &str) -> Result<(), WorkbookError> {
+    fn put_error_cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), WorkbookError> {
         if self.errors.0 == 0 {
-            shown.clone_into(&mut self.errors.2);
+            text.clone_into(&mut self.errors.2);
         }
         self.errors.0 += 1;
         if self.errors.1.last() != Some(&(row + 1)) {
             self.errors.1.push(row + 1);
         }
-        self.put_cell(row, column, shown)
+        self.put_cell(row, column, text)
     }
 
     /// Writes the current row, after the blank rows before it.
@@ -227,18 +227,18 @@ impl<'f> SheetRows<'f> {
         if self.cells.is_empty() {
             return Ok(());
         }
-        while self.done < self.row {
-            self.done += 1;
+        while self.written_rows < self.row {
+            self.written_rows += 1;
             self.write_row(&[])?;
         }
-        self.done += 1;
-        let own = self.cells.len();
+        self.written_rows += 1;
+        let size = self.cells.len();
         if self.width.0 == 0 {
-            self.width.0 = own;
+            self.width.0 = size;
         }
-        self.width.1 = self.width.1.max(own);
-        self.held = 0;
-        self.cells.resize(own.max(self.width.0), String::new());
+        self.width.1 = self.width.1.max(size);
+        self.text_size = 0;
+        self.cells.resize(size.max(self.width.0), String::new());
         let cells = std::mem::take(&mut self.cells);
         self.filled = (self.filled.0 + 1, self.filled.1 + cells.len() as u64);
         self.write_row(&cells)

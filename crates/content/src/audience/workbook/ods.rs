@@ -19,11 +19,11 @@ const MAX_CELLS: usize = 1 << 14;
 
 pub(super) fn read_ods<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let file = archive.file;
     let WorkbookOutline { sheets, date_styles } = read_outline(archive)?;
-    let chosen = choose_sheet(file, &sheets, wanted)?;
+    let chosen = choose_sheet(file, &sheets, sheet)?;
     let mut reader = SheetReader {
         xml: open_content(archive)?,
         rows: SheetRows::new(file)?,
@@ -60,7 +60,7 @@ struct WorkbookOutline {
 
 fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<WorkbookOutline, WorkbookError> {
     /// The memory of a name's entry in a list with spare capacity, without the name's bytes.
-    const EACH: usize = 64;
+    const ENTRY_SIZE: usize = 64;
     let mut budget = MemoryBudget::new(archive.file);
     let mut xml = open_content(archive)?;
     let (mut sheets, mut style, mut hidden) = (Vec::new(), String::new(), HashSet::new());
@@ -71,18 +71,18 @@ fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<
                 // The order of day and month depends on the system only in its own formats.
                 "date-style" if attribute_value(&element, "number:automatic-order").as_deref() == Some("true") => {
                     let name = attribute_value(&element, "style:name").unwrap_or_default();
-                    budget.reserve(EACH + name.len(), "its styles")?;
+                    budget.reserve(ENTRY_SIZE + name.len(), "its styles")?;
                     local_formats.insert(name);
                 }
                 "style" => {
                     style = attribute_value(&element, "style:name").unwrap_or_default();
                     if let Some(format) = attribute_value(&element, "style:data-style-name") {
-                        budget.reserve(EACH + style.len() + format.len(), "its styles")?;
+                        budget.reserve(ENTRY_SIZE + style.len() + format.len(), "its styles")?;
                         formats.push((style.clone(), format));
                     }
                 }
                 "table-properties" if attribute_value(&element, "table:display").as_deref() == Some("false") => {
-                    budget.reserve(EACH + style.len(), "its styles")?;
+                    budget.reserve(ENTRY_SIZE + style.len(), "its styles")?;
                     hidden.insert(style.clone());
                 }
                 "table" => {
@@ -90,7 +90,7 @@ fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<
                         attribute_value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
                     let name = attribute_value(&element, "table:name").unwrap_or_default();
                     // If no sheet is chosen, the names are copied, so memory for the copies is reserved too.
-                    budget.reserve(EACH + 4 * name.len(), "its sheets")?;
+                    budget.reserve(ENTRY_SIZE + 4 * name.len(), "its sheets")?;
                     sheets.push((name, visible));
                 }
                 _ => {}
@@ -185,19 +185,19 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
 
     fn read_row(&mut self, repeated: u32, hidden: bool) -> Result<(), WorkbookError> {
         let mut cells = Vec::new();
-        let (mut held, mut column) = (0, 0_u32);
+        let (mut text_size, mut column) = (0, 0_u32);
         loop {
             match self.xml.next_event()? {
                 Event::Start(element) if is_cell(&element) => {
-                    let (owned, mut shown) = (
+                    let (owned, mut cell) = (
                         element.to_owned(),
                         ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() },
                     );
-                    self.read_text(&mut shown)?;
-                    shown.restore_stored_value(&owned, self.has_local_date(&owned, column));
-                    column = column.saturating_add(shown.repeated);
-                    held += shown.text.len();
-                    cells.push(shown);
+                    self.read_text(&mut cell)?;
+                    cell.restore_stored_value(&owned, self.has_local_date(&owned, column));
+                    column = column.saturating_add(cell.repeated);
+                    text_size += cell.text.len();
+                    cells.push(cell);
                 }
                 Event::Empty(element) if is_cell(&element) => {
                     let repeated = repeated_columns(&element);
@@ -208,7 +208,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                 Event::Eof => return Err(damaged_error("it is incomplete")),
                 _ => {}
             }
-            if held > RECORD_LIMIT {
+            if text_size > RECORD_LIMIT {
                 return Err(self.rows.long_row_finding(self.row).into());
             }
             if cells.len() > MAX_CELLS {
@@ -225,8 +225,8 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
             }
             let mut column = 0_u32;
             for cell in &cells {
-                let many = if cell.text.is_empty() { 0 } else { cell.repeated };
-                for at in column..column.saturating_add(many) {
+                let count = if cell.text.is_empty() { 0 } else { cell.repeated };
+                for at in column..column.saturating_add(count) {
                     match cell.is_error {
                         true => self.rows.put_error_cell(self.row, at, &cell.text)?,
                         false => self.rows.put_cell(self.row, at, &cell.text)?,
@@ -240,7 +240,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
     }
 
     /// Reads a cell to its end. Keeps the paragraphs, but not notes and drawings.
-    fn read_text(&mut self, shown: &mut ShownCell) -> Result<(), WorkbookError> {
+    fn read_text(&mut self, cell: &mut ShownCell) -> Result<(), WorkbookError> {
         let (mut paragraphs, mut within, mut ignored) = (0, 0_u32, 0_u32);
         loop {
             match self.xml.next_event()? {
@@ -249,37 +249,37 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                     _ if ignored > 0 => ignored += 1,
                     "p" => {
                         if paragraphs > 0 {
-                            shown.text.push('\n');
+                            cell.text.push('\n');
                         }
                         (paragraphs, within) = (paragraphs + 1, within + 1);
                     }
                     "s" => {
-                        shown.add_spaces(&element);
+                        cell.add_spaces(&element);
                         within += 1;
                     }
                     _ => within += 1,
                 },
                 Event::Empty(element) if ignored == 0 => match element.local_name().as_ref() {
-                    "s" => shown.add_spaces(&element),
-                    "tab" => shown.text.push('\t'),
-                    "line-break" => shown.text.push('\n'),
+                    "s" => cell.add_spaces(&element),
+                    "tab" => cell.text.push('\t'),
+                    "line-break" => cell.text.push('\n'),
                     _ => {}
                 },
                 Event::End(_) if ignored > 0 => ignored -= 1,
                 Event::End(_) if within > 0 => within -= 1,
                 Event::End(_) => return Ok(()),
-                Event::Text(text) if ignored == 0 && within > 0 => shown.text.push_str(&text.xml10_content()),
+                Event::Text(text) if ignored == 0 && within > 0 => cell.text.push_str(&text.xml10_content()),
                 Event::GeneralRef(reference) if ignored == 0 && within > 0 => {
                     let character = reference.resolve_char_ref().ok().flatten();
-                    shown.text.extend(character);
+                    cell.text.extend(character);
                     if character.is_none() {
-                        shown.text.push_str(resolve_predefined_entity(&reference.xml10_content()).unwrap_or_default());
+                        cell.text.push_str(resolve_predefined_entity(&reference.xml10_content()).unwrap_or_default());
                     }
                 }
                 Event::Eof => return Err(damaged_error("it ends unexpectedly")),
                 _ => {}
             }
-            if shown.text.len() > RECORD_LIMIT {
+            if cell.text.len() > RECORD_LIMIT {
                 return Err(self.rows.long_row_finding(self.row).into());
             }
         }
@@ -328,7 +328,7 @@ fn repeated_columns(element: &BytesStart<'_>) -> u32 {
     read_repeat(element, "table:number-columns-repeated")
 }
 
-/// How often a row is repeated, and whether it is hidden.
+/// The number of repetitions of a row, and whether the row is hidden.
 fn repeated_rows(element: &BytesStart<'_>) -> (u32, bool) {
     let hidden = matches!(attribute_value(element, "table:visibility").as_deref(), Some("collapse" | "filter"));
     (read_repeat(element, "table:number-rows-repeated"), hidden)

@@ -26,7 +26,7 @@ const MAX_MEMORY: u64 = 224 << 20;
 pub(super) fn read_xls<S: Read + Seek>(
     input: &mut S,
     file: &Path,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     if input.seek(SeekFrom::End(0))? > MAX_BYTES {
         return Err(list_findings::large_workbook(file, "the .xls file is larger than 64 MiB").into());
@@ -40,7 +40,7 @@ pub(super) fn read_xls<S: Read + Seek>(
     drop(bytes);
     input.rewind()?;
     match Xls::new(&mut *input) {
-        Ok(book) => read_sheet(book, file, wanted),
+        Ok(book) => read_sheet(book, file, sheet),
         // A password-protected Excel file looks like an .xls file.
         Err(XlsError::Password) => Err(list_findings::locked_workbook(file).into()),
         Err(_) if locked => Err(list_findings::locked_workbook(file).into()),
@@ -51,12 +51,12 @@ pub(super) fn read_xls<S: Read + Seek>(
 fn read_sheet<S: Read + Seek>(
     mut book: Xls<S>,
     file: &Path,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let sheets = book.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
     let sheets: Vec<(String, bool)> =
         sheets.map(|sheet| (sheet.name.clone(), sheet.visible == SheetVisible::Visible)).collect();
-    let chosen = choose_sheet(file, &sheets, wanted)?;
+    let chosen = choose_sheet(file, &sheets, sheet)?;
     let name = sheets[chosen].0.clone();
     let range = book.worksheet_range(&name).map_err(|error| WorkbookError::Damaged(error.to_string()))?;
     let (top, left) = range.start().unwrap_or_default();
@@ -202,7 +202,7 @@ fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     None
 }
 
-/// The bytes of a chain of sectors. `None` if the chain is circular or leaves the file.
+/// The bytes of a chain of sectors. `None` if the chain is circular or points outside the file.
 fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usize) -> Option<Vec<u8>> {
     let (mut bytes, mut next) = (Vec::new(), start);
     for _ in 0..=fat.len() {
@@ -219,17 +219,17 @@ fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usiz
 
 /// Whether no chain is circular.
 fn are_chains_finite(fat: &[u32]) -> bool {
-    let mut seen = vec![0_usize; fat.len()];
+    let mut visits = vec![0_usize; fat.len()];
     for start in 0..fat.len() {
         let mut at = start;
         loop {
-            if seen[at] != 0 {
-                if seen[at] == start + 1 {
+            if visits[at] != 0 {
+                if visits[at] == start + 1 {
                     return false;
                 }
                 break;
             }
-            seen[at] = start + 1;
+            visits[at] = start + 1;
             match fat.get(fat[at] as usize) {
                 Some(_) => at = fat[at] as usize,
                 None => break,
@@ -241,7 +241,7 @@ fn are_chains_finite(fat: &[u32]) -> bool {
 
 /// The memory of a cell in the rectangle of a sheet, and in the list from which the rectangle is built.
 const CELL: u64 = 32;
-const LISTED: u64 = 80;
+const LISTED_CELL: u64 = 80;
 /// The size of the smallest allocation.
 const PIECE: u64 = 16;
 /// The memory of a formula, a defined name or a merged range, without its text.
@@ -249,7 +249,7 @@ const NAMED: u64 = 1 << 10;
 const MERGED: u64 = 32;
 /// The last column of an `.xls`.
 const LAST_COLUMN: u16 = 255;
-/// The maximum number of cells that a sheet may declare: as many as fit into one.
+/// The maximum number of cells that a sheet can declare: as many as fit into one.
 const MAX_DECLARED_CELLS: u64 = 1 << 24;
 /// The maximum number of sheets, and of records that continue another one.
 const MAX_SHEETS: usize = 4096;
@@ -285,7 +285,7 @@ struct MemoryEstimate {
     code_page: u16,
     /// The bytes of each shared text.
     texts: Vec<u32>,
-    /// The bytes of the longest name that a formula may refer to.
+    /// The bytes of the longest name that a formula can refer to.
     longest_name: u64,
 }
 
@@ -360,10 +360,10 @@ impl MemoryEstimate {
         parts.data = parts.data.get(offset..)?;
         let (mut left, mut wide, mut bytes) = (count, flags & 1 != 0, 0);
         while left > 0 {
-            let taken = left.min(if wide { parts.data.len() / 2 } else { parts.data.len() });
-            let (text, rest) = parts.data.split_at(if wide { 2 * taken } else { taken });
+            let length = left.min(if wide { parts.data.len() / 2 } else { parts.data.len() });
+            let (text, rest) = parts.data.split_at(if wide { 2 * length } else { length });
             bytes += self.utf8_size(text, wide);
-            (left, parts.data) = (left - taken, rest);
+            (left, parts.data) = (left - length, rest);
             if left > 0 {
                 if !parts.next_part() {
                     return None;
@@ -398,7 +398,7 @@ impl MemoryEstimate {
     /// cells.
     fn read_sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), XlsFlaw> {
         let (mut cells, mut formulas) = (CellArea::default(), CellArea::default());
-        let (mut listed, mut kept, mut has_begun, mut depth) = (0, 0, false, 0_usize);
+        let (mut listed, mut text_size, mut has_begun, mut depth) = (0, 0, false, 0_usize);
         let mut records = BiffRecords(stream);
         while let Some(record) = records.next_record()? {
             let (kind, data) = (record.kind, record.data);
@@ -413,18 +413,18 @@ impl MemoryEstimate {
                 0x00e5 => self.reserve(MERGED * u64::from(u16_at(data, 0).unwrap_or(0)))?,
                 _ => {
                     let (new, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
-                    listed += LISTED * new;
-                    kept += text;
+                    listed += LISTED_CELL * new;
+                    text_size += text;
                     // The list of cells exists only while the sheet is read, so no memory stays reserved for it.
-                    if listed + kept + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
+                    if listed + text_size + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
                         return Err(XlsFlaw::TooLarge);
                     }
                 }
             }
         }
-        let kept = kept + CELL * cells.count_cells();
-        self.reserve(kept + CELL * formulas.count_cells())?;
-        Ok((stream.len() - records.0.len(), kept))
+        let text_size = text_size + CELL * cells.count_cells();
+        self.reserve(text_size + CELL * formulas.count_cells())?;
+        Ok((stream.len() - records.0.len(), text_size))
     }
 
     /// The number of cells in a record, and the memory that their text needs.
@@ -474,7 +474,7 @@ impl MemoryEstimate {
     fn formula_size(&self, tokens: &[u8]) -> u64 {
         /// The length of the longest number.
         const NUMBER: u64 = 330;
-        let count = |wanted: fn(u8) -> bool| tokens.iter().filter(|&&byte| wanted(byte)).count() as u64;
+        let count = |matches: fn(u8) -> bool| tokens.iter().filter(|&&byte| matches(byte)).count() as u64;
         let names = count(|byte| matches!(byte & 0x1f, 0x1a | 0x1b | 0x03) && byte >= 0x20);
         4 * tokens.len() as u64 + NUMBER * count(|byte| byte == 0x1f) + self.longest_name * names + PIECE
     }

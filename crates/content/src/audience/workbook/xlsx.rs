@@ -33,13 +33,13 @@ impl From<XlsxError> for WorkbookError {
 
 pub(super) fn read_xlsx<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
-    wanted: Option<&str>,
+    sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let file = archive.file;
     let mut budget = MemoryBudget::new(file);
     let parts = WorkbookParts::read(archive, &mut budget)?;
     let sheets: Vec<(String, bool)> = parts.sheets.iter().map(|sheet| (sheet.name.clone(), sheet.visible)).collect();
-    let chosen = choose_sheet(file, &sheets, wanted)?;
+    let chosen = choose_sheet(file, &sheets, sheet)?;
     let name = sheets[chosen].0.clone();
     let formats = CellFormats::read(archive, &parts.styles_part(), &mut budget)?;
     check_shared_strings(archive, &parts.shared_strings_part(), &mut budget)?;
@@ -290,7 +290,7 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
     part: &str,
     budget: &mut MemoryBudget<'_>,
 ) -> Result<(), WorkbookError> {
-    const THINGS: &str = "its shared strings";
+    const SUBJECT: &str = "its shared strings";
     let Some(events) = archive.read_events(part)? else { return Ok(()) };
     let mut events = events.with_whole_elements("si");
     let (mut declared, mut count, mut pieces, mut length) = (0_usize, 0_usize, 1, 0);
@@ -298,7 +298,7 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
         match events.next_event()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
                 "si" => {
-                    budget.reserve(text_size(length), THINGS)?;
+                    budget.reserve(text_size(length), SUBJECT)?;
                     (count, pieces, length) = (count + 1, 1, 0);
                 }
                 // A string that is built from several pieces grows, so it has spare capacity.
@@ -316,10 +316,10 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
             _ => {}
         }
     }
-    budget.reserve(text_size(length), THINGS)?;
+    budget.reserve(text_size(length), SUBJECT)?;
     // The library allocates as many entries as the part declares.
     match declared.saturating_sub(count).checked_mul(size_of::<String>()) {
-        Some(more) => budget.reserve(more, THINGS),
+        Some(more) => budget.reserve(more, SUBJECT),
         None => Err(WorkbookError::Damaged("it has fewer shared strings than it declares".to_owned())),
     }
 }

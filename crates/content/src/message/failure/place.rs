@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::message::tokens::{TemplateToken, TokenKind, tokenize};
 
-/// The place of a failure in its text.
+/// The location of a failure in its text.
 pub(super) struct FailurePlace<'s> {
     pub(super) source: &'s str,
     pub(super) span: Range<usize>,
@@ -16,9 +16,9 @@ pub(super) struct FailurePlace<'s> {
 
 /// A value that a failure is about.
 pub(super) struct FailureSubject<'s> {
-    /// Its source text.
+    /// The source text of the value.
     pub(super) source: &'s str,
-    /// Its name in a sentence.
+    /// The name of the value in a sentence.
     pub(super) title: String,
 }
 
@@ -70,8 +70,8 @@ fn find_chain_start(tokens: &[TemplateToken<'_>], at: usize) -> Option<usize> {
 }
 
 impl<'s> FailurePlace<'s> {
-    /// The place of these bytes. Tera points to the name of a filter, so the place also includes the input of that
-    /// filter.
+    /// The location of these bytes. Tera points to the name of a filter, so the location also includes the input of
+    /// that filter.
     pub(super) fn new(source: &'s str, span: Range<usize>, is_column: &'s dyn Fn(&str) -> bool) -> Self {
         let tokens = tokenize(source);
         let at = tokens.partition_point(|token| token.span.start < span.start);
@@ -88,19 +88,19 @@ impl<'s> FailurePlace<'s> {
         }
     }
 
-    /// The source text at the place.
+    /// The source text at the location.
     pub(super) fn source_text(&self) -> &'s str {
         self.source.get(self.span.clone()).unwrap_or("").trim()
     }
 
-    /// The tokens that start within the span of the place.
+    /// The tokens that start within the span of the location.
     pub(super) fn inner_tokens(&self) -> &[TemplateToken<'s>] {
         let index_at = |offset: usize| self.tokens.partition_point(|token| token.span.start < offset);
         let start = index_at(self.span.start);
         &self.tokens[start..index_at(self.span.end).max(start)]
     }
 
-    /// The tokens between the beginning of the tag and the place.
+    /// The tokens between the beginning of the tag and the location.
     fn preceding_tokens(&self) -> &[TemplateToken<'s>] {
         let end = self.tokens.partition_point(|token| token.span.start < self.span.start);
         let opens =
@@ -109,8 +109,8 @@ impl<'s> FailurePlace<'s> {
         &self.tokens[start..end]
     }
 
-    /// The value at the place, or else the nearest value before the place in the same tag, because a filter's name
-    /// follows its value.
+    /// The value at the location, or else the nearest value before the location in the same tag, because a filter's
+    /// name follows its value.
     pub(super) fn find_subject(&self) -> FailureSubject<'s> {
         self.first_subject(self.inner_tokens()).or_else(|| self.last_subject(self.preceding_tokens())).unwrap_or_else(
             || {
@@ -160,7 +160,7 @@ impl<'s> FailurePlace<'s> {
     /// The filter or test that follows the value.
     pub(super) fn next_filter(&self) -> Option<&'s str> {
         let mut following = self.tokens.iter().skip_while(|token| token.span.start < self.span.end).peekable();
-        // Skips the arguments of a filter at the end of the place.
+        // Skips the arguments of a filter at the end of the location.
         let mut depth = 0_usize;
         while let Some(token) = following.next_if(|token| depth > 0 || token.kind == TokenKind::Symbol("(")) {
             match token.kind {
@@ -178,7 +178,8 @@ impl<'s> FailurePlace<'s> {
         }
     }
 
-    /// Splits the place at the first of these operators. Returns the left operand, the operator and the right operand.
+    /// Splits the location at the first of these operators. Returns the left operand, the operator and the right
+    /// operand.
     pub(super) fn split_operands(&self, operators: &[&str]) -> Option<(FailurePlace<'s>, &'s str, FailurePlace<'s>)> {
         let inner = self.inner_tokens();
         let mut depth = 0_usize;
@@ -203,7 +204,7 @@ impl<'s> FailurePlace<'s> {
         Some((left, operator, side(operator_span.end..self.span.end)))
     }
 
-    /// Suggests source text that converts the value at the place to a number.
+    /// Suggests source text that converts the value at the location to a number.
     pub(super) fn suggest_number(&self, other: &str) -> String {
         match self.inner_tokens() {
             [TemplateToken { kind: TokenKind::Text(text), .. }] if text.trim().parse::<f64>().is_ok() => {

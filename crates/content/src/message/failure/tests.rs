@@ -190,9 +190,9 @@ fn failure_never_shows_a_cell_or_an_internal_type() {
         "{{ code | date }}",
     ] {
         let problem = render_problem(source, "380501234567x");
-        let shown = format!("{} {}", problem.message, problem.help.unwrap_or_default());
+        let output = format!("{} {}", problem.message, problem.help.unwrap_or_default());
         for word in ["050123", "i64", "u64", "f64", "string", "i128", "usize", "&["] {
-            assert!(!shown.contains(word), "{source}: {shown}");
+            assert!(!output.contains(word), "{source}: {output}");
         }
     }
 }

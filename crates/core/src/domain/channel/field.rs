@@ -6,9 +6,9 @@
 use super::{Card, TextLimit};
 use crate::domain::{ExtraProperties, OperationKind};
 
-/// Why a pipeline stage cannot have a lifetime or short links.
+/// The reason why a pipeline stage cannot have a lifetime or short links.
 const NO_SUCH_FIELD: &str = "its stages have no field for this key";
-/// Why a pipeline stage cannot have an image or a button.
+/// The reason why a pipeline stage cannot have an image or a button.
 pub(super) const TEXT_ONLY: &str = "its stages contain only a signature and a message";
 
 /// A key of a channel.
@@ -24,7 +24,7 @@ pub struct ChannelField {
     pub doc: &'static str,
     /// The default, as written in a campaign file.
     pub default: Option<&'static str>,
-    /// Where the key is required.
+    /// The operations in which the key is required.
     pub need: FieldRequirement,
     /// The limit of the text.
     pub limit: TextLimit,
@@ -77,20 +77,20 @@ pub enum FieldKind {
     Extra,
 }
 
-/// Where a key is required.
+/// The operations in which a key is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldRequirement {
-    /// Nowhere.
+    /// None.
     Never,
-    /// Everywhere.
+    /// All.
     Always,
-    /// Outside a pipeline, and why.
+    /// All except pipelines, for this reason.
     OutsidePipeline(&'static str),
-    /// In a pipeline, and why.
+    /// Pipelines, for this reason.
     InPipeline(&'static str),
 }
 
-/// Where an operation carries a key.
+/// The location of a key in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WirePlace {
     /// Under this name, in the operation or in the channel's stage of a pipeline.
@@ -101,7 +101,7 @@ pub enum WirePlace {
     Shared(&'static str),
     /// Not sent: only `campaign` uses it.
     LocalOnly,
-    /// Not possible, and why; the key is rejected.
+    /// Not possible, for this reason; the key is rejected.
     Nowhere(&'static str),
 }
 
@@ -152,7 +152,7 @@ impl ChannelField {
             .with_stage_place(WirePlace::Under("message"))
     }
 
-    /// The key for the address of the image, which is sent at the place `flat`; not available in a pipeline.
+    /// The key for the address of the image, which is sent at the location `flat`; not available in a pipeline.
     pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The URL of the image.";
         Self::new("image", FieldKind::Template).with_docs("https://cdn.example/autumn.png", doc).with_flat_place(flat)
@@ -233,13 +233,13 @@ impl ChannelField {
         self
     }
 
-    /// Sets the place of the value outside a pipeline.
+    /// Sets the location of the value outside a pipeline.
     pub(super) const fn with_flat_place(mut self, place: WirePlace) -> Self {
         self.flat = place;
         self
     }
 
-    /// Sets the place of the value in a pipeline stage.
+    /// Sets the location of the value in a pipeline stage.
     pub(super) const fn with_stage_place(mut self, place: WirePlace) -> Self {
         self.stage = place;
         self
@@ -251,13 +251,13 @@ impl ChannelField {
         self
     }
 
-    /// The place of the key in an operation of `kind`.
+    /// The location of the key in an operation of `kind`.
     pub fn place_in(&self, kind: OperationKind) -> WirePlace {
         if kind == OperationKind::Pipeline {
             return self.stage;
         }
         let nowhere = self.nowhere.iter().find(|(without, _)| *without == kind);
-        nowhere.map_or(self.flat, |(_, why)| WirePlace::Nowhere(why))
+        nowhere.map_or(self.flat, |(_, reason)| WirePlace::Nowhere(reason))
     }
 }
 
@@ -288,8 +288,8 @@ pub(super) fn present_values<'s, T, const N: usize>(
     values: [Option<(&'static ChannelField, FieldValue<&'s T>)>; N],
 ) -> FieldValueIter<'s, T> {
     const { assert!(N <= MAX_VALUES, "a channel with more keys needs more room") };
-    let mut given = values.into_iter();
-    std::array::from_fn(|_| given.next().flatten()).into_iter().flatten()
+    let mut values = values.into_iter();
+    std::array::from_fn(|_| values.next().flatten()).into_iter().flatten()
 }
 
 /// Pairs a key with a required text.

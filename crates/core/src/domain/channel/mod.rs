@@ -64,7 +64,7 @@ pub struct ChannelFacts {
 /// A form of a channel's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageForm {
-    /// Its name on the wire and in campaign files.
+    /// The name of the form on the wire and in campaign files.
     pub name: &'static str,
     /// The required keys.
     pub required_keys: &'static [&'static str],
@@ -75,8 +75,8 @@ pub struct MessageForm {
 impl ChannelFacts {
     /// The form that follows from the given keys: the smallest form that allows all of them, or else the last form.
     /// `None` if the channel has only one form.
-    pub fn find_form(&self, given: &[&str]) -> Option<&'static MessageForm> {
-        let fits = |form: &&MessageForm| given.iter().all(|key| form.allows_key(key));
+    pub fn find_form(&self, keys: &[&str]) -> Option<&'static MessageForm> {
+        let fits = |form: &&MessageForm| keys.iter().all(|key| form.allows_key(key));
         self.forms.iter().filter(fits).min_by_key(|form| form.required_keys.len()).or(self.forms.last())
     }
 
@@ -176,7 +176,7 @@ macro_rules! channels {
                 }
             }
 
-            /// The same stage with each text converted by `f`.
+            /// Converts each text of the stage with `f`.
             ///
             /// # Errors
             /// The first error of `f`.
@@ -270,7 +270,7 @@ mod tests {
             let keys = || channel.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra);
             assert_eq!(values.len(), keys().count(), "{channel}");
             for field in keys() {
-                let value = values.iter().find(|(given, _)| *given == field).map(|(_, value)| value);
+                let value = values.iter().find(|(known, _)| *known == field).map(|(_, value)| value);
                 match value {
                     Some(FieldValue::Text(text)) => assert_eq!(**text, field.key, "{channel}"),
                     Some(FieldValue::Word(word)) => match field.kind {

@@ -9,18 +9,18 @@ use super::field::{
 use super::{ChannelFacts, ChannelField, FieldRequirement, StageValues, TextLimit, WirePlace};
 use crate::domain::ExtraProperties;
 
-const NEEDED: FieldRequirement =
+const REQUIREMENT: FieldRequirement =
     FieldRequirement::OutsidePipeline("outside a pipeline, an RCS message needs an image and a button with a link");
 
 const SIGNATURE: ChannelField = ChannelField::signature("rcs_signature");
 const MESSAGE: ChannelField = ChannelField::message("rcs_message").required().with_limit(TextLimit::AtMost(3072));
 const IMAGE: ChannelField = ChannelField::image(WirePlace::Under("rcs_image"))
     .with_limit(TextLimit::WebAddress)
-    .with_requirement(NEEDED)
+    .with_requirement(REQUIREMENT)
     .with_stage_place(NO_PLACE);
 const BUTTON: ChannelField =
-    ChannelField::button(WirePlace::Under("rcs_button"), 25).with_requirement(NEEDED).with_stage_place(NO_PLACE);
-const LINK: ChannelField = ChannelField::link("rcs_link").with_requirement(NEEDED).with_stage_place(NO_PLACE);
+    ChannelField::button(WirePlace::Under("rcs_button"), 25).with_requirement(REQUIREMENT).with_stage_place(NO_PLACE);
+const LINK: ChannelField = ChannelField::link("rcs_link").with_requirement(REQUIREMENT).with_stage_place(NO_PLACE);
 const LIFETIME: ChannelField = ChannelField::lifetime("rcs_lifetime", 60, u32::MAX);
 const SHORT_LINK: ChannelField = ChannelField::short_link();
 const NO_PLACE: WirePlace = WirePlace::Nowhere(TEXT_ONLY);

@@ -38,7 +38,7 @@ pub enum TextLimit {
     OneOf(&'static [&'static str]),
 }
 
-/// Why a channel does not accept a text; `Display` explains the reason.
+/// The reason why a channel does not accept a text; `Display` explains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextViolation {
     /// The channel whose rule is broken.
@@ -149,47 +149,47 @@ fn check_image(address: &str, formats: &'static [&'static str]) -> Option<Violat
 
 impl fmt::Display for TextViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = TextNoun(self);
+        let noun = TextNoun(self);
         match &self.reason {
-            ViolationReason::Empty => write!(f, "{what} {}", self.channel.facts().empty),
+            ViolationReason::Empty => write!(f, "{noun} {}", self.channel.facts().empty),
             ViolationReason::Parts { text, max } => {
-                let ((alone, each), why) = match text.encoding {
+                let ((alone, per_part), reason) = match text.encoding {
                     SmsEncoding::Gsm7 => ((160, 153), ""),
                     SmsEncoding::Ucs2 => {
                         ((70, 67), " because some characters, such as Cyrillic letters, are not in the SMS alphabet")
                     }
                 };
                 let (parts, has) = (text.parts, text.units);
-                let fit = if *max == 1 { alone } else { each * max };
+                let fit = if *max == 1 { alone } else { per_part * max };
                 write!(
                     f,
-                    "{parts} parts exceed `max_parts: {max}`: {what} has {has} characters, but only {fit} fit{why}"
+                    "{parts} parts exceed `max_parts: {max}`: {noun} has {has} characters, but only {fit} fit{reason}"
                 )
             }
             ViolationReason::AlphaNameLength(length) => {
                 let characters = format_count(*length as u64, "character");
-                write!(f, "{what} has {characters}, but a sender name needs 3 to 11")
+                write!(f, "{noun} has {characters}, but a sender name needs 3 to 11")
             }
             ViolationReason::AlphaNameCharacters => {
-                write!(f, "{what} can contain only Latin letters, digits, dots, hyphens, underscores and spaces")
+                write!(f, "{noun} can contain only Latin letters, digits, dots, hyphens, underscores and spaces")
             }
-            ViolationReason::AlphaNameWithoutLetter => write!(f, "{what} needs at least one Latin letter"),
+            ViolationReason::AlphaNameWithoutLetter => write!(f, "{noun} needs at least one Latin letter"),
             ViolationReason::TooLong { characters, max } => {
-                write!(f, "{what} has {characters} characters, but at most {max} are allowed")
+                write!(f, "{noun} has {characters} characters, but at most {max} are allowed")
             }
             ViolationReason::NotAnAddress => {
-                write!(f, "{what} is not a URL; a URL starts with `https://` and a host name, and contains no spaces")
+                write!(f, "{noun} is not a URL; a URL starts with `https://` and a host name, and contains no spaces")
             }
             ViolationReason::ImageFormat(formats) => {
-                write!(f, "{what} must be a {} image", join_choices(formats.iter().copied()))
+                write!(f, "{noun} must be a {} image", join_choices(formats.iter().copied()))
             }
             ViolationReason::NotDigits { least, most } => {
                 let title = self.channel.facts().title;
-                write!(f, "{what} must be a code of {least} to {most} digits; {title} delivers only codes")
+                write!(f, "{noun} must be a code of {least} to {most} digits; {title} delivers only codes")
             }
             ViolationReason::NotOneOf(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-                write!(f, "{what} must be {}", join_choices(words.iter().map(String::as_str)))
+                write!(f, "{noun} must be {}", join_choices(words.iter().map(String::as_str)))
             }
         }
     }
@@ -365,9 +365,9 @@ mod tests {
 
     #[test]
     fn violation_does_not_reveal_the_text() {
-        let shown = find_text_violation(&telegram(), find_field(&telegram(), "message"), "380501234567")
+        let message = find_text_violation(&telegram(), find_field(&telegram(), "message"), "380501234567")
             .map(|v| format!("{v} {v:?}"));
-        assert!(shown.is_some_and(|shown| !shown.contains("0501234567")));
+        assert!(message.is_some_and(|message| !message.contains("0501234567")));
     }
 
     proptest::proptest! {

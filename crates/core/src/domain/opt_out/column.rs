@@ -384,9 +384,9 @@ impl OptOutColumn {
     /// The opt-out state that a cell of this column records; `None` if the value is unknown.
     pub fn read_state(self, value: &str) -> Option<OptOutState> {
         let value = value.trim();
-        let (plain, phrase) = (value.to_lowercase(), split_words(value).join(" "));
+        let (lowercase, phrase) = (value.to_lowercase(), split_words(value).join(" "));
         let is_in = |tables: &[&[&str]]| {
-            tables.iter().any(|table| table.contains(&plain.as_str()) || table.contains(&phrase.as_str()))
+            tables.iter().any(|table| table.contains(&lowercase.as_str()) || table.contains(&phrase.as_str()))
         };
         let date = classify_date(value);
         let (opted_out, reachable) = match self {

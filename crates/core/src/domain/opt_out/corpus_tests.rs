@@ -125,10 +125,10 @@ fn ambiguous_and_other_replies_never_opt_out() {
 #[test]
 fn clear_opt_outs_are_found() {
     let corpus = load_corpus();
-    for (set, least) in MIN_RECALL {
+    for (set, min_recall) in MIN_RECALL {
         let (all, missed) = filter_replies(&corpus, set, "opt_out", |labelled| !opts_out(labelled));
         let found = all - missed.len();
-        assert!(found * 100 >= all * least, "{found} of {all} ({set})\n{}", list_replies(set, &missed));
+        assert!(found * 100 >= all * min_recall, "{found} of {all} ({set})\n{}", list_replies(set, &missed));
     }
 }
 

@@ -13,7 +13,7 @@ use super::phrases::{ENGLISH, EUROPE, UKRAINIAN_RUSSIAN};
 
 /// The maximum number of tokens in an opt-out.
 const MAX_TOKENS: usize = 40;
-/// How many letters at the beginning of a misspelt word must be correct.
+/// The number of letters at the beginning of a misspelt word that must be correct.
 const FIRST_LETTERS: usize = 3;
 
 /// The opt-out words and phrases of some languages.

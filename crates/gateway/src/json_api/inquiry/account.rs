@@ -158,13 +158,13 @@ impl fmt::Display for TemplateChannel {
 /// A message template of the account. Members that are not reported are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageTemplate {
-    /// Its channel.
+    /// The channel of the template.
     pub channel: TemplateChannel,
     /// The gateway's identifier for the template.
     pub id: Option<GatewayMessageId>,
     /// The name of an SMS template, or the sender name that a Viber template is for.
     pub label: Option<String>,
-    /// Its text.
+    /// The text of the template.
     pub text: Option<String>,
     /// Two numbers separated by a slash, as the gateway writes them (contract 2.5). Only for SMS.
     pub count: Option<String>,
@@ -255,7 +255,7 @@ pub struct CreateTemplate {
     pub channel: TemplateChannel,
     /// The name of an SMS template, or the sender name that a Viber template is for.
     pub label: String,
-    /// Its text.
+    /// The text of the template.
     pub text: String,
 }
 
@@ -285,7 +285,7 @@ pub struct DeleteTemplate {
     pub channel: TemplateChannel,
     /// The gateway's identifier for the template.
     pub id: u64,
-    /// Its text, which the gateway requires for Viber (contract 4.3).
+    /// The text of the template, which the gateway requires for Viber (contract 4.3).
     pub text: Option<String>,
 }
 

@@ -102,7 +102,7 @@ impl JsonApi {
     /// Sends several inquiries of one kind in one envelope. The answers are in the order of the inquiries.
     ///
     /// # Errors
-    /// Why the envelope as a whole has no valid answer.
+    /// The reason why the envelope as a whole has no valid answer.
     pub async fn ask_all<I: Inquiry>(
         &self,
         inquiries: &[I],
@@ -115,7 +115,7 @@ impl JsonApi {
     /// Sends two inquiries of different kinds in one envelope.
     ///
     /// # Errors
-    /// Why the envelope as a whole has no valid answer.
+    /// The reason why the envelope as a whole has no valid answer.
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
         first: &A,
@@ -151,7 +151,7 @@ fn read_answer<I: Inquiry>(
     let payload = item?;
     inquiry
         .read_answer(payload.as_deref(), reader)
-        .map_err(|what| InquiryFailure::unclear(format!("the response {what}")))
+        .map_err(|deviation| InquiryFailure::unclear(format!("the response {deviation}")))
 }
 
 /// Reads the answer to `count` operations, which must have one item for each operation (contract 2.2).
@@ -332,9 +332,9 @@ mod tests {
             let balance = read_payload(&AskBalance, &format!(r#"{{"amount":1,"currency":"{spelling}"}}"#)).unwrap();
             let senders =
                 read_payload(&AskSenders, &format!(r#"[{{"name":"{spelling}","status":["{spelling}"]}}]"#)).unwrap();
-            let shown = format!("{failures:?} {balance:?} {senders:?}");
-            assert!(!shown.contains("s3cret"), "{shown}");
-            assert_eq!(shown.matches("[key]").count(), 7, "{shown}");
+            let output = format!("{failures:?} {balance:?} {senders:?}");
+            assert!(!output.contains("s3cret"), "{output}");
+            assert_eq!(output.matches("[key]").count(), 7, "{output}");
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct MessageRecord {
     pub channel: Option<String>,
     /// The status.
     pub status: Status,
-    /// When it last changed, in the gateway's text (ISO 8601 with offset).
+    /// The time of the last change, in the gateway's text (ISO 8601 with offset).
     pub updated: Option<String>,
 }
 
@@ -142,14 +142,14 @@ pub fn read_status_answers(
     exchange: &HttpExchange,
     reader: &RedactingReader<'_>,
 ) -> Vec<StatusAnswer> {
-    let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
+    let unclear = |reason: &str| vec![StatusAnswer::Unclear(reason.to_owned()); ids.len()];
     let body = match exchange {
         HttpExchange::Answer { status: 200, body, .. } => body,
         HttpExchange::Answer { status, .. } | HttpExchange::TooLong { status } => {
             return unclear(&format!("HTTP {status}"));
         }
-        HttpExchange::NotConnected(why) | HttpExchange::Handshake(why) | HttpExchange::Broken(why) => {
-            return unclear(why);
+        HttpExchange::NotConnected(reason) | HttpExchange::Handshake(reason) | HttpExchange::Broken(reason) => {
+            return unclear(reason);
         }
         HttpExchange::TimedOut(_) => return unclear("the gateway did not respond in time"),
     };
@@ -208,9 +208,9 @@ mod tests {
         );
         assert_eq!((record.channel.as_deref(), record.status), (Some("viber"), Status::Read));
         assert_eq!(record.updated.as_deref(), Some("2026-11-21T10:00:00+02:00"));
-        let bare = read_payload(&by_id(), r#"{"status":"Paused"}"#).unwrap();
-        assert_eq!(bare.status, Status::Other("Paused".into()));
-        assert_eq!((bare.id, bare.msg_id, bare.channel, bare.updated), (None, None, None, None));
+        let payload = read_payload(&by_id(), r#"{"status":"Paused"}"#).unwrap();
+        assert_eq!(payload.status, Status::Other("Paused".into()));
+        assert_eq!((payload.id, payload.msg_id, payload.channel, payload.updated), (None, None, None, None));
     }
 
     #[test]
@@ -232,12 +232,12 @@ mod tests {
 
     #[test]
     fn own_and_gateway_ids_are_parsed_by_different_rules() {
-        let ours = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
+        let id = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
         let number = |number| Some(AskStatus::MsgId(GatewayMessageId::Number(number)));
         let text = |text: &str| Some(AskStatus::MsgId(GatewayMessageId::Text(text.into())));
         let table = [
-            ("7", false, ours(7)),
-            ("007", false, ours(7)),
+            ("7", false, id(7)),
+            ("007", false, id(7)),
             ("9007199254740992", false, None),
             ("+7", false, None),
             ("a-1", false, None),

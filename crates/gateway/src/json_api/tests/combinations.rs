@@ -81,9 +81,9 @@ fn list_answer(items: &[String]) -> String {
 
 /// All answers about the whole envelope.
 fn whole_answers() -> Vec<String> {
-    let good = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
+    let valid_list = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
     let nested = r#"{"info":[{"deep":{"msg_id":null}}]}"#;
-    let payloads = [None, Some("null"), Some("{}"), Some("[]"), Some(good.as_str()), Some(nested)];
+    let payloads = [None, Some("null"), Some("{}"), Some("[]"), Some(valid_list.as_str()), Some(nested)];
     let mut bodies = Vec::new();
     for success in SUCCESSES {
         for error in ERRORS {
@@ -117,14 +117,19 @@ fn list_answers() -> Vec<String> {
 
 /// Lists with another length or order, or with invalid items.
 fn odd_lists() -> Vec<String> {
-    let refused = |error: &str| item(Some("false"), Some(error), r#"{"id":102}"#);
-    let items =
-        [accepted_item(101), accepted_item(102), accepted_item(103), accepted_item(999), refused(r#""No route""#)];
+    let rejected_item = |error: &str| item(Some("false"), Some(error), r#"{"id":102}"#);
+    let items = [
+        accepted_item(101),
+        accepted_item(102),
+        accepted_item(103),
+        accepted_item(999),
+        rejected_item(r#""No route""#),
+    ];
     let nameless = |success| item(Some(success), Some(r#""No route""#), r#"{"msg_id":null}"#);
     let others = [
         nameless("true"),
         nameless("false"),
-        refused(r#"" Not enough money ""#),
+        rejected_item(r#"" Not enough money ""#),
         item(Some("true"), None, r#"{"phone":380501234501}"#),
         item(Some("true"), None, r#"{"phone":"380501234599","id":102}"#),
         item(Some("true"), None, r#"{"code":"0042","price":0.5}"#),

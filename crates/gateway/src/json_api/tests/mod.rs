@@ -1,7 +1,7 @@
 //! Tests that compare the reader of answers with a second reader, which shares no code with the first.
 //!
-//! `reference` implements the contract literally over plain JSON values, without regard for speed. Both read hundreds of
-//! constructed answers, answers cut at every byte, and random answers.
+//! `reference` implements the contract literally over plain JSON values, without regard for speed. Both read hundreds
+//! of constructed answers, answers cut at every byte, and random answers.
 
 mod combinations;
 mod reference;
@@ -108,9 +108,9 @@ fn any_change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
 
 fn apply_changes(body: String, changes: Vec<(usize, u8, Option<u8>)>) -> Vec<u8> {
     let mut body = body.into_bytes();
-    for (at, how, byte) in changes {
+    for (at, change, byte) in changes {
         let at = at % (body.len() + 1);
-        match (how, byte) {
+        match (change, byte) {
             (0, Some(byte)) if at < body.len() => body[at] = byte,
             (1, Some(byte)) => body.insert(at, byte),
             (2, _) => body.truncate(at),
@@ -158,17 +158,25 @@ proptest! {
 #[test]
 fn truncated_answer_proves_nothing() {
     let message = r#"{"success":true,"data":{"id":101,"msg_id":7,"data":1,"parts":1}}"#;
-    let odd = r#"{"data":{"msg_id":"8","id":"102"},"error":null,"success":true}"#;
+    let body = r#"{"data":{"msg_id":"8","id":"102"},"error":null,"success":true}"#;
     let lookup = r#"{"success":true,"data":{"phone":380501234500,"status":"DELIVERED"}}"#;
     let call = r#"{"success":true,"data":{"code":"0042","price":0.5}}"#;
     let listed = |items: &str| format!(r#"{{"success":true,"data":[{items}]}}"#);
-    let way = |endpoint, kind, count| SentRequest { endpoint, kind, count };
+    let request = |endpoint, kind, count| SentRequest { endpoint, kind, count };
     let table = [
-        (way(Endpoint::Sync, OperationKind::Sms, 2), listed(&format!("{message},{odd}")), "aa"),
-        (way(Endpoint::Sync, OperationKind::Hlr, 1), listed(lookup), "a"),
-        (way(Endpoint::Sync, OperationKind::CallOtp, 1), listed(call), "a"),
-        (way(Endpoint::Sync, OperationKind::Sms, 1), r#"{"success":false,"error":"Access denied"}"#.to_owned(), "n"),
-        (way(Endpoint::Async, OperationKind::Viber, 2), r#"{"success":true,"request_id":"cf-ray-1"}"#.to_owned(), "qq"),
+        (request(Endpoint::Sync, OperationKind::Sms, 2), listed(&format!("{message},{body}")), "aa"),
+        (request(Endpoint::Sync, OperationKind::Hlr, 1), listed(lookup), "a"),
+        (request(Endpoint::Sync, OperationKind::CallOtp, 1), listed(call), "a"),
+        (
+            request(Endpoint::Sync, OperationKind::Sms, 1),
+            r#"{"success":false,"error":"Access denied"}"#.to_owned(),
+            "n",
+        ),
+        (
+            request(Endpoint::Async, OperationKind::Viber, 2),
+            r#"{"success":true,"request_id":"cf-ray-1"}"#.to_owned(),
+            "qq",
+        ),
     ];
     for (sent, body, whole) in table {
         assert_eq!(sent.read_answer(200, body.as_bytes()).0, whole, "{body}");

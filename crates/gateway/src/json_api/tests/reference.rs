@@ -1,4 +1,4 @@
-//! A slow, literal implementation of what an answer proves.
+//! A slow, literal implementation of the rules for what an answer proves.
 
 use serde_json::{Map, Value};
 

@@ -44,8 +44,8 @@ async fn restored_ledger_reuses_no_block_identifiers() {
     drop(block);
     ledger.close().await;
     std::fs::copy(&copy, &path).unwrap();
-    let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
-    assert!(refused.is_some());
+    let (ledger, refusal) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
+    assert!(refusal.is_some());
     let block = ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
     assert_ne!(block.run.message_id(block.lease.rows.first, None), id);
 }

@@ -88,14 +88,14 @@ async fn missing_copies_are_reported_with_their_folder() {
     fs::create_dir(scene.copy_path("sale@1/recipients.csv")).unwrap();
     assert!(copies.open_list().err().expect("no list").to_string().contains("a folder"));
     fs::remove_file(scene.copy_path("sale@1/frozen.json")).unwrap();
-    let refused = scene.ledger.load_copies(&scene.run).await.unwrap_err().to_string();
-    assert!(refused.contains(&*scene.copy_path("sale@1").to_string_lossy()), "{refused}");
+    let error = scene.ledger.load_copies(&scene.run).await.unwrap_err().to_string();
+    assert!(error.contains(&*scene.copy_path("sale@1").to_string_lossy()), "{error}");
 }
 
 #[tokio::test]
 async fn failed_copy_is_reported_as_not_copied() {
     let scene = SqliteScene::new().await;
     fs::write(scene.folder.path().join("runs"), "a file").unwrap();
-    let refused = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.map(drop);
-    assert!(matches!(&refused, Err(LedgerError::NotCopied { .. })), "{refused:?}");
+    let result = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.map(drop);
+    assert!(matches!(&result, Err(LedgerError::NotCopied { .. })), "{result:?}");
 }

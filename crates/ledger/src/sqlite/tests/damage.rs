@@ -119,9 +119,9 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
     lossy[usize::try_from((page - 1) * size + 4).unwrap()] = 0;
     let judge = async || {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-        let judged = ledger.find_defect().await;
+        let result = ledger.find_defect().await;
         ledger.close().await;
-        judged
+        result
     };
     std::fs::write(&path, &lossy).unwrap();
     assert!(matches!(judge().await, Some(LedgerError::DamagedFile { .. })));
@@ -224,15 +224,15 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         for _ in 0..20 {
             // A change that sends nothing must not make the ledger look newer either.
-            let refused = ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await;
-            assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
+            let refusal = ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await;
+            assert!(matches!(refusal, Err(LedgerError::Outdated { .. })), "{refusal:?}");
         }
         ledger.close().await;
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-        let refused = ledger.create_run(&new_run(9), None).await;
-        assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
-        let refused = ledger.claim_run(&lock, run.key).await;
-        assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
+        let refusal = ledger.create_run(&new_run(9), None).await;
+        assert!(matches!(refusal, Err(LedgerError::Outdated { .. })), "{refusal:?}");
+        let refusal = ledger.claim_run(&lock, run.key).await;
+        assert!(matches!(refusal, Err(LedgerError::Outdated { .. })), "{refusal:?}");
     }
     for mark in [None, Some("half a mark")] {
         std::fs::remove_file(folder.path().join("ledger.mark")).unwrap();
@@ -240,18 +240,18 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
             std::fs::write(folder.path().join("ledger.mark"), mark).unwrap();
         }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-        let refused = ledger.create_run(&new_run(9), None).await;
-        assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{mark:?}: {refused:?}");
+        let refusal = ledger.create_run(&new_run(9), None).await;
+        assert!(matches!(refusal, Err(LedgerError::Outdated { .. })), "{mark:?}: {refusal:?}");
         std::fs::write(folder.path().join("ledger.mark"), "").unwrap();
     }
-    let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
-    assert!(matches!(refused, Some(LedgerError::Outdated { .. })), "{refused:?}");
+    let (ledger, refusal) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
+    assert!(matches!(refusal, Some(LedgerError::Outdated { .. })), "{refusal:?}");
     let progress = as_port(&ledger).list_runs(RunFilter::all()).await.unwrap()[0].progress;
     assert_eq!(progress, RunProgress::Replaced, "messages might have been sent meanwhile");
     assert!(ledger.create_run(&new_run(9), None).await.is_ok());
     ledger.close().await;
-    let (_, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
-    assert!(refused.is_none(), "it is remembered: {refused:?}");
+    let (_, refusal) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
+    assert!(refusal.is_none(), "it is remembered: {refusal:?}");
 }
 
 /// Rows and outcomes of three envelopes as the first version stored them.

@@ -35,8 +35,8 @@ async fn ledger_is_not_upgraded_while_an_earlier_version_sends() {
     std::fs::create_dir(folder.path().join("locks")).unwrap();
     let lock = std::fs::File::create(folder.path().join("locks/sale.main")).unwrap();
     lock.lock().unwrap();
-    let refused = SqliteLedger::open(&path, Timestamp::now).await.err();
-    assert!(matches!(refused, Some(LedgerError::Busy { .. })), "{refused:?}");
+    let refusal = SqliteLedger::open(&path, Timestamp::now).await.err();
+    assert!(matches!(refusal, Some(LedgerError::Busy { .. })), "{refusal:?}");
     drop(lock);
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     assert_eq!(as_port(&ledger).list_runs(RunFilter::all()).await.unwrap().len(), 1);

@@ -76,14 +76,14 @@ fn change_encoding_is_stable() {
         let channel = ReportedChannel::parse(channel);
         RowChange::Found { status: "EXPIRED".into(), msg_id: None, channel }
     };
-    let why = Some("called".to_owned());
+    let reason = Some("called".to_owned());
     assert_stored_bytes::<RowChange>(&[
         (found, b"\x00\x09Delivered\x01\x01\x04ab-7"),
         (RowChange::NotFound { asked: 3 }, b"\x01\x03"),
         (RowChange::Unresolved { asked: 300 }, b"\x02\xac\x02"),
         (RowChange::AssumedSent { by: person(), why: None }, b"\x03\x00\x05olena\x00"),
         (RowChange::NotSent { by: policy_author(), why: None }, b"\x04\x01\x18on_in_doubt: assume_sent\x00"),
-        (RowChange::SendAgain { by: person(), why }, b"\x05\x00\x05olena\x01\x06called"),
+        (RowChange::SendAgain { by: person(), why: reason }, b"\x05\x00\x05olena\x01\x06called"),
         (RowChange::Retry { by: person(), order: 2 }, b"\x06\x00\x05olena\x02"),
         (found_on("viber"), b"\x07\x07EXPIRED\x00\x05viber"),
     ]);

@@ -138,7 +138,7 @@ fn numeric_texts_stay_as_typed() {
 }
 
 #[test]
-fn byte_order_mark_and_crlf_change_nothing() {
+fn byte_order_mark_and_crlf_do_not_change_the_meaning() {
     let fixture = CampaignFixture::new();
     let yaml = format!("\u{feff}{}", FULL.replace('\n', "\r\n"));
     assert_eq!(fixture.load_valid(&yaml).brief, fixture.load_valid(FULL).brief);

@@ -112,7 +112,7 @@ proptest! {
         let end = (at + remove).min(chars.len());
         let yaml: String = chars[..at].iter().chain(insert.chars().collect::<Vec<_>>().iter()).chain(&chars[end..]).collect();
         let loaded = CampaignFixture::new().load_text(&yaml);
-        let refused = loaded.findings.iter().any(Finding::is_error);
-        prop_assert_eq!(loaded.value.is_none(), refused, "{}", render_findings(&loaded.findings, false));
+        let has_errors = loaded.findings.iter().any(Finding::is_error);
+        prop_assert_eq!(loaded.value.is_none(), has_errors, "{}", render_findings(&loaded.findings, false));
     }
 }

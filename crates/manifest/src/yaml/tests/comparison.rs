@@ -50,11 +50,11 @@ fn parse_ours(text: &str) -> String {
 #[test]
 fn every_documented_parser_difference_still_exists() {
     let mut wrong = Vec::new();
-    for (text, ours, theirs, why) in DIFFERENCES {
+    for (text, ours, theirs, reason) in DIFFERENCES {
         let value = serde_yaml::from_str::<Value>(text).ok().and_then(|value| serde_json::to_value(value).ok());
         let found = (parse_ours(text), value.map_or("refused".to_owned(), |value| value.to_string()));
         if found != (ours.to_owned(), theirs.to_owned()) {
-            wrong.push(format!("{text:?} ({why}): {found:?}"));
+            wrong.push(format!("{text:?} ({reason}): {found:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

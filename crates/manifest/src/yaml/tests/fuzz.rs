@@ -77,7 +77,7 @@ fn mangle_text(text: &str, others: &[String], chance: &mut SeededRandom) -> Stri
     text.into_iter().collect()
 }
 
-/// Reads mangled files while `may_continue` returns true for the next seed. Returns how many files were read.
+/// Reads mangled files while `may_continue` returns true for the next seed. Returns the number of files that were read.
 fn run_fuzz(mut may_continue: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
     let (sender, receiver) = mpsc::channel();
     let current = Arc::new(Mutex::new(String::new()));

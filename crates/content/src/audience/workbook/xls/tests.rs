@@ -74,9 +74,9 @@ fn ordinary_sheets_pass_the_memory_check() {
 fn sheet_with_distant_cells_is_too_large() {
     let corners = [number_record(0, 0), number_record(u16::MAX, 255)].concat();
     assert!(is_too_large(&build_stream(&[], &[corners])));
-    let some = [number_record(0, 0), number_record(u16::MAX, 10)].concat();
-    assert!(has_room(&build_stream(&[], std::slice::from_ref(&some))));
-    assert!(is_too_large(&build_stream(&[], &vec![some; 20])));
+    let records = [number_record(0, 0), number_record(u16::MAX, 10)].concat();
+    assert!(has_room(&build_stream(&[], std::slice::from_ref(&records))));
+    assert!(is_too_large(&build_stream(&[], &vec![records; 20])));
     assert!(matches!(check_memory(&build_stream(&[], &[number_record(0, 256)]), LIMIT), Err(XlsFlaw::Damaged)));
 }
 
