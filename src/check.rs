@@ -296,7 +296,7 @@ fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledL
     }
 }
 
-/// What limits the trust in a report.
+/// The facts that limit the trust in a report.
 struct ReportTrust {
     /// Whether the only errors are warnings that `--strict` turns into errors.
     is_ready: bool,

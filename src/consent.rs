@@ -258,7 +258,7 @@ struct SendingFacts<'q> {
     survey: &'q ListSurvey,
     /// The rows that this run sends.
     rows: &'q RoaringBitmap,
-    /// When the run begins. `None` if the findings are shown elsewhere.
+    /// The time at which the run begins. `None` if the findings are shown elsewhere.
     start: Option<RunStart>,
     balance: Option<&'q Balance>,
     samples: &'q [Sample],

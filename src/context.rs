@@ -184,11 +184,11 @@ impl Context {
 /// The file of the ledger in the state folder.
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
-/// How long a command that sends nothing waits for the lock of a stopping process.
+/// The time for which a command that sends nothing waits for the lock of a stopping process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the command waits for the ledger to close.
+/// The time for which the command waits for the ledger to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the command waits for the ledger to close after a second signal.
+/// The time for which the command waits for the ledger to close after a second signal.
 const HURRIED_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A callback with the duration of each commit.

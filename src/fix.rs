@@ -29,7 +29,7 @@ struct FixedFile {
     path: PathBuf,
     before: String,
     after: String,
-    /// What was fixed.
+    /// The titles of the fixes that were applied.
     titles: Vec<String>,
 }
 

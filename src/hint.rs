@@ -1,4 +1,4 @@
-//! Remedies for errors: the `help:` line below the message. Pure.
+//! Remedies for errors: the `help:` line below the message. This module does no I/O.
 //!
 //! Errors of the `campaign_runs` crate have only messages, because only the command line knows its options. Each
 //! suggested command repeats those options of the current command that it needs.

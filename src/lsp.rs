@@ -33,7 +33,7 @@ use super::exit::CommandFailure;
 use campaign_editor::{ColumnUnit, EditorSession, ListCheck, ListOutcome};
 use campaign_runs::Profiles;
 
-/// How long the text must be unchanged before it is checked.
+/// The time for which the text must be unchanged before it is checked.
 const QUIET_PERIOD: Duration = Duration::from_millis(60);
 /// The maximum delay of a check while the text keeps changing.
 const MAX_DELAY: Duration = Duration::from_millis(180);
@@ -81,7 +81,7 @@ struct LanguageServer {
     profiles: Profiles,
     checks: Sender<ListCheck>,
     state: ServerState,
-    /// When the first and the last unchecked change arrived.
+    /// The times at which the first and the last unchecked change arrived.
     changed: Option<(Instant, Instant)>,
 }
 

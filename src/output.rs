@@ -30,7 +30,7 @@ use campaign_runs::CheckedCampaign;
 pub(super) struct Output {
     pub(super) json: bool,
     pub(super) quiet: bool,
-    /// How progress is shown.
+    /// The form in which progress is shown.
     pub(super) progress: ProgressForm,
     /// Whether standard output has colours.
     out_color: bool,
@@ -40,7 +40,7 @@ pub(super) struct Output {
     pub(super) shared_ledger: bool,
     /// The options that suggested commands repeat.
     pub(super) options: RepeatedOptions,
-    /// Why the ledger is not trusted.
+    /// The reason the ledger is not trusted.
     distrusted: Arc<OnceLock<String>>,
     /// Whether a result could not be written.
     unwritten: Arc<AtomicBool>,
@@ -246,7 +246,7 @@ impl Output {
         refused.for_each(|finding| finding.help = Some(help.clone()));
     }
 
-    /// How progress is shown in this environment.
+    /// Returns the form in which progress is shown in this environment.
     pub(super) fn progress_form(&self) -> ProgressForm {
         let terminal = io::stderr().is_terminal();
         match self.progress {

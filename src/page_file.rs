@@ -16,7 +16,7 @@ use campaign_core::{private, regular_file};
 const GENERATOR_TAG: &str = "<meta name=\"generator\" content=\"campaign\">";
 /// The number of bytes at the start of a file that are searched for the tag.
 const TAG_SEARCH_BYTES: u64 = 4096;
-/// How long to wait for an error of the program that opens files.
+/// The time for which the command waits for an error of the program that opens files.
 const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Checks that a page can be written to a path.

@@ -131,7 +131,7 @@ fn elsewhere_json(elsewhere: &[(String, RoaringBitmap)]) -> Value {
     elsewhere.iter().map(|(run, rows)| json!({ "run": run, "rows": rows.iter().collect::<Vec<u32>>() })).collect()
 }
 
-/// The most rows of other numbers that are named.
+/// The maximum number of rows of other numbers that are named.
 const MAX_NAMED_ROWS: usize = 10;
 
 /// Describes rows of a run that belong to other numbers.
@@ -175,7 +175,7 @@ fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     join_spans(parts, " · ")
 }
 
-/// What this program cannot remove.
+/// The data that this program cannot remove.
 const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, files written by `results --out`, `--excel` or `--people`, backups \
                        of the state folder, and data stored by the gateway";
 
@@ -279,7 +279,7 @@ fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerso
     text + &format!("next: {}\n", context.output.command(format!("find +{phone}")))
 }
 
-/// What this program cannot remove.
+/// The data that this program cannot remove.
 const NOT_REMOVED_BY_PURGE: &str = "your results files, the lists that recipients came from, backups of the state folder, and data \
                        stored by the gateway";
 

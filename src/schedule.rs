@@ -209,7 +209,7 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
     Ok(exit::SUCCESS)
 }
 
-/// Describes the unfinished runs of a campaign, which a change of its schedule does not stop.
+/// Describes the unfinished runs of a campaign, which a change to its schedule does not stop.
 async fn describe_unfinished_runs(
     output: &Output,
     ledger: &dyn Ledger,

@@ -134,7 +134,7 @@ pub(super) struct SingleReport<'a> {
     pub(super) exit: u8,
     /// The gateway's answer as JSON.
     answer: Option<&'a str>,
-    /// Why an answer is missing, or why the command ended early.
+    /// The reason an answer is missing, or the command ended early.
     error: Option<String>,
     next: String,
 }

@@ -40,7 +40,7 @@ pub(super) enum StateFolder {
     Own(PathBuf),
     /// The system ledger, which this user can change.
     System {
-        /// Its folder.
+        /// The folder of the system.
         system: PathBuf,
         /// The folder that this user would have without a system ledger.
         own: Option<PathBuf>,

@@ -75,7 +75,7 @@ impl Output {
         self.options.command(arguments)
     }
 
-    /// How to repair a ledger that failed.
+    /// Describes how to repair a ledger that failed.
     pub(super) fn describe_ledger_repair(&self) -> &'static str {
         match self.shared_ledger {
             true => "check the ledger database and the connection to it",

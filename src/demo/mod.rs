@@ -43,9 +43,9 @@ use files::{
 /// The request that the gateway executes but does not answer in time. Requests contain 1, 5, 20 and then 50 messages,
 /// so after this one, the gateway has more than half of the messages.
 const UNANSWERED_REQUEST: RangeInclusive<u64> = 13..=13;
-/// How long that answer takes. The process is killed long before.
+/// The time that this answer takes. The process is killed long before.
 const ANSWER_DELAY: Duration = Duration::from_secs(20);
-/// How often the number of received messages is read.
+/// The interval between readings of the number of received messages.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The maximum time until half of the messages have arrived.
 const SENDING_TIMEOUT: Duration = Duration::from_secs(120);
@@ -112,7 +112,7 @@ struct Demo {
 
 /// The figures of a demo.
 struct DemoFigures {
-    /// How many messages the gateway had when the process was killed.
+    /// The number of messages that the gateway had received when the process was killed.
     sent_before_kill: u64,
     /// The gateway's messages at the end.
     received: ReceivedMessages,

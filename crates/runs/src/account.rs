@@ -50,7 +50,7 @@ impl KeylessAccount {
         Ok(Self(GatewayAccount { queue: Some(Arc::default()), ..account }))
     }
 
-    /// The same account with another API key. Both accounts share the same connections.
+    /// Copies the account with another API key. Both accounts share the same connections.
     pub fn with_key(&self, key: SecretString) -> GatewayAccount {
         let GatewayAccount { profile, api, ledger, observer, queue } = &self.0;
         let (ledger, observer) = (Arc::clone(ledger), Arc::clone(observer));
@@ -252,7 +252,7 @@ impl Drop for QueuePlace<'_> {
     }
 }
 
-/// How long to wait for the gateway's answer about a new account.
+/// The time limit for the gateway's answer about a new account.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The account of a new profile.

@@ -38,7 +38,7 @@ pub struct CheckedCampaign {
     pub abroad: Vec<CountryCount>,
     /// The results of the tests in the campaign file.
     pub tests: Vec<TestResult>,
-    /// Why `run` would refuse to send. One of the findings says so.
+    /// The reason `run` would refuse to send. One of the findings says so.
     pub refused: Option<Error>,
 }
 
@@ -192,7 +192,7 @@ pub async fn dry_run(
     Ok(DryRun { survey, results: target.path().to_owned() })
 }
 
-/// How long to wait for the gateway's answer. The time is short, because the inquiry is optional.
+/// The time limit for the gateway's answer. The time is short, because the inquiry is optional.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The gateway's answer about a campaign.

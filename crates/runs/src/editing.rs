@@ -18,11 +18,11 @@ use campaign_core::finding::{Finding, SourceLocation, SourceText, mask_numbers, 
 use campaign_engine::check::{RunStart, SurveyExclusions, reader_settings};
 use campaign_manifest::{Campaign, CampaignDay, CampaignPath, FileState, PathScope, UnsavedTexts};
 
-/// The most sample values of a column.
+/// The maximum number of sample values of a column.
 const MAX_SAMPLES: usize = 3;
-/// The most characters of a sample value.
+/// The maximum number of characters of a sample value.
 const SAMPLE_CHARACTERS: usize = 40;
-/// The most templates that are searched for includes.
+/// The maximum number of templates that are searched for includes.
 const MAX_INCLUDES: usize = 200;
 
 /// A campaign that is being written, with everything in it that can be read.
@@ -38,7 +38,7 @@ pub struct DraftCampaign {
     now: Timestamp,
 }
 
-/// What the findings about a list depend on: the texts, and the state of the list's file.
+/// The state that the findings about a list depend on: the texts, and the state of the list's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListKey {
     list: Option<(PathBuf, Option<FileState>)>,
@@ -46,7 +46,7 @@ pub struct ListKey {
     unsaved: UnsavedTexts,
 }
 
-/// What the columns of a list depend on.
+/// The state that the columns of a list depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnsKey {
     list: PathBuf,

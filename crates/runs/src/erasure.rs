@@ -214,7 +214,7 @@ impl ReplacedFile {
         OpenOptions::new().write(true).open(path).map(Self)
     }
 
-    /// Overwrites the bytes of the old file, if it was replaced and no path leads to it any more.
+    /// Overwrites the bytes of the old file, if it was replaced and no path leads to it now.
     fn overwrite(mut self) -> Result<(), Error> {
         let is_gone = |file: &File| {
             #[cfg(unix)]
@@ -379,7 +379,7 @@ pub struct OldRuns {
     pub kept: Vec<(String, PurgeBlocker)>,
 }
 
-/// Why a run is not purged.
+/// The reason a run is not purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeBlocker {
     /// The run can be resumed.
@@ -429,7 +429,7 @@ async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, Ledg
     Ok([Some(run.began_at), run.ended_at, sent].into_iter().flatten().max().unwrap_or(run.began_at))
 }
 
-/// Returns the view of a run that can be purged, or the reason why the run cannot be purged.
+/// Returns the view of a run that can be purged, or the reason the run cannot be purged.
 async fn load_purgeable_view(ledger: &dyn Ledger, run: Run) -> Result<Result<RunView, PurgeBlocker>, LedgerError> {
     if is_owned(ledger, &run).await? || !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Ok(Err(PurgeBlocker::InUse));
@@ -444,8 +444,8 @@ async fn load_purgeable_view(ledger: &dyn Ledger, run: Run) -> Result<Result<Run
     }
 }
 
-/// Purges these runs: their rows leave the ledger, and their copies are overwritten and removed. Returns the runs that
-/// are not purged, with the reasons.
+/// Purges these runs: their rows are removed from the ledger, and their copies are overwritten and removed. Returns the
+/// runs that are not purged, with the reasons.
 ///
 /// # Errors
 /// If the ledger or the copies cannot be read or written. Runs that were purged before the failure stay purged.

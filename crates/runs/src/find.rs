@@ -263,7 +263,7 @@ pub async fn lock_campaign(
     }
 }
 
-/// The largest campaign file, in bytes.
+/// The maximum size of a campaign file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The campaign files in a folder, sorted by name: YAML files with channels. Symbolic links are followed only within
@@ -283,7 +283,7 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The most folders that are searched for campaigns, and the most campaigns that are found.
+/// The maximum number of folders that are searched for campaigns, and of campaigns that are found.
 const MAX_NEIGHBOURS: usize = 200;
 
 /// Finds the campaign files that can use a text file: files in the same or parent folder, or near an enclosing

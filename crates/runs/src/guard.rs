@@ -37,7 +37,7 @@ pub struct SentRecipients {
     pub round: u32,
     /// The runs of that round, oldest first.
     runs: Vec<Run>,
-    /// Their edition.
+    /// The edition of the messages.
     edition: String,
 }
 
@@ -55,11 +55,11 @@ pub struct CancelledRecipients {
 pub struct EarlierSending {
     /// The first run that sent to these recipients.
     pub run: String,
-    /// When it began.
+    /// The time at which the run began.
     pub began_at: Timestamp,
     /// The campaign file that it began from, if known.
     pub file: Option<PathBuf>,
-    /// How many runs of the same edition and round came after it.
+    /// The number of later runs of the same edition and round.
     pub later: usize,
     /// Whether its results can no longer be updated.
     pub purged: bool,

@@ -470,15 +470,15 @@ fn add_advice(finding: &mut Finding, place: &ListPlace) {
     place.add_advice(finding, &format!("write {} under `recipients`", keys.join(" and ")));
 }
 
-/// The most rows of a table.
+/// The maximum number of rows of a table.
 const MAX_ROWS: usize = 10_000;
-/// The most columns of a table.
+/// The maximum number of columns of a table.
 const MAX_COLUMNS: usize = 500;
-/// The most cells of a table. Each takes some 150 bytes of memory, even if it is empty.
+/// The maximum number of cells of a table. Each takes some 150 bytes of memory, even if it is empty.
 const MAX_CELLS: usize = 250_000;
-/// The most bytes of all cells of a table.
+/// The maximum number of bytes of all cells of a table.
 const MAX_BYTES: usize = 1 << 20;
-/// The most bytes of the headers, which each row repeats in memory.
+/// The maximum number of bytes of the headers, which each row repeats in memory.
 const MAX_HEADER_BYTES: usize = 8 << 10;
 
 /// Loads a campaign file with its tables. The findings include problems of the file and of the tables.

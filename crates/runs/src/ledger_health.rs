@@ -253,9 +253,9 @@ fn is_sign_of_use(run: &Run, now: Timestamp) -> bool {
     reaches_people && (run.progress == RunProgress::Open || is_recent)
 }
 
-/// The most rows of one intent.
+/// The maximum number of rows of one intent.
 const ROWS_PER_INTENT: usize = 500;
-/// How many opt-outs are read at a time.
+/// The number of opt-outs that are read at a time.
 const OPT_OUTS_PER_PAGE: u32 = 10_000;
 
 /// The result of restoring a ledger.
@@ -279,7 +279,7 @@ pub struct RestoredLedger {
     pub not_forgotten: u64,
 }
 
-/// Why a backup, or a ledger restored from one, sends nothing.
+/// The reason a backup, or a ledger restored from one, sends nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupRefusal {
     /// The ledger is a backup that has not been restored.
@@ -290,7 +290,7 @@ pub enum BackupRefusal {
     NotRestored {
         /// The path or address of the ledger.
         ledger: String,
-        /// When the backup was made.
+        /// The time at which the backup was made.
         made_at: Timestamp,
     },
     /// These recipients might have the message already, and their number was not accepted.

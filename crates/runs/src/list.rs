@@ -220,7 +220,7 @@ pub struct ListSurvey {
     pub file_findings: Vec<Finding>,
     /// The recorded consents, if the campaign has any.
     pub consents: Option<Consents>,
-    /// What the ledger knows about the countries of the account.
+    /// The ledger's information about the countries of the account.
     pub earlier: EarlierCountries,
 }
 
@@ -307,7 +307,7 @@ pub async fn survey_list(
     survey.with_earlier_countries(ledger, inputs, &sent_numbers).await
 }
 
-/// The most sample messages in a proposal.
+/// The maximum number of sample messages in a proposal.
 const MAX_SAMPLES: usize = 5;
 
 /// The message of one row as an example.
@@ -481,7 +481,7 @@ impl ListContent {
     }
 }
 
-/// What the ledger knows about the countries of an account. The default is an account without runs.
+/// The ledger's information about the countries of an account. The default is an account without runs.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierCountries {
     /// The countries of the list outside `home` that no run reached.
@@ -519,7 +519,7 @@ impl ListSurvey {
         Ok(self)
     }
 
-    /// How many recipients outside `home` already have a message of the edition or would get one.
+    /// Counts the recipients outside `home` who already have a message of the edition or would get one.
     pub fn count_abroad(&self, profile: &Profile) -> u64 {
         let Some(home) = &profile.home else { return 0 };
         let planned = self.survey.countries.count_abroad(home, &self.survey.planned_rows());

@@ -208,7 +208,7 @@ pub struct SkipRecord {
 pub struct SkippedOccurrence {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// Why the occurrence was skipped.
+    /// The reason the occurrence was skipped.
     pub record: SkipRecord,
 }
 
@@ -266,7 +266,7 @@ impl SkippedOccurrence {
     }
 }
 
-/// How many of the latest occurrences are checked.
+/// The number of latest occurrences that are checked.
 const CHECKED_OCCURRENCES: u32 = 50;
 
 /// Finds the schedule with this name.

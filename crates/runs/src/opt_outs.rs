@@ -24,7 +24,7 @@ use campaign_ledger::{
 };
 use campaign_manifest::{CampaignDay, load_campaign};
 
-/// The most rows that a finding names.
+/// The maximum number of rows that a finding names.
 const MAX_NAMED_ROWS: usize = 5;
 
 /// A file of recipients who opted out.
@@ -34,7 +34,7 @@ pub struct OptOutFile {
     pub rows: u64,
     /// The opt-outs, each once.
     pub opt_outs: Arc<[OptOut]>,
-    /// How many of its phone numbers repeat an earlier opt-out.
+    /// The number of phone numbers in the file that repeat an earlier opt-out.
     pub repeated: u64,
     /// The columns with phone numbers: their headers, or their positions.
     pub phone_columns: Vec<String>,
@@ -51,9 +51,9 @@ pub struct OptOutFile {
 pub struct MixedColumn {
     /// The header of the column.
     pub header: String,
-    /// How many recipients it marks as opted out.
+    /// The number of recipients that the column marks as opted out.
     pub opted_out: u64,
-    /// How many recipients it marks as reachable.
+    /// The number of recipients that the column marks as reachable.
     pub reachable: u64,
     /// The value of the first of them.
     pub example: String,
@@ -97,7 +97,7 @@ impl OptOutFile {
 /// The error for a number without a country code in an opt-out file.
 const IMPORTED_NATIONAL_NUMBER: &str =
     "the number has no country code; write it with `+` and its country code, or set its country: `--region UA`";
-/// The same error for a file of numbers, whose commands have no `--region`.
+/// The error for a national number in a file of numbers, whose commands have no `--region`.
 const NATIONAL_NUMBER: &str = "the number has no country code; write it with `+` and its country code";
 
 /// Reads the international phone numbers in a file that has the format of an opt-out file. Messages can be sent to
@@ -403,7 +403,7 @@ const PAGE_SIZE: u32 = 10_000;
 /// Options for adding an opt-out.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutTerms {
-    /// What the opt-outs cover. `None` for marketing, or for every scope if opt-outs are removed.
+    /// The scope that the opt-outs cover. `None` for marketing, or for every scope if opt-outs are removed.
     pub scope: Option<OptOutScope>,
     /// Why, in words.
     pub reason: Option<String>,

@@ -16,7 +16,7 @@ use campaign_engine::delivery::{Departure, SendingHours, SendingRules, WallClock
 use campaign_ledger::{Ledger, Run, SharedRun};
 use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
 
-/// Why a policy holds a message back.
+/// The reason a policy holds a message back.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
     /// Recipients opted out of messages with this purpose.
@@ -34,7 +34,7 @@ pub enum PolicyRefusal {
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
     OutsideWindow {
-        /// When it opens in the recipient's time zone. `None` if it stays closed for a year.
+        /// The time at which the window opens in the recipient's time zone. `None` if it stays closed for a year.
         opens: Option<Zoned>,
     },
     /// The recipient has reached a cap.
@@ -54,7 +54,7 @@ pub enum PolicyRefusal {
     /// A test has more recipients than an edition allows, and the profile names no approvers.
     #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
     TooManyTests {
-        /// How many recipients there would be.
+        /// The number of recipients that the run would have.
         number: u64,
         /// The limit.
         most: u64,
@@ -70,9 +70,9 @@ pub enum PolicyRefusal {
         digest: String,
         /// The gateway.
         gateway: String,
-        /// How many recipients there would be.
+        /// The number of recipients that the run would have.
         number: u64,
-        /// How many need no approval.
+        /// The maximum number of recipients that needs no approval.
         most: u64,
     },
 }

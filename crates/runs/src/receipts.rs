@@ -29,7 +29,7 @@ use campaign_ledger::{
 use campaign_manifest::ReceiptMode;
 use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
 
-/// The most cached runs. A full cache is cleared.
+/// The maximum number of cached runs. A full cache is cleared.
 const MAX_CACHED_RUNS: usize = 1_024;
 
 /// A receiver of webhooks: the secrets of their addresses, and the ledger.
@@ -67,7 +67,7 @@ impl<'a> WebhookPath<'a> {
     }
 }
 
-/// Why a webhook is rejected.
+/// The reason a webhook is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookRefusal {
     /// The address is ours, but the ledger has no such message.
@@ -78,7 +78,7 @@ pub enum WebhookRefusal {
     Contradicting,
 }
 
-/// What a recipient wants, according to a receipt.
+/// A recipient's wish, according to a receipt.
 enum RecipientWish {
     /// To get no more messages.
     OptOut(OptOut),
@@ -86,7 +86,7 @@ enum RecipientWish {
     OptIn(OptIn),
 }
 
-/// What a receipt says about a recipient's wish.
+/// The evidence of a recipient's wish in a receipt.
 enum WishEvidence<'r> {
     /// A reply with a word that opts out.
     OptOut(Cow<'r, str>),
@@ -253,9 +253,9 @@ impl WebhookReceiver {
 
 /// The base URL of a rehearsal's webhooks. No request is sent to it.
 const WEBHOOK_URL: &str = "http://localhost";
-/// How long a rehearsal in real time waits for receipts. The rest is played at once.
+/// The time for which a rehearsal in real time waits for receipts. The rest is played at once.
 const REAL_TIME_LIMIT: Duration = Duration::from_secs(60);
-/// How long a rehearsal polls messages without a webhook.
+/// The time for which a rehearsal polls messages without a webhook.
 const POLLING_LIMIT: Duration = Duration::from_secs(600);
 
 /// The receipts of a rehearsal.
@@ -378,7 +378,7 @@ impl Session {
     }
 }
 
-/// How many recipients of a run opted out by reply.
+/// Counts the recipients of a run who opted out by reply.
 async fn count_opt_outs(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
     let (words, mut count) = (OptOutWords::default(), 0);
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());

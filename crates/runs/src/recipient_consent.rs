@@ -32,9 +32,9 @@ use campaign_manifest::{Campaign, ConsentFile, ConsentSource, Profile, describe_
 
 /// The default header of numbers, if most cells do not reveal it.
 const DEFAULT_HEADER: &str = "phone";
-/// The most rows without a number that a warning names.
+/// The maximum number of rows without a number that a warning names.
 const MAX_NAMED_ROWS: usize = 5;
-/// How many blocks of evidence one commit stores.
+/// The number of blocks of evidence that one commit stores.
 const BLOCKS_PER_COMMIT: usize = 32;
 
 /// The consents of a campaign as they are recorded now.
@@ -44,7 +44,7 @@ pub(super) struct ReadConsents {
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads the consents of a campaign, judged on this day. Returns `None` if `recipients.consent` is not set, and for
+/// Reads the consents of a campaign, evaluated for this day. Returns `None` if `recipients.consent` is not set, and for
 /// service messages.
 ///
 /// # Errors

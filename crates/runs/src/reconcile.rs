@@ -22,7 +22,7 @@ use super::launch::Session;
 use super::profiles::{REQUEST_TIMEOUT, load_profile_of_run};
 use super::{Adapters, Connection, Error, HeldRun, ReleasedRun, RunEvent, check_host, read_api_key};
 
-/// How long the start of a run waits for answers about rows in doubt.
+/// The time for which the start of a run waits for answers about rows in doubt.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of reconciling the rows in doubt of a run.
@@ -119,7 +119,7 @@ impl Session {
     ) -> Result<(), Error> {
         let at_once = !self.inputs().destination.is_live() || self.launch.request.no_wait;
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &RECONCILE_WAITS };
-        // Nothing is in flight any more, so an intent without an outcome is in doubt.
+        // No message is in flight now, so an intent without an outcome is in doubt.
         let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
         let end = self
             .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY)
@@ -223,7 +223,7 @@ const RECONCILE_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// A run after its reconciliation.
 #[derive(Debug)]
 pub struct ReconciledRun {
-    /// What the inquiries found out.
+    /// The result of the inquiries.
     pub reconciliation: Reconciliation,
     /// The state of the run.
     pub released: ReleasedRun,

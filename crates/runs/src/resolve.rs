@@ -130,8 +130,8 @@ impl Resolution {
         Ok(chosen.into_iter().map(event).collect())
     }
 
-    /// Checks the accepted count of duplicates, which is required for a decision that can cause duplicates. If the
-    /// count is given, it must equal the count of rows.
+    /// Checks the accepted number of duplicates, which is required for a decision that can cause duplicates. If the
+    /// count is given, it must equal the number of rows.
     fn check_duplicates(&self, rows: u64) -> Result<(), Error> {
         let none_follow = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
         if none_follow || self.duplicates == Some(rows) {

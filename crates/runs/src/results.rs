@@ -35,7 +35,7 @@ const UPDATE_INTERVAL: Duration = Duration::from_secs(60);
 /// Writing results takes at most 1/20 of the time.
 const REST_FACTOR: u32 = 20;
 
-/// Why the results of a run were not updated.
+/// The reason the results of a run were not updated.
 #[derive(Debug, thiserror::Error)]
 pub enum StaleResults {
     /// A later run wrote its results to the same file.
@@ -215,7 +215,7 @@ pub(super) struct SentRun {
     pub(super) notes: SelectionNotes,
     /// The billed parts before this call.
     pub(super) parts_before: BilledParts,
-    /// When this call began.
+    /// The time at which this call began.
     pub(super) began: std::time::Instant,
     /// Delivery statuses of a rehearsal with a scenario.
     pub(super) played: Option<Counts>,
@@ -230,7 +230,7 @@ impl Session {
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
         {
-            // After a second signal, leave at once. Messages in flight will be in doubt when the ledger is next read.
+            // After a second signal, exit at once. Messages in flight will be in doubt when the ledger is next read.
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;

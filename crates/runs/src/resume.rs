@@ -19,9 +19,9 @@ use campaign_gateway::Balance;
 use campaign_ledger::{CampaignLock, Ledger, LedgerError, ListReader, RowState, Run};
 use campaign_manifest::Profile;
 
-/// What is confirmed before more messages of an existing run are sent.
+/// The messages to confirm before more messages of an existing run are sent.
 pub(super) struct RestToConfirm {
-    /// How many recipients get a message.
+    /// The number of recipients who get a message.
     pub(super) number: u64,
     /// The highest cost of the messages, if known.
     pub(super) cost: Option<Cost>,

@@ -40,7 +40,7 @@ const INQUIRIES_TIMEOUT: Duration = Duration::from_secs(3_600);
 struct RefusedRow {
     row: Row,
     attempt: Attempt,
-    /// When that attempt was recorded.
+    /// The time at which the attempt was recorded.
     begun_at: Timestamp,
     phone: Phone,
     /// The state of the row.
@@ -108,7 +108,7 @@ struct RetriedRows {
 /// The rows that a retry on the dashboard sends: those of `campaign retry` without options.
 const ORDERED_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
-/// What a retry sends.
+/// A preview of the messages that a retry sends.
 #[derive(Debug)]
 pub struct RetryPreview {
     /// The campaign with the run's list.
@@ -306,7 +306,7 @@ impl Session {
         })
     }
 
-    /// Refuses a retry if the count of messages differs from the count that a person confirmed.
+    /// Refuses a retry if the number of messages differs from the count that a person confirmed.
     fn refuse_unconfirmed_number(&self, run: &Run, number: u64) -> Result<(), Error> {
         match &self.launch.request.confirmed_retry {
             Some(confirmed) if confirmed.messages != number => {

@@ -194,7 +194,7 @@ fn can_reconcile_at_end(ending: &SendEnding) -> bool {
 /// The time for polling the first messages of an asynchronous run.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What stays the same while a process sends a run: adapters, terms and gateway.
+/// The state that does not change while a process sends a run: adapters, terms and gateway.
 pub(super) struct RunSender<'s> {
     pub(super) adapters: &'s Adapters,
     pub(super) interrupt: &'s watch::Receiver<Interrupt>,
@@ -221,7 +221,7 @@ pub(super) struct SendJob<'r> {
     pub(super) snapshot: &'r Snapshot,
     /// The requested rows. `None` for all.
     pub(super) rows: Option<RowSet>,
-    /// The most messages.
+    /// The maximum number of messages.
     pub(super) limit: Option<u64>,
     /// The drawn shards, if workers send the run too.
     pub(super) shards: Option<ShardSource>,

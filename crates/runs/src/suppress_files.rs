@@ -16,7 +16,7 @@ use campaign_manifest::{Campaign, Profile, SuppressionFile, describe_unopened_fi
 /// The header of the phone column in an empty file.
 const DEFAULT_HEADER: &str = "phone";
 
-/// The most rows without a number that a warning names.
+/// The maximum number of rows without a number that a warning names.
 const MAX_NAMED_ROWS: usize = 5;
 
 /// The opt-outs in the files.

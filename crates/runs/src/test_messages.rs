@@ -125,9 +125,9 @@ const MAX_TEST_RECIPIENTS: u64 = 10;
 /// The lock for counting the recipients of an edition's tests. No campaign has this name.
 const COUNT_LOCK: &str = "campaign.test-recipients";
 
-/// How long to wait for the tests of other processes.
+/// The maximum time to wait for the tests of other processes.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often the lock is tried meanwhile.
+/// The interval between attempts to take the lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Test messages of one row to several numbers.
@@ -330,7 +330,7 @@ async fn lock_recipient_count(ledger: &dyn Ledger, campaign: &str, gateway: &str
     }
 }
 
-/// The maximum count of test recipients that an edition can have without an approval.
+/// The maximum number of test recipients that an edition can have without an approval.
 fn recipient_limit(profile: &Profile) -> u64 {
     let above = profile.approval.as_ref().map_or(MAX_TEST_RECIPIENTS, |rule| rule.above.into());
     MAX_TEST_RECIPIENTS.min(above)

@@ -262,8 +262,8 @@ impl Subscriber for TraceCounter {
     fn exit(&self, _: &Id) {}
 }
 
-/// How often since the last call the texts of this campaign were compiled, its frozen texts were compiled, and its
-/// frozen inputs were read.
+/// Counts how often, since the last call, the texts of this campaign were compiled, its frozen texts were compiled, and
+/// its frozen inputs were read.
 fn take_trace_counts(campaign: &str) -> [usize; 3] {
     ["texts compiled", "frozen texts compiled", "frozen inputs read"].map(|work| {
         let counted = TRACED.lock().unwrap().remove(&(campaign.to_owned(), work.to_owned()));

@@ -40,7 +40,7 @@ use tokio::time::{Instant, sleep};
 const MAX_BODY_BYTES: usize = 256 * 1024;
 /// The maximum length of the challenge in a check of the webhook address, in bytes.
 const MAX_CHALLENGE_BYTES: usize = 64;
-/// How long a body can take to arrive.
+/// The time limit for receiving a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Channel for identifiers of messages whose status the gateway sent to the account's address. That status is not
@@ -295,7 +295,7 @@ pub async fn poll_statuses_until(
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// When runs are polled.
+/// The rounds in which runs are polled.
 #[derive(Default)]
 struct PollingRounds {
     /// The time of the next poll of each run, and the wait after that.
@@ -388,7 +388,7 @@ fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
     (is_open && run.purged_at.is_none() && wants_receipts(run, now)).then_some(polling)
 }
 
-/// How long ago a run began.
+/// Returns the time since a run began.
 fn run_age(run: &Run, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default()
 }

@@ -28,7 +28,7 @@ use super::timing::zone_of_number;
 
 /// The skip reason if `until` has passed.
 const EXPIRED: &str = "expired";
-/// The longest text that a finding repeats, in characters.
+/// The maximum number of characters of a text that a finding repeats.
 const MAX_QUOTED: usize = 200;
 
 /// The campaign under test.
@@ -47,7 +47,7 @@ pub struct TestedCampaign<'c> {
 pub struct TestResult {
     /// The name of the test.
     pub name: String,
-    /// Its place in the campaign file.
+    /// The location in the campaign file.
     pub place: Option<SourceLocation>,
     /// The outcome.
     pub outcome: TestOutcome,
@@ -552,8 +552,8 @@ fn draw(seed: u64, row: u32) -> u64 {
 /// The maximum number of differences that are described.
 const MAX_DESCRIBED: usize = 3;
 
-/// How `actual` differs from `expected`, as the end of a sentence: `has "-15%" instead of "-10%"`, with backticks.
-/// `None` if the texts are equal.
+/// Describes how `actual` differs from `expected`, as the end of a sentence: `has "-15%" instead of "-10%"`, with
+/// backticks. `None` if the texts are equal.
 fn describe_difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;

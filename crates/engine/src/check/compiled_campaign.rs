@@ -71,7 +71,7 @@ pub fn prepare_campaign<R: Read>(
 
 /// The compiled texts of a campaign, for all readings of its list.
 ///
-/// They are compiled again only if the columns, the campaign or the day differ.
+/// The texts are compiled again only if the columns, the campaign or the day differ.
 #[derive(Default)]
 pub struct TextCache(Mutex<Option<CachedTexts>>);
 

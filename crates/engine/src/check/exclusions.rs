@@ -1,5 +1,5 @@
-//! Recipients that a survey skips because of the ledger, including the duplicate guard for `duplicates: allow`.
-//! Pure.
+//! Recipients that a survey skips because of the ledger, including the duplicate guard for `duplicates: allow`. This
+//! module does no I/O.
 //!
 //! With `duplicates: allow`, rows of the current list are compared with those of earlier runs by number and text.
 
@@ -42,7 +42,7 @@ pub struct SurveyExclusions {
     pub excluded: NumberSet,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
-    /// The messages of the edition that count toward `per_day`.
+    /// The messages of the edition that count towards `per_day`.
     pub sent_by_day: SentByDay,
 }
 
@@ -126,18 +126,18 @@ pub enum EarlierOutcome {
 /// A row of the list of an earlier run.
 #[derive(Clone, Copy, Debug)]
 pub struct EarlierRow {
-    /// Its number.
+    /// The recipient's number.
     pub phone: Phone,
-    /// Its text. `None` if it cannot be rendered now.
+    /// The text of the message. `None` if it cannot be rendered now.
     pub text: Option<TextHash>,
-    /// Its outcome.
+    /// The outcome of the message.
     pub outcome: EarlierOutcome,
 }
 
 /// A row of the current list.
 #[derive(Clone, Copy, Debug)]
 pub struct CurrentRow {
-    /// Its number.
+    /// The recipient's number.
     pub phone: Phone,
     /// The text of the earlier run for it. `None` if it cannot be rendered.
     pub text: Option<TextHash>,

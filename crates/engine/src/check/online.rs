@@ -1,6 +1,6 @@
 //! Checks against the gateway account: API key, sender names and balance.
 //!
-//! Judges answers that other modules request. Pure. A missing answer never blocks a run.
+//! Evaluates answers that other modules request. This module does no I/O. A missing answer never blocks a run.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct Signature {
     pub channel: Channel,
     /// The name.
     pub name: String,
-    /// Its place in the campaign file.
+    /// The location in the campaign file.
     pub place: Option<SourceLocation>,
 }
 

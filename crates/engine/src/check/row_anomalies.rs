@@ -4,7 +4,7 @@
 //! - The shapes of messages, for choosing samples, and duplicates whose messages differ.
 //!
 //! Each row is examined once. Everything that all rows have in common is prepared beforehand, so ordinary rows cost
-//! little. Pure.
+//! little. This module does no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -72,27 +72,27 @@ const MAX_WORD_BYTES: usize = 24;
 /// An anomaly of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowAnomaly {
-    /// Its message contains this placeholder for a missing value.
+    /// The message contains this placeholder for a missing value.
     EmptyMarker(&'static str),
     /// A word of its cell mixes alphabets.
     MixedAlphabets,
     /// A program damaged its cell.
     Damaged(TextDamage),
-    /// Its message shows a date or an amount in database format.
+    /// The message shows a date or an amount in database format.
     DatabaseFormat(DatabaseValue),
-    /// Its cell breaks a link in its message.
+    /// The cell breaks a link in the message.
     BreaksLink,
-    /// Its cell is a link without `https://`.
+    /// The cell is a link without `https://`.
     InsecureLink,
-    /// Its cell is a code after an apostrophe.
+    /// The cell is a code after an apostrophe.
     Apostrophe,
-    /// Its message shows that a value is missing.
+    /// The message shows that a value is missing.
     EmptyGreeting,
-    /// Its cell means no, but a condition treats it as true.
+    /// The cell means no, but a condition treats it as true.
     TakenForTrue,
-    /// Its cell contains a list, but a loop goes over its letters.
+    /// The cell contains a list, but a loop goes over its letters.
     LoopedList,
-    /// Its cell nearly equals the text of the comparison with this index.
+    /// The cell nearly equals the text of the comparison with this index.
     NearMatch(usize),
 }
 
@@ -113,7 +113,7 @@ pub type AnomalyRowsByColumn = BTreeMap<(usize, RowAnomaly), AnomalyRows>;
 pub struct Comparison {
     /// The column.
     pub column: usize,
-    /// Its name in templates.
+    /// The name in templates.
     pub name: String,
     /// The text.
     pub text: String,

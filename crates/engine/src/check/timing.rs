@@ -52,7 +52,7 @@ pub(super) struct TimedCampaign<'c> {
 }
 
 impl<'c> TimedCampaign<'c> {
-    /// Combines a campaign with the survey of its list and the count of messages that the run sends. Without a list,
+    /// Combines a campaign with the survey of its list and the number of messages that the run sends. Without a list,
     /// only the windows that apply to every recipient are known.
     pub(super) fn new(campaign: &'c Campaign, profile: Option<&Profile>, list: Option<(&Survey, u64)>) -> Self {
         let end = campaign.until.and_then(|until| match until {
@@ -108,8 +108,8 @@ pub fn count_sending_days(
 }
 
 /// Findings about messages that a run with this start cannot send in time. An error means that the run can never send,
-/// a warning that messages are skipped or wait for hours. `list` contains the survey and the count of messages that the
-/// run sends.
+/// a warning that messages are skipped or wait for hours. `list` contains the survey and the number of messages that
+/// the run sends.
 pub fn check_timing(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -240,7 +240,7 @@ pub struct RowClocks {
 struct KnownZone {
     /// The name in the database.
     name: String,
-    /// The same zone, if the sign in its name is inverted.
+    /// The zone that is meant, if the sign in its name is inverted.
     inverted: Option<InvertedZone>,
 }
 

@@ -1,4 +1,4 @@
-//! Circuit breaker: stops a run when the answers show that continuing would do harm. Pure.
+//! Circuit breaker: stops a run when the answers show that continuing would do harm. This module does no I/O.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct BreakerLimits {
     pub rejected: f64,
     /// The share of recipients who may opt out because of the run, 0 to 1. `None` for no limit.
     pub opted_out: Option<f64>,
-    /// How long the gateway may be unreachable.
+    /// The maximum time that the gateway can be unreachable.
     pub unreachable: Duration,
     /// Whether rejections are only reported (`--keep-going`).
     pub keep_going: bool,

@@ -24,7 +24,7 @@ use campaign_ledger::{
     Bound, EnvelopeFilter, LedgerError, Ownership, Permit, RateRequest, RowState, RunUpdate, StateCounts,
 };
 
-/// How often the engine checks for the end of a pause and for stop requests.
+/// The interval between checks for the end of a pause and for stop requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The wait after which the missing answer is announced to a waiting person.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);

@@ -25,7 +25,7 @@ use campaign_ledger::RowSpan;
 
 /// The maximum number of rendered groups that wait for the engine. A group is at most a chunk.
 const READ_AHEAD: usize = 4;
-/// The same for rows drawn in shards: other workers should draw rows that would wait here for long.
+/// The read-ahead for rows drawn in shards: other workers should draw rows that would wait here for long.
 const SHARD_READ_AHEAD: usize = 1;
 
 /// A group of operations. An empty group ends a shard: earlier rows do not wait for later ones.
@@ -95,7 +95,7 @@ pub struct SendSelection {
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// The webhook URLs of the run.
     pub hook: Option<RunWebhookUrls>,
-    /// When rows may be sent. `None` if they may be sent at any time.
+    /// The times at which rows may be sent. `None` if they may be sent at any time.
     pub hours: Option<Arc<SendingHours>>,
     /// The prices of its messages, if known.
     pub prices: Option<MessagePrices>,

@@ -1,4 +1,5 @@
-//! Flow control of a run: warm-up, bounds, pauses and stops decide whether and how the next envelope is sent. Pure.
+//! Flow control of a run: warm-up, bounds, pauses and stops decide whether and how the next envelope is sent. This
+//! module does no I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(super) enum FollowUp {
         reason: String,
         /// The length of the pause.
         time: Duration,
-        /// What is sent after the pause.
+        /// The kind of envelope that is sent after the pause.
         next: AfterWait,
     },
     /// Halve the rate. If the gateway asked for a pause, its length.
@@ -61,7 +62,7 @@ pub(super) struct QueuedMessage {
     pub(super) id: MessageId,
 }
 
-/// Flow control of a run: when and how large the next envelope is, and why the run stops. Pure.
+/// Flow control of a run: when and how large the next envelope is, and why the run stops. This type does no I/O.
 #[derive(Debug)]
 pub(super) struct FlowControl {
     options: Arc<SendOptions>,
@@ -73,7 +74,7 @@ pub(super) struct FlowControl {
     bounded: bool,
     /// The last announced wait.
     announced_wait: Option<Timestamp>,
-    /// When asking about the first messages ends, measured from the start.
+    /// The time at which inquiries about the first messages end, measured from the start.
     ask_deadline: Option<Duration>,
     stop: Option<Stop>,
 }
@@ -261,7 +262,7 @@ fn warning_for(reply: &GatewayReply) -> Option<String> {
     }
 }
 
-/// The maximum time between checks of whether something may leave: the clock can change, and the computer can sleep.
+/// The maximum time between checks of whether a message may be sent: the clock can change, and the computer can sleep.
 pub(super) const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The effect of a bound that an envelope exceeds.

@@ -65,7 +65,7 @@ pub struct SendContext {
     pub observer: DeliveryObserver,
     /// Receives interrupts.
     pub interrupt: watch::Receiver<Interrupt>,
-    /// When rows may be sent, and further passes. `None` if they may be sent at any time.
+    /// The times at which rows may be sent, and further passes. `None` if they may be sent at any time.
     pub passes: Option<Arc<SendingPasses>>,
     /// Finds recipients who opted out elsewhere since the run was prepared. `None` if there is no such place.
     pub late_opt_outs: Option<Arc<dyn LateOptOuts>>,
@@ -109,16 +109,16 @@ pub struct SendOptions {
     pub proven: bool,
     /// The time for asking about the first messages of an asynchronous run. Zero in a rehearsal.
     pub first_messages: Duration,
-    /// How several workers send the run. `None` if this process sends alone.
+    /// The terms on which several workers send the run. `None` if this process sends alone.
     pub sharing: Option<SharedPace>,
-    /// How rejections become opt-outs, and the name of the run in the suppression list.
+    /// The rules that turn rejections into opt-outs, and the name of the run in the suppression list.
     pub opt_outs: Arc<RunOptOuts>,
     /// Whether a person waits for the end. Then earlier warnings are suppressed, and a long silence is announced. The
     /// time limit for an unreachable gateway counts from the start.
     pub is_attended: bool,
 }
 
-/// How a run changes the suppression list.
+/// The rules by which a run changes the suppression list.
 #[derive(Clone, Debug)]
 pub struct RunOptOuts {
     /// The errors of rejected messages that mean an opt-out.
@@ -187,7 +187,7 @@ pub enum DeliveryEvent {
         reason: String,
         /// The length of the pause.
         time: Duration,
-        /// What is sent after the pause.
+        /// The kind of envelope that is sent after the pause.
         next: AfterWait,
     },
     /// An answer is late: the time waited so far, and the maximum.
@@ -213,7 +213,7 @@ pub enum DeliveryEvent {
     },
 }
 
-/// What is sent after a pause.
+/// The kind of envelope that is sent after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterWait {
     /// Unsent messages are resent.

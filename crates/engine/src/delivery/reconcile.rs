@@ -288,8 +288,8 @@ pub struct MessageInDoubt {
     pub unresolved: bool,
 }
 
-/// How far the gateway's status answers can be trusted, judged by a message that was never sent and one that was
-/// certainly accepted.
+/// The trust in the gateway's status answers, based on a message that was never sent and one that was certainly
+/// accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatusTrust {
     /// The gateway knows accepted messages and denies unsent ones: all its answers count.

@@ -15,9 +15,9 @@ use campaign_ledger::{EnvelopeFilter, Ledger, LedgerError, RunFilter, RunId, Sto
 
 /// The minimum time between two readings of receipts.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// How many times longer than a reading the time until the next one is.
+/// The time until the next reading, as a multiple of the time that a reading takes.
 const INTERVAL_FACTOR: u32 = 20;
-/// How many rows are read at once.
+/// The number of rows in one reading.
 const ROWS_PER_READ: u32 = 16_384;
 
 /// The messages that the gateway accepted or queued in this start of a run, and those that were rejected later.
@@ -31,7 +31,7 @@ pub(super) struct ReportedRejections {
     first_envelope: Option<u32>,
     /// The number of receipts at the last reading.
     receipts: u64,
-    /// When receipts are read next.
+    /// The time at which receipts are read next.
     next_at: Option<Instant>,
 }
 

@@ -1,4 +1,5 @@
-//! Retry policy: which operations are resent, how, when and how often, for runs and single messages. Pure.
+//! Retry policy: which operations are resent, how, when and how often, for runs and single messages. This module does
+//! no I/O.
 //!
 //! Only operations that are proven unsent are resent. Messages in doubt and rejected messages never are.
 
@@ -68,7 +69,7 @@ pub(super) fn restore_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply
     }
 }
 
-/// When the retry policy allows the next envelope.
+/// The earliest time at which the retry policy allows the next envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RetryPause {
     /// At once.

@@ -28,9 +28,9 @@ pub type FeedFuture = Pin<Box<dyn Future<Output = Result<Feed, Stop>> + Send>>;
 /// Starts a feed with the rows that are still planned. The argument is the number of rows that were already sent.
 pub type FeedFactory = Box<dyn Fn(u64) -> FeedFuture + Send + Sync>;
 
-/// How a run repeats its passes.
+/// The rules by which a run repeats its passes.
 pub struct SendingPasses {
-    /// When rows may be sent.
+    /// The times at which rows may be sent.
     pub hours: Arc<SendingHours>,
     /// Starts a new feed.
     pub restart_feed: FeedFactory,
@@ -216,7 +216,7 @@ impl SendingHours {
         }
     }
 
-    /// The first time from `at` on at which messages may leave. `None` if all sending ends before.
+    /// The first time from `at` on at which messages may be sent. `None` if all sending ends before.
     ///
     /// If windows depend on the recipient, the result is the earliest opening for the recipients that are known so far,
     /// but no later than `until`, because the windows of others can open earlier.

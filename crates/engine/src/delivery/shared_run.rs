@@ -58,7 +58,7 @@ pub struct Participant<'p, S> {
     pub by: String,
     /// The number of rows per draw.
     pub size: u32,
-    /// Its callbacks.
+    /// The callbacks of the sending process.
     pub sender: &'p S,
 }
 
@@ -252,8 +252,8 @@ struct DrawState {
     checked_at: Option<Instant>,
 }
 
-/// How often a worker looks for dead workers. The check costs as much as several draws, and a takeover is delayed by at
-/// most this long.
+/// The interval between checks for dead workers. The check costs as much as several draws, and a takeover is delayed by
+/// at most this long.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 impl ShardSource {
@@ -336,7 +336,7 @@ impl ShardSource {
     }
 }
 
-/// How a worker shares a run with others.
+/// The terms on which a worker shares a run with others.
 #[derive(Clone, Debug)]
 pub struct SharedPace {
     /// The campaign's rate, which all workers respect together. `None` if only the account has one.

@@ -26,13 +26,13 @@ use campaign_manifest::CampaignBrief;
 /// A message whose status is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingMessage {
-    /// Its row.
+    /// The row of the message.
     pub row: Row,
     /// The retry order of its identifier. `None` for the run's own.
     pub order: Option<u32>,
     /// Our identifier.
     pub id: MessageId,
-    /// Its channels.
+    /// The channels of the message.
     pub chain: Chain,
     /// The time when the lifetimes of all its channels have passed.
     pub expires_at: Timestamp,

@@ -32,7 +32,7 @@ const STEP_ROWS: u32 = 4_096;
 pub(super) struct EarlierMessage {
     /// The run that sent it.
     pub(super) run: Arc<str>,
-    /// Its state. `None` if the run was purged.
+    /// The state of the message. `None` if the run was purged.
     pub(super) state: Option<RowState>,
     /// Our identifier.
     pub(super) id: Option<MessageId>,

@@ -154,7 +154,7 @@ impl Forecast {
     }
 }
 
-/// Adds messages that have the same channels and the same count of SMS parts.
+/// Adds messages that have the same channels and the same number of SMS parts.
 fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
     for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
         let channel = stage.channel();

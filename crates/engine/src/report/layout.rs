@@ -1,4 +1,4 @@
-//! Formatting of result rows as CSV lines or JSON objects, and escaping for spreadsheets. Pure.
+//! Formatting of result rows as CSV lines or JSON objects, and escaping for spreadsheets. This module does no I/O.
 //!
 //! This module does not know the meaning of cells, which is defined in `columns`.
 
@@ -33,7 +33,7 @@ pub(super) enum Layout {
     Json(Vec<String>),
 }
 
-/// How cells are escaped in CSV.
+/// The way in which cells are escaped in CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellEscaping {
     /// Unchanged.

@@ -143,7 +143,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 pub enum ListSource<'a> {
     /// A list of the user.
     Outside {
-        /// Its path as the user wrote it.
+        /// The path as the user wrote it.
         path: &'a Path,
         /// Opens it as UTF-8 text.
         open: &'a (dyn Fn() -> io::Result<ListReader> + Sync),

@@ -43,7 +43,7 @@ pub fn render_template_preview(name: &str, template: &str) -> String {
     text
 }
 
-/// A row as JSON: the operation as it would be sent, with 0 as the identifier, or the reason why there is no message.
+/// A row as JSON: the operation as it would be sent, with 0 as the identifier, or the reason there is no message.
 pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
     match preview {
         RowPreview::Message { phone, content } => {
@@ -155,10 +155,10 @@ fn write_button(text: &mut String, button: Option<&str>, link: Option<&str>) {
     }
 }
 
-/// The preview of a row: its message, or the reason why it gets none.
+/// The preview of a row: its message, or the reason it gets none.
 #[derive(Clone, Debug)]
 pub enum RowPreview<'r> {
-    /// Its message.
+    /// The message to the row.
     Message {
         /// The recipient.
         phone: Phone,
@@ -167,7 +167,7 @@ pub enum RowPreview<'r> {
     },
     /// The row gets no message.
     LeftOut {
-        /// Its state: skipped or invalid.
+        /// The state of the row: skipped or invalid.
         state: RowState,
         /// The reason.
         reason: &'r str,

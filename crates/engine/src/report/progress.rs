@@ -1,4 +1,4 @@
-//! Progress of a run: messages that are done, speed, and time left. Pure: the time is an argument.
+//! Progress of a run: messages that are done, speed, and time left. This module does no I/O: the time is an argument.
 
 use std::time::{Duration, Instant};
 

@@ -345,7 +345,7 @@ pub struct RecipientInRun {
 /// A run that could not be searched.
 #[derive(Debug)]
 pub struct UnreadableRun {
-    /// Its name.
+    /// The name of the run.
     pub run: String,
     /// The reason.
     pub why: String,

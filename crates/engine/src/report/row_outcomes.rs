@@ -37,7 +37,7 @@ pub struct RowRecord {
     pub chain: Chain,
     /// The time when the last attempt was recorded.
     pub begun_at: Timestamp,
-    /// The same time in the format of the results.
+    /// The time of submission in the format of the results.
     pub submitted_at: Arc<str>,
     /// The outcome of that attempt and its time. `None` if only the intent is recorded.
     pub settled: Option<(Arc<str>, OperationOutcome)>,
@@ -115,7 +115,7 @@ impl RowRecord {
 pub struct ReceiptSummary {
     /// The receipt that decides the state: the last one that changed it, or else the last.
     pub last: StoredReceipt,
-    /// Its delivery, if they prove one.
+    /// The delivery, if the receipts prove one.
     pub delivery: Option<MessageDelivery>,
     /// The gateway's identifier, if one of them has it.
     pub msg_id: Option<GatewayMessageId>,
@@ -130,7 +130,7 @@ struct SentAttempt {
     begun_at: Timestamp,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, OperationOutcome)>,
-    /// Its price, if it is known.
+    /// The price, if it is known.
     cost: Option<Amount>,
 }
 

@@ -167,7 +167,7 @@ pub struct RowSummary {
     pub row: Row,
     /// The number to which its message was sent. `None` without a message, or if the number was erased.
     pub phone: Option<Phone>,
-    /// Its state.
+    /// The state of the row.
     pub state: RowState,
     /// The reason for its state, from the gateway or from the check that excluded it.
     pub reason: Option<String>,

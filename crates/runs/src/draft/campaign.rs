@@ -303,7 +303,7 @@ fn decode_list(path: &Path, format: &ListFormat) -> Result<DecodedText, DraftErr
 pub struct ExampleCampaign {
     /// The name that `init --example` accepts.
     pub name: &'static str,
-    /// What the campaign sends, in one line.
+    /// A summary of the campaign, in one line.
     pub summary: &'static str,
     files: &'static [ExampleFile],
 }
@@ -386,7 +386,7 @@ const FILES: [(&str, &str, &str); 10] = [
 /// The time zone of all examples, in which their dates are relative to today.
 const ZONE: &str = "Europe/Kyiv";
 
-/// The most days between today and a date in an example.
+/// The maximum number of days between today and a date in an example.
 const MAX_DAYS: i32 = 31;
 
 /// Finds an example by its name.

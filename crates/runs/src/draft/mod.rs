@@ -20,7 +20,7 @@ use campaign_manifest::{NewProfile, Profile, append_profile};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_yaml::{Mapping, Value};
 
-/// Why no draft was written.
+/// The reason no draft was written.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
     /// The file name of the list is not valid in a campaign file.

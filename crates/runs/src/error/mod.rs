@@ -69,7 +69,7 @@ pub enum Error {
     /// The limit of messages per hour is reached.
     #[error("the hourly message limit has been reached; the next message can be sent at {}", format_local_second(*.next))]
     TooManyThisHour {
-        /// When the next message can be sent.
+        /// The time at which the next message can be sent.
         next: Timestamp,
     },
     /// The rate for inquiries during sending is used up.
@@ -181,7 +181,7 @@ pub enum Error {
         campaign: String,
         /// The last run that was started from the other file.
         run: String,
-        /// When that run began.
+        /// The time at which that run began.
         began_at: Timestamp,
         /// The other file.
         there: PathBuf,
@@ -208,9 +208,9 @@ pub enum Error {
     TextChanged {
         /// The last run of the edition.
         run: String,
-        /// When it began.
+        /// The time at which the run began.
         began_at: Timestamp,
-        /// How many recipients have a message.
+        /// The number of recipients who have a message.
         people: u64,
     },
     /// Sending was confirmed in advance, but no gateway was named.
@@ -224,7 +224,7 @@ pub enum Error {
     NotConfirmed {
         /// The proposal.
         what: ProposalKind,
-        /// Why it was not confirmed.
+        /// The reason the consent was not confirmed.
         refusal: ConsentRefusal,
     },
     /// A new round would have another number of recipients than the expected one.
@@ -248,7 +248,7 @@ pub enum Error {
     TooManyRecipients {
         /// The number of recipients.
         number: u64,
-        /// How many are allowed.
+        /// The maximum number allowed.
         limit: u64,
     },
     /// More recipients outside the home countries than the profile allows.
@@ -260,7 +260,7 @@ pub enum Error {
     TooManyAbroad {
         /// The number of recipients abroad in the edition.
         number: u64,
-        /// How many are allowed.
+        /// The maximum number allowed.
         limit: u64,
         /// The home countries.
         home: String,
@@ -330,7 +330,7 @@ pub enum Error {
     LedgerLost {
         /// The place of the ledger.
         ledger: String,
-        /// How that is known.
+        /// The signs of the loss.
         signs: Vec<LossSign>,
     },
     /// The ledger failed.
@@ -400,7 +400,7 @@ impl From<DrawRefusal> for Error {
     }
 }
 
-/// Why templates of an account were not changed.
+/// The reason templates of an account were not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateRefusal {
     /// It is unknown whether the change was made.
@@ -408,7 +408,7 @@ pub enum TemplateRefusal {
     Unclear {
         /// The profile.
         gateway: String,
-        /// Why it is unknown.
+        /// The reason the outcome is unknown.
         failure: InquiryFailure,
         /// The channel of the template.
         channel: TemplateChannel,

@@ -16,7 +16,7 @@ pub enum InputChanges {
     List {
         /// The list.
         list: String,
-        /// How it changed.
+        /// A description of the change.
         how: String,
     },
     /// Settings or texts of the campaign, and maybe its list.
@@ -116,7 +116,7 @@ impl fmt::Display for ChangedInputs {
     }
 }
 
-/// Why a decision about rows in doubt was not recorded.
+/// The reason a decision about rows in doubt was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecisionRefusal {
     /// The decision does not apply to the state of a row.
@@ -146,7 +146,7 @@ pub enum DecisionRefusal {
     DuplicatesNotAccepted {
         /// The number of rows.
         rows: u64,
-        /// How many were accepted.
+        /// The number of duplicates that were accepted.
         said: Option<u64>,
     },
     /// A newer run replaced the run.
@@ -210,7 +210,7 @@ fn describe_duplicates(rows: u64, said: Option<u64>) -> String {
     }
 }
 
-/// Why rows of a run cannot be retried.
+/// The reason rows of a run cannot be retried.
 #[derive(Debug, thiserror::Error)]
 pub enum RetryRefusal {
     /// Another run is unfinished.
@@ -246,7 +246,7 @@ pub enum RetryRefusal {
     Nothing {
         /// The run.
         run: String,
-        /// How many messages failed and were not included.
+        /// The number of messages that failed and were not included.
         failed: u64,
         /// The text that errors had to contain.
         error: Option<String>,
@@ -313,7 +313,7 @@ fn describe_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
     format!("the gateway did not confirm that {messages} in {run} failed on every channel{accepted}; nothing was sent")
 }
 
-/// Why a schedule was not changed.
+/// The reason a schedule was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleRefusal {
     /// The campaign has no schedule.
@@ -357,10 +357,10 @@ pub enum ScheduleRefusal {
     },
 }
 
-/// Why a plan was not followed or not approved.
+/// The reason a plan was not followed or not approved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefusal {
-    /// The ledger has no plan with this digest any more.
+    /// The ledger no longer has a plan with this digest.
     #[error("there is no plan `{digest}` in this ledger; plans are kept for {} days", Plan::KEPT_DAYS)]
     Unknown {
         /// The digest as given.
@@ -404,9 +404,9 @@ pub enum PlanRefusal {
         file: PathBuf,
         /// The gateway.
         gateway: String,
-        /// How many were planned.
+        /// The number of planned recipients.
         planned: u64,
-        /// How many would get a message now.
+        /// The number of recipients who would get a message now.
         now: u64,
     },
     /// The run has no recipients left and used no approval of the plan.
@@ -467,7 +467,7 @@ pub enum PlanRefusal {
         number: u64,
         /// The number of recipients of the edition with an unapproved message.
         sent: u64,
-        /// The largest number of recipients that needs no approval.
+        /// The maximum number of recipients that needs no approval.
         above: u32,
     },
     /// The profile names approvers, and no key was given.

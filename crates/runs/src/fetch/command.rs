@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::{FetchError, ListSpool, PipedInput};
 use campaign_manifest::ListCommand;
 
-/// How many bytes at the end of a program's error output are shown.
+/// The number of bytes shown from the end of a program's error output.
 const MAX_ERROR_OUTPUT: usize = 2_000;
 /// The size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 16;

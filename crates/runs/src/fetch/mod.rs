@@ -25,7 +25,7 @@ use campaign_engine::report::{format_count, is_owned, write_run_recipients};
 use campaign_ledger::{Ledger, Run, RunProgress};
 use campaign_manifest::{NotificationMethod, PastRecipients, RecipientSource, SecretSource};
 
-/// What fetching needs in addition to the campaign.
+/// The context, besides the campaign, that fetching needs.
 #[derive(Clone, Copy)]
 pub struct FetchContext<'a> {
     /// The state folder, which holds the list while it is used.
@@ -40,7 +40,7 @@ pub struct FetchContext<'a> {
     pub observer: &'a RunObserver,
 }
 
-/// Why a list could not be fetched, with advice.
+/// The reason a list could not be fetched, with advice.
 struct FetchError {
     why: String,
     help: Option<String>,
@@ -161,7 +161,7 @@ fn redact_secret(text: &str, secret: &SecretString) -> String {
     }
 }
 
-/// The most bytes of a list.
+/// The maximum number of bytes of a list.
 const MAX_BYTES: u64 = 4 << 30;
 
 /// A list that is being fetched.
@@ -254,7 +254,7 @@ impl Drop for FetchedList {
     }
 }
 
-/// How long messages without a final status are polled before their recipients are selected.
+/// The maximum time for which messages without a final status are polled before their recipients are selected.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Fetches the recipients of an earlier run, which must have ended.

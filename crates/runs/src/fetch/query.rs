@@ -288,7 +288,7 @@ fn describe_error(error: &sqlx::Error, address: &SecretString) -> String {
 /// The date parameter of a query.
 const DATE_PARAMETER: &str = ":today";
 
-/// Replaces each `:today` in a query with `place`, and returns the new query and the count of replacements. Returns
+/// Replaces each `:today` in a query with `place`, and returns the new query and the number of replacements. Returns
 /// `None` if `sql` contains more than one statement.
 pub(super) fn replace_date(sql: &str, place: &str) -> Option<(String, usize)> {
     let (mut text, mut dates, mut rest) = (String::with_capacity(sql.len()), 0, sql);

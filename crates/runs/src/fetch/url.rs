@@ -20,7 +20,7 @@ use campaign_net::is_public;
 
 /// The user agent.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
-/// The most redirects that are followed.
+/// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
 pub(super) async fn fetch_from_url(source: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
@@ -148,7 +148,7 @@ fn describe_error(error: &reqwest::Error) -> FetchError {
 
 /// Content encodings that a list can have: decoding recognizes them by their first bytes.
 const READABLE_ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
-/// How many bytes of a body show whether it is a web page.
+/// The number of bytes of a body that show whether it is a web page.
 pub(super) const SNIFFED_BYTES: usize = 256;
 
 /// Refuses a response whose status is not 200.
@@ -228,7 +228,7 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> String {
 mod tests {
     use super::*;
 
-    /// Returns the target of a redirect, or the reason why the redirect is refused.
+    /// Returns the target of a redirect, or the reason the redirect is refused.
     fn redirect_result(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
         let from: Url = from.parse().unwrap();
         let to = from.join(to).unwrap();

@@ -23,7 +23,7 @@ use campaign_net::{http_client, is_public};
 /// The user agent.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 
-/// Why a URL is refused.
+/// The reason for refusing a URL with a private address.
 const PRIVATE_ADDRESS: &str = "the URL points to this machine or its local network; set `local: true` to allow this";
 
 /// Parses a secret URL. Errors do not contain the URL.
@@ -68,7 +68,7 @@ fn describe_error(error: &reqwest::Error) -> String {
     description.to_owned()
 }
 
-/// Why a request to a URL of the user failed. The original error contains the URL, which might be a secret.
+/// The reason a request to a URL of the user failed. The original error contains the URL, which might be a secret.
 pub(crate) enum RequestFailure {
     /// The host has a private address.
     PrivateAddress,

@@ -24,7 +24,7 @@ pub struct WeakerRule {
     pub now: String,
     /// The person who recorded the rule.
     pub by: String,
-    /// When the rule was recorded.
+    /// The time at which the rule was recorded.
     pub at: Timestamp,
 }
 

@@ -57,9 +57,9 @@ pub async fn review_plan(adapters: &Adapters, prefix: &str) -> Result<PlanReview
 /// An approval in advance for the occurrences of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct StandingApproval {
-    /// When the approval expires.
+    /// The time at which the approval expires.
     pub until: Timestamp,
-    /// The most recipients of each occurrence.
+    /// The maximum number of recipients of each occurrence.
     pub up_to: u64,
 }
 
@@ -288,7 +288,7 @@ pub struct PendingRequest {
     pub token: String,
 }
 
-/// How long the approval of a single operation is valid.
+/// The time for which the approval of a single operation is valid.
 const VALID_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 /// Stores where a pending operation can be reviewed.

@@ -75,7 +75,7 @@ impl RequiredPlan {
         Ok(Some(Self { digest, planned, approvals }))
     }
 
-    /// The count of planned messages, or the count of approved messages if the plan is in another ledger.
+    /// The number of planned messages, or the number of approved messages if the plan is in another ledger.
     pub(super) fn count_messages(&self) -> u64 {
         let approved = || self.approvals.iter().map(|stored| stored.approval.up_to).max();
         self.planned.as_ref().map(|planned| planned.messages).or_else(approved).unwrap_or(0)

@@ -78,7 +78,7 @@ pub struct PlannedCampaign {
     pub options: PlanOptions,
     /// The number of rows in the list.
     pub rows: u64,
-    /// The most recipients who get a message.
+    /// The maximum number of recipients who get a message.
     pub messages: u64,
     /// The rows of the list by their state.
     pub counts: StateCounts,
@@ -95,7 +95,7 @@ pub struct PlannedCampaign {
 pub struct PlanOptions {
     /// Only these rows, such as `2-51,60`.
     pub rows: Option<String>,
-    /// The most rows.
+    /// The maximum number of rows.
     pub limit: Option<u64>,
     /// Whether all recipients get the message again.
     pub again: bool,
@@ -305,8 +305,8 @@ impl PlanOptions {
     /// Converts the options to the form that an earlier version recorded, if the digest of that version covers
     /// everything in the campaign.
     ///
-    /// That digest does not cover programs, URLs and suppression lists. An occurrence is an exception: the schedule
-    /// compares the whole campaign file, and the occurrence could not be planned again.
+    /// The earlier digest does not cover programs, URLs and suppression lists. An occurrence is an exception: the
+    /// schedule compares the whole campaign file, and the occurrence could not be planned again.
     fn to_earlier_version(&self) -> Option<Self> {
         let is_known = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
         let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, countries: None, ..self.clone() };

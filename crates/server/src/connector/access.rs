@@ -155,9 +155,9 @@ fn is_profile_key(key: &SecretString, profile: &Profile) -> bool {
     read_api_key(profile).is_ok_and(|own| same(&own))
 }
 
-/// How long a key counts as accepted.
+/// The time for which an accepted key needs no new inquiry.
 const ACCEPTED_TTL: Duration = Duration::from_secs(600);
-/// How long a rejected key is rejected without an inquiry.
+/// The time for which a rejected key is rejected without an inquiry.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
 /// The maximum number of accepted keys, and of rejected keys.
 const MAX_KEYS: usize = 4_096;
@@ -249,7 +249,7 @@ const MAX_CALLERS: usize = 16_384;
 /// Rate limits of callers.
 pub(super) struct CallLimits {
     limiter: RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock>,
-    /// Its random secret keeps stored hashes from revealing keys.
+    /// The random secret of the hasher keeps stored hashes from revealing keys.
     hasher: RandomState,
 }
 

@@ -1,5 +1,5 @@
 //! Messages as tool arguments: their preview before the confirmation, their checks, and their conversion to content.
-//! Pure.
+//! This module does no I/O.
 //!
 //! A call without confirmation returns a result, not an error, because an assistant would try to fix an error by
 //! confirming. The text rules are those of `check`, but a finished text is not a template: it is sent literally.
@@ -162,7 +162,7 @@ pub(super) fn argument_name(key: &'static str) -> &'static str {
     }
 }
 
-/// The arguments of a stage that an operation of this kind carries, with the part count of a billed text.
+/// The arguments of a stage that an operation of this kind carries, with the part number of a billed text.
 fn carried_arguments(kind: OperationKind, stage: &Stage<CallText>) -> ChannelArguments {
     let mut carried = ChannelArguments::new();
     for (field, value) in stage.values().filter(|(field, _)| field.place_in(kind).property().is_some()) {
@@ -273,9 +273,9 @@ fn describe_finding(finding: &Finding) -> String {
 /// The preview of an unconfirmed call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallPreview {
-    /// What the call would do, as JSON.
+    /// The effect of the call, as JSON.
     pub(super) shown: Value,
-    /// Why the confirmed call would be refused.
+    /// The reasons for which the confirmed call would be refused.
     pub(super) problems: Vec<String>,
     /// Warnings for a person; they do not block the call.
     pub(super) warnings: Vec<String>,

@@ -28,7 +28,8 @@ use campaign_gateway::{CheckKey, CreateTemplate, Inquiry, MessageTemplate, Templ
 use campaign_manifest::Destination;
 use campaign_runs::{Adapters, EndedSingle, Error, GatewayAccount, SingleOperation, return_approval};
 
-/// How long a client may cache the list of tools, in milliseconds. The list changes only when the connector restarts.
+/// The time for which a client may cache the list of tools, in milliseconds. The list changes only when the connector
+/// restarts.
 const TOOL_LIST_TTL_MS: u64 = 300_000;
 
 /// Instructions for the model that apply to all tools.

@@ -124,7 +124,7 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The key of the client's capabilities.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// How a message is read and answered.
+/// The way in which a message is read and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connector) enum ProtocolEra {
     /// By [`MODERN`].

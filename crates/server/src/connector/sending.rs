@@ -133,8 +133,8 @@ impl Caller<'_> {
         self.verify_key().await?;
         let again = arguments.is_set("repeat");
         let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;
-        // The hourly limit alone is no reason to refuse here: it applies when the message gets its row, after any
-        // approval.
+        // The hourly limit alone is not a reason to refuse the message here: it applies when the message gets its row,
+        // after any approval.
         if refusals.iter().any(|refusal| !refusal.is_rate_limit())
             && let Some(refused) = ToolError::first_of(refusals)
         {

@@ -29,7 +29,7 @@ use super::rpc::{ProtocolEra, RpcError, RpcHeaders, RpcMessage, RpcReply, error_
 use super::{Connector, MAX_CALLS, MAX_MESSAGE_BYTES};
 use campaign_net::Hosts;
 
-/// How long a request body can take to arrive.
+/// The time limit for receiving a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Access rules: host names, and origins of web pages.
@@ -291,7 +291,7 @@ pub enum AssistantClient {
     Generic,
 }
 
-/// How a client connects.
+/// The way in which a client connects.
 #[derive(Clone, Debug)]
 pub enum ClientEntry {
     /// The connector listens at this URL; the client connects to it.
@@ -300,7 +300,7 @@ pub enum ClientEntry {
     Stdio {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// The arguments of the program.
         arguments: Vec<String>,
         /// The secrets that are in environment variables. Clients pass on only the variables in their configuration.
         secrets: Vec<EntrySecret>,
@@ -311,7 +311,7 @@ pub enum ClientEntry {
 #[derive(Clone, Debug)]
 pub struct EntrySecret {
     variable: String,
-    /// Its name in the configuration file of Visual Studio Code.
+    /// The name in the configuration file of Visual Studio Code.
     id: String,
     /// The prompt with which Visual Studio Code asks for it.
     description: &'static str,

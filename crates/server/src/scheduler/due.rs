@@ -50,7 +50,7 @@ pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_del
     found
 }
 
-/// How late an occurrence is.
+/// Returns the delay of an occurrence.
 pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }
@@ -125,7 +125,7 @@ pub struct AwaitingList {
     watch: ListWatch,
 }
 
-/// How a due occurrence of a schedule with `wait_for_file` starts.
+/// The start of a due occurrence whose schedule has `wait_for_file`.
 #[derive(Debug)]
 pub enum ListStart {
     /// At once, because its list is not a file.
@@ -148,7 +148,7 @@ pub enum ListArrival {
 }
 
 impl ListStart {
-    /// How an occurrence starts that is due now. `list` is the path of its list, if the list is a file.
+    /// Determines the start of an occurrence that is due now. `list` is the path of its list, if the list is a file.
     pub fn of_occurrence(schedule: &Schedule, occurrence: Occurrence, list: Option<PathBuf>, now: Timestamp) -> Self {
         let stat = list.as_deref().and_then(FileStat::read);
         let is_missing = list.is_some() && stat.is_none();
@@ -227,7 +227,7 @@ pub(super) async fn read_handled_until(
     Ok(last.map_or(active.since, |last| last.at.max(active.since)))
 }
 
-/// How long a file must be unchanged to count as complete.
+/// The time for which a file must be unchanged to count as complete.
 const STABLE_TIME: Duration = Duration::from_secs(5);
 
 /// The size and modification time of a file.

@@ -121,8 +121,8 @@ impl DaemonState {
         Ok(if waits { next.min(CHECK_INTERVAL) } else { next })
     }
 
-    /// When the previous run ends, if a due occurrence waits for that. The occurrence stays due meanwhile. Without this
-    /// wait, an `until` as long as the interval of the schedule would skip every second date.
+    /// Finds the time at which the previous run ends, if a due occurrence waits for that. The occurrence stays due
+    /// meanwhile. Without this wait, an `until` as long as the interval of the schedule would skip every second date.
     async fn find_awaited_end(
         &self,
         memory: &ScheduleMemory,

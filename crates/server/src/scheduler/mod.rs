@@ -106,10 +106,11 @@ pub enum ScheduleEvent {
     },
 }
 
-/// Why an occurrence was skipped.
+/// The reason an occurrence was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its time passed while no daemon was running, or while another process held the campaign lock but sent no run.
+    /// The time of the occurrence passed while no daemon was running, or while another process held the campaign lock
+    /// but sent no run.
     Missed,
     /// The previous occurrence or another run of the campaign was still being sent.
     Busy,

@@ -165,7 +165,7 @@ fn json_response(status: StatusCode, mut body: Value) -> Response {
 
 /// The timeout of a check; a supervisor checks again later.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a result is cached, so that frequent requests do not keep the disk busy.
+/// The time for which a result is cached, so that frequent requests do not keep the disk busy.
 const CHECK_TTL: Duration = Duration::from_secs(1);
 
 /// The readiness of the process: whether it can write the ledger.

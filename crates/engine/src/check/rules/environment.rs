@@ -198,7 +198,7 @@ pub fn check_replicas(replicas: u64) -> Option<Finding> {
     Some(finding.help("list the replicas in the database setting `synchronous_standby_names`"))
 }
 
-/// A warning about a ledger that this machine has never used, with the count of live runs and the latest run.
+/// A warning about a ledger that this machine has never used, with the number of live runs and the latest run.
 pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Finding {
     let runs = if runs == 1 {
         "a live run from another machine".to_owned()
@@ -312,7 +312,7 @@ pub(super) fn note_manually_enabled_channel(campaign: &Campaign, profile: &Profi
     Some(Finding::new(&WHATSAPP_ROUTE, message).help(help).at(place))
 }
 
-/// How missing delivery statuses arrive.
+/// Advice on how to obtain missing delivery statuses.
 const STATUS_REQUESTS: &str = "`serve` and `reconcile --all` request missing delivery statuses";
 
 /// Notes on whether the gateway guarantees delivery receipts, one per message type, if the profile has a webhook

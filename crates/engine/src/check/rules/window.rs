@@ -154,7 +154,7 @@ pub(in crate::check) fn check_until_near(timed: &TimedCampaign<'_>, outlook: &Ou
     until_near_finding(timed, "", outlook)
 }
 
-/// The same warning as [`check_until_near`], for the runs on the dates of a schedule.
+/// Like [`check_until_near`], but for the runs on the dates of a schedule.
 pub(in crate::check) fn check_until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let short: Vec<_> = sending_runs(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
     let (date, outlook) = short.first()?;
@@ -374,7 +374,7 @@ pub fn check_night(
     let per_second = campaign.effective_rate(Some(profile)).and_then(|rate| rate.per_second());
     let lasts = per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows.len() as f64 / rate));
     let zones = group_by_zone(campaign, survey, rows);
-    // The messages of later days leave from midnight on.
+    // The messages of later days are sent from midnight on.
     let is_split = |begins: Timestamp| {
         let left_today =
             |per_day: &DailyLimits| per_day.remaining_today(per_day.count_used(&survey.sent_by_day, begins));

@@ -19,7 +19,7 @@ use campaign_ledger::{NumberSet, OPTED_OUT, RowSpan, RowState, StateCounts};
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Breach {
-    /// A row has no final state, or is not sent although nobody decided so.
+    /// A row has no final state, or is not sent although nobody decided to skip it.
     Lost,
     /// A recipient got more messages than a person accepted.
     Duplicated,

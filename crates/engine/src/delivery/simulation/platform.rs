@@ -32,7 +32,7 @@ pub(super) struct AcceptedMessage {
     pub(super) rejected: bool,
     /// The time when it is executed.
     executed_at: Duration,
-    /// Its path through its channels.
+    /// The path of the message through its channels.
     fallback: FallbackPath,
 }
 
@@ -393,11 +393,11 @@ impl FallbackPath {
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedItem {
     pub(super) id: u64,
-    /// Its identifier, or the text of the rejection.
+    /// The identifier, or the text of the rejection.
     pub(super) result: Result<u64, &'static str>,
 }
 
-/// How the identifiers of items are written.
+/// The spelling of the identifiers of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdSpelling {
     Numbers,

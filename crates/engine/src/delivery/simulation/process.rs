@@ -18,9 +18,9 @@ use campaign_ledger::{
 };
 
 thread_local! {
-    /// When this thread's world began; a world lives on one thread.
+    /// The time at which this thread's world began; a world lives on one thread.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// How far the wall clock was set forward since, in microseconds; less than zero if it was set back.
+    /// The shift of the wall clock since then, in microseconds; negative if the clock was set back.
     static SHIFT: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -159,7 +159,7 @@ pub(super) type WallMicros = i64;
 /// The data that survives the end of a process.
 pub(super) struct SimulatedDisk {
     pub(super) contents: LedgerContents,
-    /// How many intents of all runs name a row.
+    /// The number of intents for each row, over all runs.
     pub(super) intents: HashMap<Row, u32>,
     /// The locks on the places of workers that share a run, and the process of each worker.
     pub(super) places: PlaceLocks,

@@ -21,7 +21,7 @@ const COMMIT: Duration = Duration::from_millis(5);
 struct TestExtent {
     /// Worlds per rate.
     worlds: u64,
-    /// The most operations that a world is measured for, beyond a minute.
+    /// The maximum number of operations that a world is measured for, beyond a minute.
     operations: f64,
 }
 
@@ -112,7 +112,7 @@ impl LimitedAccount {
         }
     }
 
-    /// The mean count of operations per second since the world began.
+    /// The mean number of operations per second since the world began.
     fn mean_rate(&self) -> f64 {
         self.log.lock().unwrap().iter().map(|(_, size)| size).sum::<usize>() as f64 / elapsed().as_secs_f64()
     }

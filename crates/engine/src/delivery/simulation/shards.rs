@@ -170,9 +170,9 @@ impl ShardStore for ProcessLedger {
     }
 }
 
-/// How long the database keeps the lock on a place without a heartbeat.
+/// The time for which the database keeps the lock on a place without a heartbeat.
 pub(super) const GRANT_TIME: Duration = Duration::from_secs(30);
-/// How long a process relies on its place.
+/// The time for which a process relies on its place.
 const RELIANCE_TIME: Duration = Duration::from_secs(25);
 /// The interval of heartbeats.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
@@ -312,7 +312,7 @@ impl PlaceGuard {
         places.is_held_by(self.place, self.holder)
     }
 
-    /// The same guard, with a heartbeat that renews the place while the process is awake.
+    /// Adds a heartbeat that renews the place while the process is awake.
     pub(super) fn with_renewal(mut self, life: &Arc<ProcessLife>) -> Self {
         let (life, disk, leases) = (Arc::clone(life), Arc::clone(&self.disk), Arc::clone(&self.leases));
         let renewals = tokio::spawn(async move {

@@ -25,7 +25,7 @@ use campaign_ledger::{
     Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress, RunUpdate, StopRequest,
 };
 
-/// How often a worker looks for runs, and how long it ignores one afterwards.
+/// The interval between a worker's searches for runs, and the time for which it ignores a run afterwards.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const IGNORE_TIME: Duration = Duration::from_secs(30);
 /// The extra time to wait for other workers that must stop.

@@ -1,4 +1,4 @@
-//! Parts of the figures: reasons, fallback chains, requests, rows in doubt, and timelines. Pure.
+//! Parts of the figures: reasons, fallback chains, requests, rows in doubt, and timelines. This module does no I/O.
 //!
 //! Each part is bounded, however many rows a run has.
 

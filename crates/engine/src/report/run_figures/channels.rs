@@ -41,7 +41,8 @@ pub struct ChannelFigures {
 /// The messages of one channel.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigure {
-    /// Its messages by state. If another channel reported the reading, the message counts here as delivered.
+    /// The messages of the channel by state. If another channel reported the reading, the message counts here as
+    /// delivered.
     pub counts: StateCounts,
     /// The number of readings that it reported, including those of messages that another channel delivered first.
     pub read: u64,
@@ -112,7 +113,7 @@ impl DeliveryTimes {
         self.quantile(0.95)
     }
 
-    /// Pairs of a delivery time in milliseconds, accurate to a thousandth, and the count of messages with this time.
+    /// Pairs of a delivery time in milliseconds, accurate to a thousandth, and the number of messages with this time.
     pub(super) fn time_counts(&self) -> Vec<(u64, u64)> {
         self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
     }
@@ -122,7 +123,7 @@ impl DeliveryTimes {
         &self.spans
     }
 
-    /// The time spans, shortest first, each with the upper bound in seconds and the count of messages. The last span
+    /// The time spans, shortest first, each with the upper bound in seconds and the number of messages. The last span
     /// has no upper bound.
     pub fn iter_spans(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         SPAN_SECONDS.into_iter().map(Some).chain([None]).zip(self.spans)

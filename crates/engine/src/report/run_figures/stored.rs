@@ -23,7 +23,7 @@ const FORMAT_VERSION: u8 = 5;
 /// The version that did not count messages without prices. The figures of a run in which only some messages have prices
 /// are calculated again, unless the run was purged.
 const VERSION_WITHOUT_UNPRICED: u8 = 4;
-/// The earlier versions, which are still read. Version 2 judged each channel alone; version 3 kept no readings by
+/// The earlier versions, which are still read. Version 2 evaluated each channel alone; version 3 kept no readings by
 /// channel and accepted every reported time. Figures with receipts are calculated again, unless the run was purged.
 const EARLIER_VERSIONS: [u8; 2] = [2, 3];
 

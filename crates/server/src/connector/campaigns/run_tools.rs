@@ -208,7 +208,7 @@ async fn start_run(
     }
 }
 
-/// How long a call waits for the first request or pause of its run.
+/// The time for which a call waits for the first request or pause of its run.
 const FIRST_STEP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Describes a run that has started, with its pause if nothing can be sent now.

@@ -146,13 +146,13 @@ fn page_of_items(items: Vec<Value>, arguments: &ToolArguments) -> Value {
 
 /// A tool of the connector.
 pub(super) struct McpTool {
-    /// Its name in calls.
+    /// The tool's name in calls.
     pub(super) name: &'static str,
-    /// Its name for people.
+    /// The tool's name for people.
     pub(super) title: &'static str,
-    /// Its description for the model.
+    /// The description for the model.
     pub(super) description: &'static str,
-    /// Its effects.
+    /// The effects of the tool.
     pub(super) annotations: ToolAnnotations,
     /// The JSON Schema of its arguments.
     pub(super) input: fn() -> Value,
@@ -210,7 +210,7 @@ pub(super) type CallTool = for<'a> fn(&'a Caller<'a>, ToolArguments) -> BoxFutur
 pub(super) struct ReadyTool {
     pub(super) tool: &'static McpTool,
     input: Value,
-    /// Its entry in `tools/list`.
+    /// The entry in `tools/list`.
     pub(super) listed: Value,
 }
 

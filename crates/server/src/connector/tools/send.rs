@@ -7,7 +7,7 @@ use crate::connector::draft;
 use crate::connector::draft::{ChannelArguments, MessageDraft};
 use campaign_core::domain::{Card, Channel, ChannelField, FieldKind, FieldRequirement, OperationKind, WirePlace};
 
-/// The largest number of characters in a text.
+/// The maximum number of characters in a text.
 const MAX_TEXT_LENGTH: usize = 4_096;
 
 /// The schema for the value of a channel's key.

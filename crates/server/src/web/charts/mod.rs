@@ -58,7 +58,7 @@ pub struct Bar {
     pub value: u64,
     /// The class in the stylesheet.
     pub class: &'static str,
-    /// Its length.
+    /// The length of the bar.
     pub length: Length,
     /// The nesting depth.
     pub depth: u8,
@@ -75,9 +75,9 @@ pub struct BarSegment {
     pub value: u64,
     /// The class in the stylesheet.
     pub class: &'static str,
-    /// Its start.
+    /// The start of the segment.
     pub from: Length,
-    /// Its length.
+    /// The length of the segment.
     pub length: Length,
 }
 
@@ -254,7 +254,7 @@ struct ColumnSeries {
 #[derive(Clone, Debug, Serialize)]
 struct ColumnView {
     label: String,
-    /// Its left edge, and its middle.
+    /// The left edge, and the middle.
     at: Length,
     middle: Length,
     /// Whether the label is hidden on narrow screens.

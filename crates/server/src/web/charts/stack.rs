@@ -72,7 +72,7 @@ pub struct Series {
     pub fallback: bool,
     /// The exact sum of all points.
     pub sum: u64,
-    /// Its outline.
+    /// The outline of the area.
     pub path: String,
 }
 

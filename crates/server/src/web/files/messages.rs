@@ -33,7 +33,7 @@ pub struct MessageSelection<'c> {
     pub unmasked: bool,
 }
 
-/// A row of the list, with its message or the reason why it gets none.
+/// A row of the list, with its message or the reason it gets none.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MessageView {
     row: u32,
@@ -41,11 +41,11 @@ pub(super) struct MessageView {
     to: String,
     variant: Option<String>,
     phones: Fallbacks,
-    /// Why the row gets no message.
+    /// The reason the row gets no message.
     skipped: Option<SkipReasonView>,
 }
 
-/// Why a row gets no message.
+/// The reason a row gets no message.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SkipReasonView {
     state: &'static str,
@@ -212,11 +212,11 @@ pub struct PhoneView {
     sender: Option<TextView>,
     /// The text.
     body: Option<TextView>,
-    /// Its image, button and link.
+    /// The image, button and link.
     attached: Attachments,
     /// The cards of a carousel.
     cards: Vec<CardView>,
-    /// Its other texts.
+    /// The other texts of the message.
     others: Vec<TextView>,
     /// The size that is billed.
     size: Option<SmsSizeView>,

@@ -224,7 +224,7 @@ fn first_rows(planned: &RoaringBitmap, shown: MessageSelection<'_>) -> Option<Ro
 pub struct ReportPage<'r> {
     /// The run.
     pub page: RunPage<'r>,
-    /// Its first messages; `None` if the data was removed.
+    /// The first messages; `None` if the data was removed.
     pub first: Option<&'r FirstMessages>,
 }
 
@@ -309,7 +309,7 @@ pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Re
 pub struct EvidencePage<'e> {
     /// The evidence.
     pub evidence: &'e Evidence,
-    /// Its signature, if it is signed.
+    /// The signature, if the evidence is signed.
     pub signature: Option<&'e EvidenceSignature>,
 }
 

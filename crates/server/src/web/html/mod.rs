@@ -76,7 +76,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("pages/schedule_preview.html", include_str!("templates/pages/schedule_preview.html")),
 ];
 
-/// How a page is delivered.
+/// The way in which a page is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageFormat {
     /// Served together with its stylesheet and script.
@@ -245,9 +245,9 @@ pub struct Asset {
     stem: &'static str,
     extension: &'static str,
     hash: LazyLock<String>,
-    /// Its media type.
+    /// The media type.
     pub kind: &'static str,
-    /// Its content.
+    /// The content of the file.
     pub text: &'static str,
 }
 

@@ -27,7 +27,7 @@ use super::schedules::{schedule_path, schedule_zones};
 use super::sending::offers_test;
 use crate::web::files::{FindingView, FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
 
-/// How long a page waits for the check of a campaign with its whole list.
+/// The time for which a page waits for the check of a campaign with its whole list.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[derive(Serialize)]
@@ -241,7 +241,7 @@ struct CampaignLine {
 /// The runs and schedule of a campaign.
 #[derive(Default)]
 struct KnownCampaign<'v> {
-    /// Its runs, latest first.
+    /// The runs of the campaign, latest first.
     runs: Vec<&'v RunView>,
     rehearsals: Vec<&'v RunView>,
     schedule: Option<&'v ScheduleView>,

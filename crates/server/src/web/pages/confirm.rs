@@ -23,7 +23,7 @@ struct ConfirmPageView {
     heading: String,
     /// The subject of the action.
     subject: String,
-    /// Its effect, in sentences.
+    /// The effects of the action, in sentences.
     effects: Vec<String>,
     /// The path of the action.
     action: String,

@@ -28,7 +28,7 @@ use campaign_runs::{
     find_schedule, list_opt_outs, remove_opt_outs, run_blocking,
 };
 
-/// How long a page waits for the answers of the gateway about rows in doubt.
+/// The time for which a page waits for the answers of the gateway about rows in doubt.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum length of a reason.
 const MAX_REASON_LENGTH: usize = 500;
@@ -279,7 +279,7 @@ async fn record_order(orders: &OrderLog, order: OrderRecord) -> Result<(), PageE
 /// An order in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OrderRecord {
-    /// When the order was given.
+    /// The time at which the order was given.
     pub(super) at: Timestamp,
     /// The name of the visitor.
     pub(super) by: String,
@@ -293,7 +293,7 @@ pub(super) struct OrderRecord {
     /// The outcome; `None` in lines of earlier versions, which were written before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<OrderOutcome>,
-    /// Why the order was not executed.
+    /// The reason the order was not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }

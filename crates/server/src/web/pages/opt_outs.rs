@@ -23,7 +23,7 @@ struct OptOutsPageView {
     /// The confirmation of the last action.
     done: Option<String>,
     opt_outs: Option<OptOutsView>,
-    /// Why a part of the suppression list cannot be read.
+    /// The reason a part of the suppression list cannot be read.
     problem: Option<String>,
 }
 

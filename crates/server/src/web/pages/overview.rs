@@ -30,7 +30,7 @@ const SHOWN_OCCURRENCES: usize = 6;
 const SHOWN_ORDERS: usize = 10;
 /// The maximum number of matters to show.
 const SHOWN_MATTERS: usize = 12;
-/// How long the page waits for the time left of a run that is being sent, for replies and for opt-outs.
+/// The time for which the page waits for the time left of a run that is being sent, for replies and for opt-outs.
 const READING_TIMEOUT: Duration = Duration::from_millis(200);
 /// The age up to which a run that stopped needs attention.
 const STOPPED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);

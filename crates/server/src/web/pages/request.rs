@@ -213,7 +213,7 @@ fn find_cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
 
 /// The cookie with the language that the user chose.
 const LANGUAGE_COOKIE: &str = "campaign-language";
-/// How long the choice of a language is kept, in seconds: a year.
+/// The time for which the choice of a language is kept, in seconds: a year.
 const LANGUAGE_LIFETIME: u32 = 31_536_000;
 
 /// Stores the chosen language in a cookie, and redirects to the page that the user came from.
@@ -418,7 +418,7 @@ impl PageRequest {
 
 /// The maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
-/// How long a form can take to arrive.
+/// The time limit for receiving a form.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A form with a valid session and CSRF token.

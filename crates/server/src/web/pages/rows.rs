@@ -383,7 +383,7 @@ struct MessagePageView {
     row: u32,
     to: Option<String>,
     state: &'static str,
-    /// Why the row gets no message.
+    /// The reason the row gets no message.
     skip_reason: Option<String>,
     /// The message; `None` if the row has no message, or if the data was removed.
     message: Option<FirstMessages>,

@@ -39,9 +39,9 @@ use campaign_engine::report::{
 use campaign_ledger::{LedgerError, RowState, Run, RunId, StateCounts};
 use campaign_runs::{open_copies, run_blocking};
 
-/// The largest list whose first message is shown.
+/// The maximum number of rows of a list whose first message is shown.
 const MAX_EAGER_ROWS: u64 = 100_000;
-/// How long the page waits for the first message.
+/// The time for which the page waits for the first message.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// The parts of the page that depend on the visitor: the name of each, and its template.
@@ -253,7 +253,7 @@ pub(super) fn done_message(request: &PageRequest) -> Option<String> {
     request.words().item_name("confirmation", word).map(str::to_owned)
 }
 
-/// Counts the rows in each state that has rows, with a link to these rows. The count of delivered messages includes
+/// Counts the rows in each state that has rows, with a link to these rows. The number of delivered messages includes
 /// read messages.
 pub(super) fn state_counts(path: &str, counts: &StateCounts) -> Vec<StateCountView> {
     let count = |(state, rows): (RowState, u64)| {
@@ -272,7 +272,7 @@ fn count_rows_in_doubt(counts: &StateCounts) -> u64 {
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval between two checks of the visitor's session.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a browser waits before it reconnects.
+/// The time for which a browser waits before it reconnects.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// An open page.

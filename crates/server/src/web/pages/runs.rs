@@ -427,7 +427,7 @@ async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError
     })
 }
 
-/// Arranges runs, which are given latest first. Grouped runs are listed by campaign, with a count of further runs;
+/// Arranges runs, which are given latest first. Grouped runs are listed by campaign, with the number of further runs;
 /// other runs stand alone in the order of the query.
 fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'v RunView>, u64)> {
     if !query.is_grouped() {

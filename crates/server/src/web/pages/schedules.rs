@@ -38,7 +38,7 @@ struct ScheduleLine {
     problem: Option<String>,
     /// The time of the last skipped occurrence, if there is one.
     skipped: Option<String>,
-    /// Why it was skipped, or the findings about the file, in English.
+    /// The reason the occurrence was skipped, or the findings about the file, in English.
     why: Vec<String>,
     next: Option<String>,
 }

@@ -21,7 +21,7 @@ use campaign_engine::report::{RunList, load_copies};
 use campaign_ledger::{LedgerError, Run};
 use campaign_runs::{OptOutTerms, list_opt_outs};
 
-/// How long the lists of runs are searched for a phone number, the latest run first.
+/// The time limit for searching the lists of runs for a phone number, the latest run first.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(4);
 /// The maximum number of runs and of campaigns in the results.
 const MAX_FOUND: usize = 20;

@@ -32,9 +32,9 @@ use campaign_runs::{
     Adapters, ConfirmedRetry, EndedSingle, OrderedTest, RetriedError, RetryPreview, RunEvent, open_copies, run_blocking,
 };
 
-/// How long a page waits for the preview of a retry or test, which might need a whole list.
+/// The time for which a page waits for the preview of a retry or test, which might need a whole list.
 const PREVIEW_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a page waits until the first message is about to be sent.
+/// The time for which a page waits until the first message is about to be sent.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of reasons in the table.
 const MAX_REASONS: usize = 12;
@@ -56,7 +56,7 @@ struct RetryPageView {
     lasting: u64,
     /// The number of rows that a run would skip now.
     guarded: u64,
-    /// Their reasons, with the number of rows.
+    /// The reasons of the guarded rows, with the number of rows.
     guarded_reasons: String,
     samples: Option<FirstMessages>,
 }
@@ -188,7 +188,7 @@ async fn find_run_to_retry(request: &mut PageRequest, name: &str) -> Result<Run,
     if run.live { Ok(run) } else { Err(PageError::Unknown) }
 }
 
-/// How long a page waits for the answers of the gateway.
+/// The time for which a page waits for the answers of the gateway.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The numbers that may get test messages from the dashboard.

@@ -124,7 +124,7 @@ pub struct RunPageView {
 struct NumberView {
     label: String,
     value: u64,
-    /// Its share of a whole, in words.
+    /// The share of a whole, in words.
     share: Option<String>,
     /// The link to its rows, on a served page.
     path: Option<String>,
@@ -292,7 +292,7 @@ struct SentenceView {
     progress: String,
     /// The bar of the processed messages, while the run is being sent.
     bar: Option<ProgressBar>,
-    /// Why it stopped, in English.
+    /// The reason the run stopped, in English.
     why: Option<String>,
     /// The number of rows in doubt.
     doubt: Option<String>,

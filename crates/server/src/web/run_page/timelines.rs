@@ -219,7 +219,7 @@ fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
     (first..=last).map(bar).collect()
 }
 
-/// Describes a count of messages, or returns `None` if the count is 0.
+/// Describes the number of messages, or returns `None` if the count is 0.
 fn describe_nonzero(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (messages > 0).then(|| in_words(messages))
 }
