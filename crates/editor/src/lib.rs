@@ -44,7 +44,7 @@ impl DocumentKind {
     /// Detects the kind of a document from its name and its keys. An empty YAML file counts as a campaign, because it
     /// might become one.
     fn detect(path: &Path, text: &str) -> Self {
-        match path.extension().and_then(|ending| ending.to_str()) {
+        match path.extension().and_then(|extension| extension.to_str()) {
             Some("txt") => return Self::Template,
             Some("yaml" | "yml") => {}
             _ => return Self::Other,

@@ -110,8 +110,8 @@ fn find_line(text: &str, line: usize) -> Option<usize> {
 
 /// Whether findings about a file are shown in that file itself.
 pub(crate) fn is_shown_in_file(path: &Path) -> bool {
-    let is_table = |ending: &str| TABLE_EXTENSIONS.contains(&ending.to_ascii_lowercase().as_str());
-    path.is_absolute() && !path.extension().and_then(|ending| ending.to_str()).is_some_and(is_table)
+    let is_table = |extension: &str| TABLE_EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str());
+    path.is_absolute() && !path.extension().and_then(|extension| extension.to_str()).is_some_and(is_table)
 }
 
 /// Converts a finding to a diagnostic at its own place or, without a place, at the beginning of the file.
@@ -210,10 +210,10 @@ mod tests {
     #[test]
     fn list_finding_is_anchored_in_the_campaign_and_names_its_row() {
         let list = SourceText::new("/a/list.csv", "phone\nodd\n");
-        let odd = Finding::new(&rules::CHECK, "odd").at(SourceLocation::new(&list, 6..9));
+        let finding = Finding::new(&rules::CHECK, "odd").at(SourceLocation::new(&list, 6..9));
         let campaign = SourceText::new("/a/sale.yaml", "recipients: { file: list.csv }");
         let anchor = SourceLocation::new(&campaign, 20..28);
-        let diagnostic = to_anchored_diagnostic(&odd, Some(&anchor), ColumnUnit::Utf16);
+        let diagnostic = to_anchored_diagnostic(&finding, Some(&anchor), ColumnUnit::Utf16);
         assert_eq!(diagnostic.range.start, Position::new(0, 20));
         assert_eq!(diagnostic.message, "list.csv:2: odd");
         let related = diagnostic.related_information.unwrap();

@@ -161,11 +161,12 @@ fn run_row(
     require(&recipe.condition.iter().flat_map(|condition| condition.columns()).collect(), "`where` uses")?;
     let zone = tested.zone_column().and_then(|name| recipient.find_column(name));
     let examined = recipient.with_record(row, |record| {
-        with_fate(tested, test, &mut recipe.composer(), record, zone, |fate, arm| {
+        with_fate(tested, test, &mut recipe.composer(), record, zone, |decision, arm| {
             let used = arm.map(|arm| recipe.arms[arm].used_columns()).unwrap_or_default();
-            let is_selected = !matches!(fate, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
+            let is_selected =
+                !matches!(decision, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
             let used = if is_selected { used } else { BTreeSet::new() };
-            (used, judge(tested, test, &fate, true))
+            (used, judge(tested, test, &decision, true))
         })
     });
     let (used, failures) = examined.map_err(|findings| {
@@ -207,8 +208,9 @@ pub fn run_each_test<R: Read>(
             if is_full && chosen.last_key_value().is_some_and(|(last, _)| key > *last) {
                 continue;
             }
-            let failures = with_fate(tested, test, &mut composer, record, zone, |fate, arm| {
-                arm.filter(|_| !matches!(fate, RecipientFate::Invalid(_))).map(|_| judge(tested, test, &fate, false))
+            let failures = with_fate(tested, test, &mut composer, record, zone, |decision, arm| {
+                arm.filter(|_| !matches!(decision, RecipientFate::Invalid(_)))
+                    .map(|_| judge(tested, test, &decision, false))
             });
             let Some(failures) = failures else { continue };
             if is_full {
@@ -302,10 +304,10 @@ impl TestedCampaign<'_> {
 
     /// A finding for each expectation that rows do not meet.
     fn row_findings(&self, test: &CampaignTest, chosen: &BTreeMap<(u64, u32), Vec<TestFailure>>) -> Vec<Finding> {
-        let mut by_key: BTreeMap<&str, BTreeMap<u32, &TestFailure>> = BTreeMap::new();
+        let mut failures_by_key: BTreeMap<&str, BTreeMap<u32, &TestFailure>> = BTreeMap::new();
         for ((_, row), failures) in chosen {
             for failure in failures {
-                by_key.entry(&failure.key).or_default().insert(*row, failure);
+                failures_by_key.entry(&failure.key).or_default().insert(*row, failure);
             }
         }
         let finding = |rows: BTreeMap<u32, &TestFailure>| {
@@ -318,7 +320,7 @@ impl TestedCampaign<'_> {
             let help = format!("`preview --rows {row}` shows the message");
             Some(self.failure_finding(&TEST_FAILED, first, message).help(help))
         };
-        by_key.into_values().filter_map(finding).collect()
+        failures_by_key.into_values().filter_map(finding).collect()
     }
 }
 
@@ -363,8 +365,8 @@ fn with_fate<T>(
     if countries.is_some_and(|countries| !countries.contains(find_country(phone))) {
         return inspect(RecipientFate::Skipped(COUNTRY), None);
     }
-    let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
-        Some(fate) => fate,
+    let decision = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
+        Some(decision) => decision,
         None if tested.campaign.brief.variant_allocation().is_held_out(phone)
             && matches!(test.subject, TestSubject::Given(_)) =>
         {
@@ -376,7 +378,7 @@ fn with_fate<T>(
             return inspect(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
         }
     };
-    inspect(fate, Some(arm))
+    inspect(decision, Some(arm))
 }
 
 /// The fate of a recipient who cannot get a message at this time. `None` if the message can be sent. `cell` is the time
@@ -399,12 +401,17 @@ fn decide_by_time(
 
 /// The expectations that the fate of a recipient does not meet. `quotes` lets findings quote texts; it must be false
 /// for real recipients, because findings must not show their cells.
-fn judge(tested: &TestedCampaign<'_>, test: &CampaignTest, fate: &RecipientFate<'_>, quotes: bool) -> Vec<TestFailure> {
+fn judge(
+    tested: &TestedCampaign<'_>,
+    test: &CampaignTest,
+    decision: &RecipientFate<'_>,
+    quotes: bool,
+) -> Vec<TestFailure> {
     let expect = &test.expect;
     let fail = |key: String, message: String, help: Option<String>| vec![TestFailure { key, message, help }];
     let expect_key = || format!("{}.expect", test.path);
     let key = || if expect.skipped.is_some() { test.expected_key("skipped") } else { expect_key() };
-    match (fate, expect.skipped) {
+    match (decision, expect.skipped) {
         (RecipientFate::Skipped(reason), Some(expected)) if *reason == expected => Vec::new(),
         (RecipientFate::Skipped(reason), Some(expected)) => {
             fail(key(), format!("the recipient is skipped as `{reason}`, not as `{expected}`"), None)
@@ -489,16 +496,21 @@ fn judge_text(
     };
     let text_help = || quotes.then(|| format!("the text is `{}`", shorten(text)));
     let mut failures = Vec::new();
-    if let Some(wanted) = &expected.text
-        && let Some(difference) = describe_difference(wanted.trim_end_matches('\n'), text.trim_end_matches('\n'))
+    if let Some(expected_value) = &expected.text
+        && let Some(difference) =
+            describe_difference(expected_value.trim_end_matches('\n'), text.trim_end_matches('\n'))
     {
         let difference = if quotes { difference } else { "is not the expected one".to_owned() };
         failures.push(fail("text", format!("the text on `{name}` {difference}"), text_help()));
     }
     let parts = measure_sms(text).parts;
     let count = format_count(parts as u64, "part");
-    if let Some(wanted) = expected.parts.filter(|wanted| *wanted != parts) {
-        failures.push(fail("parts", format!("the text on `{name}` has {count} instead of {wanted}"), text_help()));
+    if let Some(expected_value) = expected.parts.filter(|expected_value| *expected_value != parts) {
+        failures.push(fail(
+            "parts",
+            format!("the text on `{name}` has {count} instead of {expected_value}"),
+            text_help(),
+        ));
     }
     if let Some(max) = expected.max_parts.filter(|max| parts > *max) {
         failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {max}"), text_help()));

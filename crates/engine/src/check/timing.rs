@@ -102,9 +102,9 @@ pub fn count_sending_days(
 ) -> Option<u64> {
     let per_day = campaign.per_day.as_ref()?;
     let begins = begins.unwrap_or_else(|| campaign.home_windows(profile).1);
-    let least = per_day.count_days(messages, per_day.count_used(&survey.sent_by_day, begins));
+    let min_days = per_day.count_days(messages, per_day.count_used(&survey.sent_by_day, begins));
     let limits = || RunLimits { end: None, ..TimedCampaign::new(campaign, profile, Some((survey, messages))).limits };
-    (least > 1).then(|| limits().calculate_outlook(begins).days.max(least))
+    (min_days > 1).then(|| limits().calculate_outlook(begins).days.max(min_days))
 }
 
 /// Findings about messages that a run with this start cannot send in time. An error means that the run can never send,
@@ -136,8 +136,8 @@ pub fn check_beginning(
 }
 
 fn check_run(timed: &TimedCampaign<'_>, now: Timestamp) -> Vec<Finding> {
-    if let Some(over) = rules::check_until_over(timed.campaign, now) {
-        return vec![over];
+    if let Some(finding) = rules::check_until_over(timed.campaign, now) {
+        return vec![finding];
     }
     let outlook = timed.limits.calculate_outlook(now);
     let never = rules::check_run(timed, &outlook);

@@ -99,7 +99,7 @@ impl Breaker {
     /// Records that `rejected` of `asked` messages were rejected after being queued.
     ///
     /// Returns a stop if a limit is reached.
-    pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
+    pub(super) fn observe_late(&mut self, rejected: usize, inquiries: usize) -> Option<Stop> {
         const ERROR: &str = "REJECTED after being queued";
         for _ in 0..rejected {
             // Queued messages already count as answered.
@@ -109,7 +109,7 @@ impl Breaker {
         if self.limits.keep_going {
             return None;
         }
-        if rejected == asked && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
+        if rejected == inquiries && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
             let messages = self.same_error.1;
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
             return Some(rejection_stop(&reason));

@@ -318,7 +318,7 @@ fn encode_record(
     record: RecordRef<'_>,
 ) -> Result<EncodedOperation, Stop> {
     let row = record.row;
-    let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
+    let inconsistent = |problem: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {problem}"));
     let composed = composer.compose(record);
     let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } =
         composed.map_err(|ComposeFailure { reason, .. }| {

@@ -204,9 +204,9 @@ impl FlowControl {
     }
 
     /// Records that `rejected` of `asked` first messages were rejected after being queued.
-    pub(super) fn observe_late_rejections(&mut self, rejected: usize, asked: usize) -> Option<Halt> {
-        let stop = self.breaker.observe_late(rejected, asked);
-        if (rejected, asked) == (1, 1) && self.breaker.is_unproven() {
+    pub(super) fn observe_late_rejections(&mut self, rejected: usize, inquiries: usize) -> Option<Halt> {
+        let stop = self.breaker.observe_late(rejected, inquiries);
+        if (rejected, inquiries) == (1, 1) && self.breaker.is_unproven() {
             self.warm_up.return_to_singles();
         }
         stop.map(|stop| self.record_stop(stop))

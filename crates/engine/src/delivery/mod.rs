@@ -159,9 +159,9 @@ impl RunOptOuts {
     }
 
     /// The opt-out of a recipient whose message was rejected with a known error.
-    pub fn build_opt_out(&self, who: Addressee, error: &str, at: Timestamp) -> OptOut {
+    pub fn build_opt_out(&self, addressee: Addressee, error: &str, at: Timestamp) -> OptOut {
         OptOut {
-            who,
+            who: addressee,
             scope: self.scope.clone(),
             reach: self.reach,
             reason: format!("the gateway rejected a message: {error}").into(),

@@ -334,8 +334,8 @@ mod tests {
         let hours = calendar::DailyHours::parse("09:00-20:00").unwrap();
         let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
         let now: Timestamp = "2026-11-25T12:00:00Z".parse().unwrap();
-        let of_day = |day: u8, hour: u8| format!("2026-11-{day}T{hour:02}:00:00Z").parse::<Timestamp>().unwrap();
-        let midnight = of_day(26, 0);
+        let at_hour = |day: u8, hour: u8| format!("2026-11-{day}T{hour:02}:00:00Z").parse::<Timestamp>().unwrap();
+        let midnight = at_hour(26, 0);
         let departure = |zone: ZoneSource, until: Option<Timestamp>| {
             let keeping = SendingRules { windows: vec![(window.clone(), zone)], home: TimeZone::UTC, until };
             let hours = SendingHours::new(keeping, Arc::new(Timestamp::now));
@@ -343,12 +343,12 @@ mod tests {
             hours.find_next_departure(midnight)
         };
         let campaign = ZoneSource::Campaign;
-        assert_eq!(departure(campaign, None), Some(of_day(26, 9)));
-        assert_eq!(departure(campaign, Some(of_day(26, 10))), Some(of_day(26, 9)));
-        assert_eq!(departure(campaign, Some(of_day(26, 9))), None);
-        assert_eq!(departure(campaign, Some(of_day(25, 23))), None);
+        assert_eq!(departure(campaign, None), Some(at_hour(26, 9)));
+        assert_eq!(departure(campaign, Some(at_hour(26, 10))), Some(at_hour(26, 9)));
+        assert_eq!(departure(campaign, Some(at_hour(26, 9))), None);
+        assert_eq!(departure(campaign, Some(at_hour(25, 23))), None);
         // Recipients that are not read yet might be in another zone.
-        assert_eq!(departure(ZoneSource::Country, Some(of_day(26, 9))), Some(midnight));
+        assert_eq!(departure(ZoneSource::Country, Some(at_hour(26, 9))), Some(midnight));
         assert_eq!(departure(ZoneSource::Country, Some(midnight)), None);
     }
 

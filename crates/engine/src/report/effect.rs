@@ -435,8 +435,8 @@ pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
     let outer = |c: char| !c.is_ascii_digit() && c != '-';
     let number: String = cell.trim_matches(outer).chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
     let decimal = number.rfind(['.', ',']).filter(|at| is_decimal(&number, *at));
-    let (whole, fraction) = decimal.map_or((number.as_str(), ""), |at| (&number[..at], &number[at + 1..]));
-    let mut groups = whole.split(['.', ',']);
+    let (integer, fraction) = decimal.map_or((number.as_str(), ""), |at| (&number[..at], &number[at + 1..]));
+    let mut groups = integer.split(['.', ',']);
     let first = groups.next().unwrap_or_default();
     let mut digits = first.to_owned();
     for group in groups {

@@ -29,9 +29,9 @@ pub fn counts_json(counts: &StateCounts) -> serde_json::Value {
 /// The counts in display order; the number of delivered messages includes read messages, which are also counted
 /// separately.
 pub fn displayed_counts(counts: &StateCounts) -> impl Iterator<Item = (RowState, u64)> {
-    let shown =
+    let displayed_count =
         |state: RowState| if state == RowState::Delivered { counts.count_delivered() } else { counts.get(state) };
-    RowState::ALL.into_iter().map(move |state| (state, shown(state))).filter(|(_, count)| *count > 0)
+    RowState::ALL.into_iter().map(move |state| (state, displayed_count(state))).filter(|(_, count)| *count > 0)
 }
 
 /// Formats the counts on one line, in the order of the states.

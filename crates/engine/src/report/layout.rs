@@ -87,10 +87,10 @@ impl Layout {
 fn column_names<'h>(headers: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
     let mut columns = COLUMN_NAMES.map(str::to_owned).to_vec();
     columns.extend(variants.then(|| VARIANT.to_owned()));
-    let mut taken: HashSet<String> = columns.iter().cloned().collect();
+    let mut used_names: HashSet<String> = columns.iter().cloned().collect();
     for header in headers {
         let mut column = header.clone();
-        while !column.is_empty() && !taken.insert(column.clone()) {
+        while !column.is_empty() && !used_names.insert(column.clone()) {
             column.push_str("_in");
         }
         columns.push(column);

@@ -106,8 +106,8 @@ impl RowIndex {
 
     /// The row sets that `state` covers, or all row sets if `state` is `None`.
     fn matching_sets(&self, state: Option<RowState>) -> impl Iterator<Item = &RoaringBitmap> {
-        let wanted = move |other: RowState| state.is_none_or(|state| state.includes_state(other));
-        self.sets.iter().filter(move |(other, _)| wanted(**other)).map(|(_, set)| set)
+        let is_listed = move |other: RowState| state.is_none_or(|state| state.includes_state(other));
+        self.sets.iter().filter(move |(other, _)| is_listed(**other)).map(|(_, set)| set)
     }
 }
 
@@ -204,9 +204,9 @@ pub async fn load_row_summaries(
     owned: bool,
     rows: &[Row],
 ) -> Result<Vec<RowSummary>, LedgerError> {
-    let wanted: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+    let row_set: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
     let left_out = ledger.load_excluded_rows(run.key).await?;
-    let mut records = RowRecords::open_for_rows(ledger, run, owned, &wanted).await?;
+    let mut records = RowRecords::open_for_rows(ledger, run, owned, &row_set).await?;
     let mut listed = Vec::with_capacity(rows.len());
     for row in rows {
         let record = records.take_record(*row).await?;

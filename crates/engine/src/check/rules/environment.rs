@@ -116,8 +116,8 @@ pub(in crate::check) fn check_balance(balance: &Balance, cost: Amount) -> Option
         return None;
     }
     let missing = cost.saturating_sub(*amount);
-    let shown = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
-    let (amount, cost, missing) = (shown(*amount), shown(cost), shown(missing));
+    let format_amount = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
+    let (amount, cost, missing) = (format_amount(*amount), format_amount(cost), format_amount(missing));
     let message = format!("the balance is {amount}, but the messages can cost up to {cost}, which is {missing} more");
     Some(
         Finding::new(&BALANCE_TOO_LOW, message)
@@ -176,10 +176,10 @@ pub(in crate::check) fn check_sender_name(
         .into_warning()
         .help("ask the gateway's support team what this status means"),
         None => new(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
-            Some(meant) if meant.eq_ignore_ascii_case(name) => {
-                format!("did you mean `{meant}`? names are case-sensitive")
+            Some(suggestion) if suggestion.eq_ignore_ascii_case(name) => {
+                format!("did you mean `{suggestion}`? names are case-sensitive")
             }
-            Some(meant) => format!("did you mean `{meant}`?"),
+            Some(suggestion) => format!("did you mean `{suggestion}`?"),
             None => format!("run `{}` to list the account's sender names", account.senders),
         }),
     };

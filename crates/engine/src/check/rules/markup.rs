@@ -87,8 +87,9 @@ pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
     let help = |entities: &[&str]| match entities {
         [one] => format!("write {}", meant(one)),
         several => {
-            let each: Vec<String> = several.iter().map(|entity| format!("{} for `{entity}`", meant(entity))).collect();
-            format!("write {}", each.join(", "))
+            let replacements: Vec<String> =
+                several.iter().map(|entity| format!("{} for `{entity}`", meant(entity))).collect();
+            format!("write {}", replacements.join(", "))
         }
     };
     markup_finding(text, &find_html_entities(&mask_tags(text)), &HTML_ENTITY, help)
@@ -96,9 +97,9 @@ pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
 
 /// A finding about HTML entities in the cells of a column.
 pub(super) fn report_html_entity(column: &str, example: &str, rows: &str) -> Finding {
-    let meant = decode_entity(example).filter(|character| character != " ");
-    let meant = meant.map(|character| format!(" instead of `{character}`"));
-    let message = format!("the column `{column}` contains `{example}`{} in {rows}", meant.unwrap_or_default());
+    let replacement = decode_entity(example).filter(|character| character != " ");
+    let replacement = replacement.map(|character| format!(" instead of `{character}`"));
+    let message = format!("the column `{column}` contains `{example}`{} in {rows}", replacement.unwrap_or_default());
     Finding::new(&HTML_ENTITY, message)
         .help("export the list again without HTML encoding, or replace the HTML entities in the list")
 }

@@ -28,11 +28,11 @@ impl SimulatedWorld {
         ledger: &ProcessLedger,
         gateway: &SimulatedGateway,
         lease: Lease,
-        wanted: &[RowState],
+        states: &[RowState],
     ) {
         let began = wall_now();
         let Some((run, snapshot)) = load_run(ledger, false).await else { return };
-        let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, wanted).await else { return };
+        let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, states).await else { return };
         self.check_no_proven_row_is_asked(began, run.key, &doubts);
         if doubts.rows.is_empty() {
             return;
@@ -50,7 +50,7 @@ impl SimulatedWorld {
         if self.plan.resend_if_not_found || trusts_one_denial {
             let denied = |answer: &str| answer.starts_with("no such message");
             doubts.rows.retain(|doubt| {
-                let is_denied = || doubt.history.as_ref().is_some_and(|asked| denied(&asked.answer));
+                let is_denied = || doubt.history.as_ref().is_some_and(|history| denied(&history.answer));
                 doubt.not_found || (trusts_one_denial && is_denied())
             });
             self.record_sighting(Sighting::ResentByRule, doubts.rows.len() as u64);
@@ -76,8 +76,10 @@ impl SimulatedWorld {
         let ledger = self.process_ledger(&self.immortal_life());
         let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
         let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
-        let wanted = [RowState::InDoubt, RowState::Unresolved];
-        let Ok(doubts) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &wanted).await else { return };
+        let undecided_states = [RowState::InDoubt, RowState::Unresolved];
+        let Ok(doubts) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &undecided_states).await else {
+            return;
+        };
         let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
         let (by, why) = (Author::Person("olena".into()), None);
         let (change, more, seen) = match decision {

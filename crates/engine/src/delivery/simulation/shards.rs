@@ -266,8 +266,8 @@ impl HeldPlaces {
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
         let held = self.0.lock().unwrap().get(&epoch).copied()?;
         Some(held.renewed_at.is_some_and(|(elapsed_then, wall_then)| {
-            let by_wall = Duration::try_from(wall_now().duration_since(wall_then)).unwrap_or_default();
-            (elapsed() - elapsed_then).max(by_wall) < RELIANCE_TIME
+            let wall_elapsed = Duration::try_from(wall_now().duration_since(wall_then)).unwrap_or_default();
+            (elapsed() - elapsed_then).max(wall_elapsed) < RELIANCE_TIME
         }))
     }
 

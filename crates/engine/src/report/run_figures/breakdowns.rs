@@ -382,9 +382,9 @@ impl<K: Ord + Clone> Timeline<K> {
     /// The total of all kinds in each of the last `points` points, oldest first.
     pub fn latest_counts(&self, points: usize) -> Vec<u64> {
         let Some(last) = self.points.keys().next_back().copied() else { return Vec::new() };
-        let wanted = i64::try_from(points).unwrap_or(MAX_POINTS).min(self.count_points());
+        let point_count = i64::try_from(points).unwrap_or(MAX_POINTS).min(self.count_points());
         let sum = |point| self.points.get(&point).map_or(0, |counts: &BTreeMap<K, u64>| counts.values().sum());
-        (last + 1 - wanted..=last).map(sum).collect()
+        (last + 1 - point_count..=last).map(sum).collect()
     }
 }
 
