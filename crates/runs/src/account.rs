@@ -131,7 +131,7 @@ impl GatewayAccount {
         for chunk in inquiries.chunks(self.profile.max_envelope_size()) {
             let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
             match self.ask_at_rate((count, I::READS_ONLY), || self.api.ask_all(chunk)).await? {
-                Ok(answered) => answers.extend(answered),
+                Ok(statuses) => answers.extend(statuses),
                 Err(unanswered) if answers.is_empty() => return Err(self.unanswered_error(unanswered)),
                 Err(unanswered) => {
                     // The whole request was refused, so the result of each inquiry is unknown.

@@ -225,9 +225,9 @@ fn sample_cells(chunk: &Chunk, column: usize) -> Vec<String> {
         if cell.is_empty() {
             continue;
         }
-        let shown = shorten(&mask_numbers(cell));
-        if !samples.contains(&shown) {
-            samples.push(shown);
+        let sample = shorten(&mask_numbers(cell));
+        if !samples.contains(&sample) {
+            samples.push(sample);
         }
         if samples.len() == MAX_SAMPLES {
             break;
@@ -254,13 +254,13 @@ fn into_findings(error: Error) -> Vec<Finding> {
 /// Removes duplicate findings, and those about the API key. An editor does not have the environment in which a run
 /// reads its API key.
 fn remove_irrelevant_findings(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut kept: Vec<Finding> = Vec::new();
+    let mut unique_findings: Vec<Finding> = Vec::new();
     for finding in findings {
-        if finding.rule != &rules::API_KEY && !kept.contains(&finding) {
-            kept.push(finding);
+        if finding.rule != &rules::API_KEY && !unique_findings.contains(&finding) {
+            unique_findings.push(finding);
         }
     }
-    kept
+    unique_findings
 }
 
 #[cfg(test)]

@@ -67,13 +67,13 @@ pub struct ForgottenRows {
 /// If another process holds a run that contains the number, or the ledger cannot be read or written.
 pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson, Error> {
     let ledger = adapters.ledger.as_ref();
-    let (mut held, mut result) = (Vec::new(), ForgottenPerson::default());
-    erase_pending_rows(adapters, &mut held, None, &mut result).await?;
+    let (mut locks, mut result) = (Vec::new(), ForgottenPerson::default());
+    erase_pending_rows(adapters, &mut locks, None, &mut result).await?;
     let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
     result.unread.extend(person.unreadable);
     result.elsewhere = person.elsewhere;
     for RecipientInRun { run, .. } in &person.runs {
-        lock_for_run(adapters, &mut held, run).await?;
+        lock_for_run(adapters, &mut locks, run).await?;
     }
     let (mut order, mut cancelled_in) = (Vec::new(), Vec::new());
     for RecipientInRun { run, rows, .. } in person.runs {
@@ -93,7 +93,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
         .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
     ledger.forget_number(ForgetOrder { phone, rows: order, cancelled_in, opt_out }).await?;
     failpoint::pass("forget.recorded");
-    erase_pending_rows(adapters, &mut held, None, &mut result).await?;
+    erase_pending_rows(adapters, &mut locks, None, &mut result).await?;
     // Even a number that is in no run can be on the suppression list, so free space is always overwritten.
     ledger.overwrite_remains(&[]).await?;
     Ok(result)
@@ -150,7 +150,7 @@ pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLo
 /// Removes rows that await erasure from copies and results. `only` limits this to the runs that a lock covers.
 async fn erase_pending_rows(
     adapters: &Adapters,
-    held: &mut Vec<Arc<CampaignLock>>,
+    locks: &mut Vec<Arc<CampaignLock>>,
     only: Option<&Arc<CampaignLock>>,
     result: &mut ForgottenPerson,
 ) -> Result<(), Error> {
@@ -161,7 +161,7 @@ async fn erase_pending_rows(
         if only.is_some_and(|lock| !lock.covers_run(&run)) {
             continue;
         }
-        let lock = lock_for_run(adapters, held, &run).await?;
+        let lock = lock_for_run(adapters, locks, &run).await?;
         if erase_in_run(adapters, run, lock, rows, result).await? {
             done.push(key);
         }
@@ -288,14 +288,14 @@ impl<W: Write> Write for HashingWriter<W> {
 /// Returns the lock on the campaign of a run, and takes it if this process does not hold it yet.
 async fn lock_for_run(
     adapters: &Adapters,
-    held: &mut Vec<Arc<CampaignLock>>,
+    locks: &mut Vec<Arc<CampaignLock>>,
     run: &Run,
 ) -> Result<Arc<CampaignLock>, Error> {
-    if let Some(lock) = held.iter().find(|lock| lock.covers_run(run)) {
+    if let Some(lock) = locks.iter().find(|lock| lock.covers_run(run)) {
         return Ok(Arc::clone(lock));
     }
     let lock = HeldRun::lock_for_run(adapters, run).await?;
-    held.push(Arc::clone(&lock));
+    locks.push(Arc::clone(&lock));
     Ok(lock)
 }
 

@@ -293,8 +293,8 @@ pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
     let templates = text.ancestors().skip(1).take(3).find(|folder| folder.ends_with("templates"));
     if let Some(above) = templates.and_then(Path::parent) {
         // Campaigns in any folder beside `templates` can use its texts.
-        let below = std::fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
-        folders.extend([above.to_owned()].into_iter().chain(below).take(MAX_NEIGHBOURS));
+        let children = std::fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
+        folders.extend([above.to_owned()].into_iter().chain(children).take(MAX_NEIGHBOURS));
     }
     folders.sort_unstable();
     folders.dedup();
@@ -302,7 +302,7 @@ pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
 }
 
 fn is_yaml(path: &Path) -> bool {
-    matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml"))
+    matches!(path.extension().and_then(|extension| extension.to_str()), Some("yaml" | "yml"))
 }
 
 fn has_channels_key(file: impl Read) -> bool {

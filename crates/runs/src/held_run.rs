@@ -245,7 +245,7 @@ pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, E
     if now.progress != RunProgress::Open {
         return Err(Error::NothingToCancel { run: now.name() });
     }
-    let held = HeldRun::claim(adapters, lock, now).await?;
-    let rows = held.read_snapshot().await?.counts.get(RowState::Planned);
-    Ok(CancelledRun { rows, released: held.cancel().await? })
+    let held_run = HeldRun::claim(adapters, lock, now).await?;
+    let rows = held_run.read_snapshot().await?.counts.get(RowState::Planned);
+    Ok(CancelledRun { rows, released: held_run.cancel().await? })
 }

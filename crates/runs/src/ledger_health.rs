@@ -305,10 +305,11 @@ pub enum BackupRefusal {
     },
 }
 
-fn describe_duplicate_risk(made_at: Timestamp, number: u64, said: Option<u64>) -> String {
+fn describe_duplicate_risk(made_at: Timestamp, number: u64, accepted_count: Option<u64>) -> String {
     let recipients = format_count(number, "recipient");
-    let accepted =
-        said.map(|said| format!(", but you accepted duplicates for {}", format_thousands(said))).unwrap_or_default();
+    let accepted = accepted_count
+        .map(|count| format!(", but you accepted duplicates for {}", format_thousands(count)))
+        .unwrap_or_default();
     format!(
         "the ledger was restored from a backup made at {} and does not contain messages sent since then: {recipients} \
          might get the message twice{accepted}; nothing was sent",
@@ -503,22 +504,24 @@ impl Session {
         let Some(backup) = ledger.load_risks().await?.backup else { return Ok(()) };
         let Some(restored_at) = backup.restored_at else { return Ok(()) };
         let runs = list_campaign_runs(ledger, self.inputs()).await?;
-        let said = request.accept_duplicates;
-        match said == Some(number) || runs.iter().any(|run| run.live && run.began_at > restored_at) {
+        let accepted = request.accept_duplicates;
+        match accepted == Some(number) || runs.iter().any(|run| run.live && run.began_at > restored_at) {
             true => Ok(()),
-            false => Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, said })),
+            false => {
+                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, said: accepted }))
+            }
         }
     }
 
     /// Refuses to retry this many rows of a restored run unless their count was accepted, because they might have been
     /// retried since.
     pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
-        let said = self.launch.request.accept_duplicates;
+        let accepted = self.launch.request.accept_duplicates;
         match self.adapters.ledger.load_risks().await?.backup {
             Some(Backup { made_at, restored_at: Some(at) })
-                if run.live && run.began_at <= at && said != Some(number) =>
+                if run.live && run.began_at <= at && accepted != Some(number) =>
             {
-                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, said }))
+                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, said: accepted }))
             }
             _ => Ok(()),
         }

@@ -354,9 +354,9 @@ impl ListSurvey {
                 samples.push(Sample { row, phone, variant, content: content.to_owned_texts() });
             }
         };
-        let shown =
+        let sample =
             preview_rows(&mut inputs.compile_campaign()?, &self.survey.left_out, Some(&chosen), numbers.len(), add);
-        shown.map_err(|finding| Error::Findings(vec![*finding]))?;
+        sample.map_err(|finding| Error::Findings(vec![*finding]))?;
         Ok(samples)
     }
 }
@@ -423,8 +423,8 @@ pub(super) fn is_same_except(
     let same = |((row, hash), (other, another)): (&HashedRow, &HashedRow)| {
         row == other && (hash == another || forgotten.contains(row))
     };
-    let (ours, theirs) = (&before.1, &now.1);
-    before.0 == now.0 && ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
+    let (earlier, current) = (&before.1, &now.1);
+    before.0 == now.0 && earlier.len() == current.len() && earlier.iter().zip(current).all(same)
 }
 
 /// A row, and a hash of its record.
@@ -459,22 +459,22 @@ impl ListContent {
 
     /// Counts the records that only this list has, and the records that only `other` has. Each duplicate counts.
     fn count_differences(&self, other: &Self) -> (u64, u64) {
-        let (mut new, mut gone) = (0, 0);
-        let (mut here, mut there) = (self.records.iter().peekable(), other.records.iter().peekable());
+        let (mut new, mut removed) = (0, 0);
+        let (mut own_records, mut other_records) = (self.records.iter().peekable(), other.records.iter().peekable());
         loop {
-            match (here.peek(), there.peek()) {
-                (None, None) => return (new, gone),
+            match (own_records.peek(), other_records.peek()) {
+                (None, None) => return (new, removed),
                 (Some(one), Some(another)) if one == another => {
-                    here.next();
-                    there.next();
+                    own_records.next();
+                    other_records.next();
                 }
                 (Some(one), another) if another.is_none_or(|another| one < another) => {
                     new += 1;
-                    here.next();
+                    own_records.next();
                 }
                 _ => {
-                    gone += 1;
-                    there.next();
+                    removed += 1;
+                    other_records.next();
                 }
             }
         }

@@ -127,13 +127,13 @@ fn read_file(
     national_number: &'static str,
     choose: fn(NumberColumns) -> NumberColumns,
 ) -> Result<OptOutFile, Error> {
-    let refused = |finding: Box<Finding>| Error::Findings(vec![*finding]);
+    let refuse = |finding: Box<Finding>| Error::Findings(vec![*finding]);
     let open = || {
         let opened = regular_file::open(file);
         let opened = opened.map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", file.display())))?;
-        decode_table(opened, file, terms.region).map_err(refused)
+        decode_table(opened, file, terms.region).map_err(refuse)
     };
-    let columns = NumberColumns::detect(open()?, file, terms.region, is_other_column).map_err(refused)?;
+    let columns = NumberColumns::detect(open()?, file, terms.region, is_other_column).map_err(refuse)?;
     let columns = columns.map(choose).ok_or_else(|| {
         let finding =
             Finding::new(&rules::NO_PHONES, format!("no column in `{}` contains phone numbers", file.display()));
@@ -157,15 +157,16 @@ fn read_file(
         opt_outs: Vec::new(),
         errors: BTreeMap::new(),
     };
-    let each = |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]| reader.add_number(row, number, cells);
+    let add_row =
+        |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]| reader.add_number(row, number, cells);
     let others = [scope, reason, source, date.unwrap_or(at), gateways];
-    let phone_columns = columns.read_numbers(open()?, file, terms.region, others, each).map_err(refused)?;
+    let phone_columns = columns.read_numbers(open()?, file, terms.region, others, add_row).map_err(refuse)?;
     let (rows, undated, source) = (reader.rows.len(), reader.undated.len(), Arc::clone(&reader.source));
     let listed = reader.finish(file)?;
     let numbers = listed.len();
     let opt_outs = keep_latest(listed);
     let repeated = (numbers - opt_outs.len()) as u64;
-    let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
+    let mixed = find_mixed_columns(open()?, file).map_err(refuse)?;
     let dates = date.map(|header| (header.to_owned(), undated));
     Ok(OptOutFile { rows, opt_outs: opt_outs.into(), repeated, phone_columns, mixed, dates, source })
 }
@@ -463,10 +464,10 @@ pub async fn list_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerm
 /// # Errors
 /// If the ledger cannot be written.
 pub async fn remove_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
-    let why = terms.reason.as_deref().map(Arc::from);
+    let reason = terms.reason.as_deref().map(Arc::from);
     let target = RemovalTarget::Number { phone, scope: terms.scope.clone() };
     let by = terms.by.clone().unwrap_or_else(current_person).into();
-    Ok(ledger.remove_opt_outs(OptOutRemoval { target, by, why }).await?)
+    Ok(ledger.remove_opt_outs(OptOutRemoval { target, by, why: reason }).await?)
 }
 
 /// The entries that imports of a file added.

@@ -172,12 +172,12 @@ pub(super) fn refuse_closed_window(
 /// Refuses a message to phone numbers outside of these countries.
 pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Phone]) -> Result<(), PolicyRefusal> {
     let Some(allowed) = allowed else { return Ok(()) };
-    let is_abroad = |held: &HeldRecipient| !allowed.contains(find_country(held.phone));
-    let held = (1..).zip(phones.iter().copied()).map(|(place, phone)| HeldRecipient { place, phone });
-    let held: Vec<HeldRecipient> = held.filter(is_abroad).collect();
-    match held.is_empty() {
+    let is_abroad = |recipient: &HeldRecipient| !allowed.contains(find_country(recipient.phone));
+    let recipients = (1..).zip(phones.iter().copied()).map(|(place, phone)| HeldRecipient { place, phone });
+    let recipients: Vec<HeldRecipient> = recipients.filter(is_abroad).collect();
+    match recipients.is_empty() {
         true => Ok(()),
-        false => Err(PolicyRefusal::OutsideCountries { held, allowed: allowed.clone() }),
+        false => Err(PolicyRefusal::OutsideCountries { held: recipients, allowed: allowed.clone() }),
     }
 }
 

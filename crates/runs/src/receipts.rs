@@ -216,20 +216,20 @@ impl WebhookReceiver {
             Some((receipt.updated.unwrap_or(now), WishEvidence::Rejection(known)))
         };
         let Some((at, wish)) = latest.or_else(rejection) else { return Ok(None) };
-        let Some(who) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
+        let Some(addressee) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
         // A time from a clock that is ahead must not override later wishes.
         let at = at.min(now);
         Ok(Some(match wish {
             WishEvidence::OptOut(word) => {
                 let (reason, source) = (format!("answered {word}").into(), reply_source(&run.name()).into());
-                RecipientWish::OptOut(OptOut { who, scope, reach, reason, source, at })
+                RecipientWish::OptOut(OptOut { who: addressee, scope, reach, reason, source, at })
             }
             WishEvidence::OptIn(word) => {
                 let (reason, source) = (format!("answered {word}").into(), opt_in_source(&run.name(), row).into());
                 let campaign = run.campaign.as_str().into();
-                RecipientWish::OptIn(OptIn { who, campaign, purpose, reach, reason, source, at })
+                RecipientWish::OptIn(OptIn { who: addressee, campaign, purpose, reach, reason, source, at })
             }
-            WishEvidence::Rejection(error) => RecipientWish::OptOut(rejections.build_opt_out(who, error, at)),
+            WishEvidence::Rejection(error) => RecipientWish::OptOut(rejections.build_opt_out(addressee, error, at)),
         }))
     }
 
@@ -311,8 +311,8 @@ impl Session {
     pub(super) fn start_rehearsed_receipts(&self) -> Result<Option<RehearsedReceipts>, Error> {
         let inputs = self.inputs();
         let plays = !inputs.destination.is_live() && self.launch.request.scenario.is_some();
-        let wanted = plays && inputs.campaign.receipts != ReceiptMode::Off;
-        wanted.then(|| RehearsedReceipts::start(&self.adapters)).transpose()
+        let needs_receipts = plays && inputs.campaign.receipts != ReceiptMode::Off;
+        needs_receipts.then(|| RehearsedReceipts::start(&self.adapters)).transpose()
     }
 
     /// Plays the scenario to its end and stores the receipts. The scenario of an interrupted rehearsal is not played.

@@ -128,7 +128,7 @@ fn read_register(
     let found = read_columns(open()?, path, [&phone, value, at, from, wording], each);
     let found = found.map_err(|finding| refuse(*finding))?;
     let headers = [("phone", Some(phone.as_str()))].into_iter().chain(source.headers());
-    let missing = headers.zip(found).find(|((_, header), there)| header.is_some() && !there);
+    let missing = headers.zip(found).find(|((_, header), is_present)| header.is_some() && !is_present);
     match missing {
         None => Ok(read),
         Some(((key, header), _)) => {
@@ -287,29 +287,30 @@ pub(super) async fn refuse_tests_without_consent(
     now: Timestamp,
 ) -> Result<(), Error> {
     let Some(consents) = inputs.read_consents_now(now).await?.filter(Consents::is_required) else { return Ok(()) };
-    let (inputs, wanted) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
-    let consenting = run_blocking(move || find_consenting(&inputs, &consents, &wanted)).await??;
-    let held = (1..).zip(phones).filter(|(_, phone)| !consenting.contains(phone.to_u64()));
-    let held: Vec<HeldRecipient> = held.map(|(place, phone)| HeldRecipient { place, phone: *phone }).collect();
-    if held.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held).into()) }
+    let (inputs, numbers) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
+    let consenting = run_blocking(move || find_consenting(&inputs, &consents, &numbers)).await??;
+    let held_back = (1..).zip(phones).filter(|(_, phone)| !consenting.contains(phone.to_u64()));
+    let held_back: Vec<HeldRecipient> =
+        held_back.map(|(place, phone)| HeldRecipient { place, phone: *phone }).collect();
+    if held_back.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held_back).into()) }
 }
 
 /// Finds which `wanted` phone numbers have consent in the consent file, or in the first list row with that number.
-fn find_consenting(inputs: &Inputs, consents: &Consents, wanted: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
+fn find_consenting(inputs: &Inputs, consents: &Consents, numbers: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
     let CompiledCampaign { mut reader, recipe, .. } = inputs.compile_campaign()?;
     let finder = inputs.find_consent_columns(consents, reader.header())?;
-    let in_file = wanted.iter().filter_map(Phone::new);
+    let in_file = numbers.iter().filter_map(Phone::new);
     let in_file: Vec<(Phone, ConsentVerdict)> =
         in_file.filter_map(|phone| Some((phone, finder.judge_number(phone)?))).collect();
     if !in_file.is_empty() {
-        let given = in_file.iter().filter(|(_, verdict)| *verdict == ConsentVerdict::Given);
-        return Ok(given.map(|(phone, _)| phone.to_u64()).collect());
+        let consenting_rows = in_file.iter().filter(|(_, verdict)| *verdict == ConsentVerdict::Given);
+        return Ok(consenting_rows.map(|(phone, _)| phone.to_u64()).collect());
     }
-    let (mut chunk, mut judged, mut consenting) = (Chunk::new(), RoaringTreemap::new(), RoaringTreemap::new());
+    let (mut chunk, mut checked, mut consenting) = (Chunk::new(), RoaringTreemap::new(), RoaringTreemap::new());
     while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
         for record in chunk.iter() {
-            let phone = recipe.parse_phone(record).filter(|phone| wanted.contains(phone.to_u64()));
-            let Some(phone) = phone.filter(|phone| judged.insert(phone.to_u64())) else { continue };
+            let phone = recipe.parse_phone(record).filter(|phone| numbers.contains(phone.to_u64()));
+            let Some(phone) = phone.filter(|phone| checked.insert(phone.to_u64())) else { continue };
             if finder.judge(record.fields, phone) == ConsentVerdict::Given {
                 consenting.insert(phone.to_u64());
             }

@@ -271,9 +271,9 @@ impl Session {
         }
         let (rows, snapshot) = self.remove_delivered(run, snapshot, sendable, &mut skipped).await?;
         let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
-        let said = self.launch.request.accept_duplicates;
-        if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
-            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said }.into());
+        let accepted = self.launch.request.accept_duplicates;
+        if unconfirmed > 0 && (number == 0 || accepted.is_some_and(|accepted| accepted != number)) {
+            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said: accepted }.into());
         }
         if number == 0 {
             let failed = others.iter().filter(|row| row.state == RowState::Failed).count() as u64;
@@ -329,8 +329,9 @@ impl Session {
             rows.into_iter().partition(RefusedRow::needs_reconciliation);
         let destination = &self.inputs().destination;
         // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the inquiry.
-        let sends = destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
-        if to_confirm.is_empty() || !sends {
+        let sends_messages =
+            destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
+        if to_confirm.is_empty() || !sends_messages {
             rows.extend(to_confirm);
             rows.sort_by_key(|refused| refused.row);
             return Ok((rows, snapshot));
@@ -381,8 +382,9 @@ impl Session {
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway = connection.create_client(self.adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
         let allowance = run.allowance(profile.rate.per_second());
-        let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, most, clock };
+        let (ledger, batch_size, clock) =
+            (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
+        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, most: batch_size, clock };
         Ok(poller.ask_before_retry(messages, Instant::now() + INQUIRIES_TIMEOUT).await?)
     }
 

@@ -82,8 +82,8 @@ impl Session {
             }
         };
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
-        let judged = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
-        let skipped = self.skip_without_consent(judged, consents.as_ref()).await?;
+        let rows_to_check = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
+        let skipped = self.skip_without_consent(rows_to_check, consents.as_ref()).await?;
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
@@ -186,9 +186,9 @@ impl Session {
 fn can_reconcile_at_end(ending: &SendEnding) -> bool {
     let doubt = ending.counts.get(RowState::InDoubt) > 0;
     let kind = ending.stopped.as_ref().map(|stop| stop.kind);
-    let gone =
+    let is_interrupted =
         |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::LeaseLost | StopKind::KeyRefused);
-    doubt && !kind.is_some_and(gone)
+    doubt && !kind.is_some_and(is_interrupted)
 }
 
 /// The time for polling the first messages of an asynchronous run.
@@ -324,8 +324,10 @@ impl RunSender<'_> {
     /// rate.
     fn shared_pace(&self, run: &Run, rate: Option<f64>) -> SharedPace {
         let account_rate = self.destination.account_rate().per_second();
-        let own = rate.filter(|rate| account_rate.is_none_or(|account| *rate < account));
-        SharedPace { pace: own.map(|rate| Allowance::new(format!("{} of {}", run.name(), run.account), Some(rate))) }
+        let run_rate = rate.filter(|rate| account_rate.is_none_or(|account| *rate < account));
+        SharedPace {
+            pace: run_rate.map(|rate| Allowance::new(format!("{} of {}", run.name(), run.account), Some(rate))),
+        }
     }
 }
 
@@ -528,7 +530,7 @@ struct FeedSource {
 
 impl FeedSource {
     /// Opens a feed of the rows that are still planned after this many rows were begun.
-    async fn open_feed(self, begun: u64) -> Result<Feed, Stop> {
+    async fn open_feed(self, begun_envelopes: u64) -> Result<Feed, Stop> {
         let Self { ledger, run, frozen, selection, shards } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::load(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
@@ -539,7 +541,7 @@ impl FeedSource {
             Some(_) => Arc::new(FrozenRun::load(ledger.as_ref(), &run).await.map_err(|_| unreadable())?),
         };
         let compiled = open_frozen_list(&frozen).await.map_err(|_| unreadable())?;
-        let limit = selection.limit.map(|limit| limit.saturating_sub(begun));
+        let limit = selection.limit.map(|limit| limit.saturating_sub(begun_envelopes));
         let SendSelection { rows, hook, hours, prices, .. } = selection;
         let selection = SendSelection { rows, limit, hook, hours, prices, ..SendSelection::from_snapshot(&snapshot) };
         Ok(match shards {
@@ -611,8 +613,8 @@ mixed:
         let folder = TempDir::new().unwrap();
         let by_default = ["", "near", "far", "mixed"].map(|gateway| unreachable_seconds(&folder, gateway, ""));
         assert_eq!(by_default, [10, 10, 1800, 1800]);
-        let given =
+        let configured =
             ["", "near", "far"].map(|gateway| unreachable_seconds(&folder, gateway, "stop_after: { unreachable: 2m }"));
-        assert_eq!(given, [120; 3]);
+        assert_eq!(configured, [120; 3]);
     }
 }

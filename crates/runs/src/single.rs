@@ -209,11 +209,11 @@ impl SingleOperation {
             if self.operation == SingleKind::Message {
                 refusals.extend(refuse_message_without_consent(profile, self.phone).err().map(Error::from));
             }
-            let held = match refuse_suppressed_by_files(profile, self.phone).await {
+            let refusals_by_files = match refuse_suppressed_by_files(profile, self.phone).await {
                 Ok(()) => refuse_opted_out(ledger, self.shared_run(adapters), self.phone).await,
                 refused => refused,
             };
-            refusals.extend(held.err());
+            refusals.extend(refusals_by_files.err());
         }
         match is_number_capped(ledger, self.phone, &self.caps, self.destination.is_loopback()).await {
             Ok(false) => {}

@@ -439,9 +439,9 @@ impl<'a> RowRecords<'a> {
         summary.delivery = MessageDelivery::from_receipts(matching(), &sent, self.clock);
         // A later receipt for a part does not hide the delivery of the whole message.
         if summary.last.receipt.status == Status::PartiallyDelivered
-            && let Some(whole) = matching().rfind(|receipt| reports_whole_delivery(receipt))
+            && let Some(whole_delivery) = matching().rfind(|receipt| reports_whole_delivery(receipt))
         {
-            summary.last = whole.clone();
+            summary.last = whole_delivery.clone();
         }
         Some(summary)
     }

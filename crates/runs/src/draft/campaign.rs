@@ -516,8 +516,8 @@ mod list_tests {
             ("Clients of spring\nphone,name\n+380501234567,Olena\n", "delete the rows above the header"),
             ("Spring,\n,all\nphone,name\n+380501234567,A\n+380501234568,B\n", "add `--header-row 3`"),
         ] {
-            let refused = expect_refused(text);
-            assert!(refused.help.as_ref().unwrap().contains(advice), "{text}: {refused:?}");
+            let error = expect_refused(text);
+            assert!(error.help.as_ref().unwrap().contains(advice), "{text}: {error:?}");
         }
         for text in ["sep=;\r\nphone;name\r\n+380501234567;Olena\r\n", "phone|name\n+380501234567|Olena\n"] {
             assert_eq!(read(text).unwrap().phone, "phone", "{text}");
@@ -533,9 +533,9 @@ mod list_tests {
             ("", "recipients-empty"),
         ];
         for (text, rule) in table {
-            let refused = expect_refused(text);
-            assert_eq!(refused.rule, rule, "{text}");
-            assert!(refused.help.is_some(), "{text}");
+            let error = expect_refused(text);
+            assert_eq!(error.rule, rule, "{text}");
+            assert!(error.help.is_some(), "{text}");
         }
     }
 }

@@ -259,7 +259,7 @@ impl GatewayLine {
 
 /// The campaign files of a folder.
 pub fn find_campaigns(folder: &Path) -> Vec<PathBuf> {
-    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     let keys = |path: &PathBuf| serde_yaml::from_str::<Mapping>(&read_campaign_text(path)?).ok();
     let is_campaign = |path: &PathBuf| keys(path).is_some_and(|keys| keys.contains_key(CHANNELS_KEY));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -275,11 +275,11 @@ fn read_campaign_text(file: &Path) -> Option<String> {
 
 /// Inserts a `gateway` line after a commented-out one, or else at the end of the file.
 fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
-    let mut wanted: Mapping = serde_yaml::from_str(before).ok()?;
-    if wanted.contains_key(GATEWAY_KEY) || !wanted.contains_key(CHANNELS_KEY) {
+    let mut expected: Mapping = serde_yaml::from_str(before).ok()?;
+    if expected.contains_key(GATEWAY_KEY) || !expected.contains_key(CHANNELS_KEY) {
         return None;
     }
-    wanted.insert(GATEWAY_KEY.into(), gateway.into());
+    expected.insert(GATEWAY_KEY.into(), gateway.into());
     let line_break = if before.contains("\r\n") { "\r\n" } else { "\n" };
     let is_comment = |line: &&str| line.strip_prefix('#').is_some_and(|line| line.trim_start().starts_with("gateway:"));
     let mut lines: Vec<&str> = before.split_inclusive('\n').collect();
@@ -290,7 +290,7 @@ fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
     lines.insert(at, &line);
     let text = lines.concat();
     // A document that ends with `...` or inside an unclosed string is not extended.
-    let is_right = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(wanted));
+    let is_right = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(expected));
     is_right.then_some(text)
 }
 

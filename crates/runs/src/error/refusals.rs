@@ -61,9 +61,9 @@ impl InputChanges {
     pub(crate) fn from_parts(settings: Vec<String>, list: Option<String>, name: &RecipientSource) -> Option<Self> {
         match (settings, list) {
             (settings, None) if settings.is_empty() => None,
-            (settings, Some(how)) if settings.is_empty() => Some(Self::List { list: name.to_string(), how }),
+            (settings, Some(change)) if settings.is_empty() => Some(Self::List { list: name.to_string(), how: change }),
             (mut settings, list) => {
-                settings.extend(list.map(|how| format!("the list `{name}` ({how})")));
+                settings.extend(list.map(|change| format!("the list `{name}` ({change})")));
                 Some(Self::Campaign(settings))
             }
         }
@@ -197,9 +197,9 @@ pub enum DecisionRefusal {
     },
 }
 
-fn describe_duplicates(rows: u64, said: Option<u64>) -> String {
+fn describe_duplicates(rows: u64, accepted_count: Option<u64>) -> String {
     let affected = format_count(rows, "row");
-    match said {
+    match accepted_count {
         None => format!("{} might get the message twice; no decision was recorded", format_count(rows, "recipient")),
         Some(other) => {
             format!(
@@ -295,9 +295,9 @@ fn describe_nothing_to_retry(run: &str, failed: u64, error: Option<&str>, skippe
     if !excluded.is_empty() {
         message += &format!("; skipped: {}", excluded.join(" · "));
     }
-    for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
+    for (rows, status) in [(delivered, "delivered"), (under_way, "still being delivered")] {
         if rows > 0 {
-            message += &format!("; the gateway reports {} as {what}", format_count(rows, "message"));
+            message += &format!("; the gateway reports {} as {status}", format_count(rows, "message"));
         }
     }
     if failed > 0 {
@@ -306,9 +306,9 @@ fn describe_nothing_to_retry(run: &str, failed: u64, error: Option<&str>, skippe
     message
 }
 
-fn describe_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
+fn describe_unconfirmed(run: &str, rows: u64, accepted_count: Option<u64>) -> String {
     let messages = format_count(rows, "message");
-    let accepted = said.map(|said| format!(", but you accepted duplicates for {}", format_thousands(said)));
+    let accepted = accepted_count.map(|count| format!(", but you accepted duplicates for {}", format_thousands(count)));
     let accepted = accepted.unwrap_or_default();
     format!("the gateway did not confirm that {messages} in {run} failed on every channel{accepted}; nothing was sent")
 }

@@ -114,8 +114,8 @@ async fn fetch_within(
     limit: Duration,
 ) -> Result<ListSpool, FetchError> {
     let late = |_| {
-        let why = format!("the list did not arrive within {} s", limit.as_secs());
-        FetchError::new(why).with_help("increase `timeout`, or make the list smaller")
+        let reason = format!("the list did not arrive within {} s", limit.as_secs());
+        FetchError::new(reason).with_help("increase `timeout`, or make the list smaller")
     };
     tokio::time::timeout(limit, fetching).await.map_err(late).flatten()
 }

@@ -356,10 +356,10 @@ pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 /// `OFFSET 0` keeps the server from evaluating rows that the query itself omits, and from reordering the rows. The text
 /// form of a row contains extra quotes, at most as many as the row has characters.
 pub(super) fn bound_postgres_query(sql: &str) -> String {
-    let most = 4 * RECORD_LIMIT;
+    let max_length = 4 * RECORD_LIMIT;
     format!(
         "SELECT campaign_row.* FROM (SELECT * FROM (\n{sql}\n) AS campaign_query OFFSET 0) AS campaign_row \
-         WHERE CASE WHEN octet_length(campaign_row::text) <= {most} THEN true \
+         WHERE CASE WHEN octet_length(campaign_row::text) <= {max_length} THEN true \
          ELSE (left(campaign_row::text, 0) || '{LONG_ROW}')::boolean END"
     )
 }

@@ -52,7 +52,7 @@ pub fn run_notice(
     at: jiff::Timestamp,
 ) -> Notice {
     let doubt = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved);
-    let how = match (occasion, &why) {
+    let outcome = match (occasion, &why) {
         (NotificationEvent::Doubt, Some(why)) => format!("stopped with {} in doubt: {why}", format_count(doubt, "row")),
         (NotificationEvent::Doubt, None) => format!("finished with {} in doubt", format_count(doubt, "row")),
         (_, Some(why)) => format!("stopped: {why}"),
@@ -64,7 +64,7 @@ pub fn run_notice(
         run: Some(run.name()),
         gateway: run.gateway.clone(),
         text: format!(
-            "{} through {}: {how} · {}",
+            "{} through {}: {outcome} · {}",
             run.name(),
             run.gateway,
             format_counts_with_partial(counts, in_part)
@@ -369,10 +369,13 @@ mod delivery_tests {
         let command = |word: &str| NotificationMethod::Command(vec![word.to_owned()]);
         let json = |method: &NotificationMethod| serde_json::to_string(method).unwrap();
         let post = r#"{"post":{"url":{"env":"URL"},"form":"json","local":false}}"#;
-        let (own, none) = (AllowedPrograms::OfProfile(Some(command("own"))), AllowedPrograms::OfProfile(None));
-        for (programs, word, allowed) in
-            [(&AllowedPrograms::All, "other", true), (&own, "own", true), (&own, "other", false), (&none, "own", false)]
-        {
+        let (restricted, none) = (AllowedPrograms::OfProfile(Some(command("own"))), AllowedPrograms::OfProfile(None));
+        for (programs, word, allowed) in [
+            (&AllowedPrograms::All, "other", true),
+            (&restricted, "own", true),
+            (&restricted, "other", false),
+            (&none, "own", false),
+        ] {
             assert_eq!(programs.allows(&json(&command(word))), allowed, "{programs:?} {word}");
             assert!(programs.allows(post), "{programs:?}");
         }

@@ -119,8 +119,8 @@ fn find_signer(review: &PlanReview, profile: &Profile, key: Option<&PrivateKey>)
             Err(Error::Plan(PlanRefusal::NeedsKey { digest: review.digest.clone(), gateway: gateway() }))
         }
         (Some(rule), Some(key)) => {
-            let own = key.public_key();
-            let known = rule.by.iter().find(|(_, public)| Some(*public) == own);
+            let public_key = key.public_key();
+            let known = rule.by.iter().find(|(_, public)| Some(*public) == public_key);
             let unknown = || Error::Plan(PlanRefusal::UnknownKey { gateway: gateway() });
             known.map(|(name, _)| name.clone()).ok_or_else(unknown)
         }
@@ -136,9 +136,9 @@ impl PlanReview {
     async fn load(adapters: &Adapters, digest: String, planned: PlannedCampaign) -> Result<Self, Error> {
         let inputs = Arc::new(load_planned_inputs(adapters, &planned)?);
         let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
-        let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
-        if let Some(given) = find_usable_approval(&given, (adapters.clock)(), planned.messages) {
-            return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
+        let approvals = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+        if let Some(approval) = find_usable_approval(&approvals, (adapters.clock)(), planned.messages) {
+            return Err(Error::Plan(PlanRefusal::Approved { digest, by: approval.by.clone() }));
         }
         // Checked before the list is fetched, because fetching can start a program.
         planned.refuse_other_resources(&digest, &inputs)?;
@@ -210,11 +210,11 @@ pub async fn count_approvals(
     schedule: &ActiveSchedule,
     digest: &str,
 ) -> Result<usize, LedgerError> {
-    let (own, all) = (
+    let (own_approvals, all) = (
         ledger.list_approvals(ApprovalFilter::Digest(digest)).await?,
         ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(schedule))).await?,
     );
-    Ok(own.len() + all.len())
+    Ok(own_approvals.len() + all.len())
 }
 
 /// Finds the digest of the plan for an occurrence. Returns `None` if the occurrence has no plan.
@@ -272,8 +272,8 @@ pub(crate) async fn find_test_approval(
     let messages = planned.messages;
     let digest = store_plan(adapters, planned, &inputs.destination).await?;
     let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
-    let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
-    Ok(find_usable_approval(&given, (adapters.clock)(), messages).cloned().ok_or(digest))
+    let approvals = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+    Ok(find_usable_approval(&approvals, (adapters.clock)(), messages).cloned().ok_or(digest))
 }
 
 /// The address at which a pending operation can be reviewed. The operation exists only in the memory of the process

@@ -266,7 +266,7 @@ impl RowsInDoubt {
 
 impl RowInDoubt {
     fn from_record(row: Row, record: &RowRecord) -> Self {
-        let why = match &record.settled {
+        let stored_reason = match &record.settled {
             Some((_, OperationOutcome::InDoubt { reason })) => reason.to_string(),
             Some(_) => String::new(),
             None => ENDED_EARLY.to_owned(),
@@ -276,7 +276,7 @@ impl RowInDoubt {
             Some((_, RowChange::NotFound { asked } | RowChange::Unresolved { asked })) => Some(*asked),
             _ => None,
         };
-        Self { row: row.get(), state: record.state, sent_at: record.begun_at.as_second(), why, asked }
+        Self { row: row.get(), state: record.state, sent_at: record.begun_at.as_second(), why: stored_reason, asked }
     }
 }
 
