@@ -249,11 +249,11 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
 /// the currencies differ.
 fn sum_costs(costs: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
     let Some((_, currency)) = costs.first() else { return (None, None) };
-    let each = costs.iter().map(|(cost, other)| match cost {
+    let price_parts = costs.iter().map(|(cost, other)| match cost {
         Some(Cost::AtMost(cost)) if other == currency => Some(*cost),
         _ => None,
     });
-    let cost = each.sum::<Option<Amount>>();
+    let cost = price_parts.sum::<Option<Amount>>();
     (cost, currency.clone().filter(|_| cost.is_some()))
 }
 

@@ -162,19 +162,19 @@ fn gateway_phrase(profile: &Profile) -> String {
 }
 
 fn activation_prompt(activation: &ScheduleActivation, profile: &Profile, samples: &[Sample]) -> ConfirmationPrompt {
-    let (inputs, through) = (&activation.inputs, gateway_phrase(profile));
+    let (inputs, gateway) = (&activation.inputs, gateway_phrase(profile));
     let name = &inputs.campaign.brief.name;
     let mut prompt = match &activation.survey {
         Some(survey) => {
             let rows = survey.survey.planned_rows();
-            let title = format!("Activate {name}: {} per run {through}?", format_count(rows.len(), "message"));
+            let title = format!("Activate {name}: {} per run {gateway}?", format_count(rows.len(), "message"));
             let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "activate");
             // `schedule add` shows the findings above the prompt.
             let sending = SendingFacts { inputs, profile, survey, rows: &rows, start: None, balance: None, samples };
             sending.add_to(&mut prompt);
             prompt
         }
-        None => ConfirmationPrompt::new(format!("Activate {name} {through}?"), ExpectedAnswer::Yes, "activate")
+        None => ConfirmationPrompt::new(format!("Activate {name} {gateway}?"), ExpectedAnswer::Yes, "activate")
             .with_fact("list", format!("{}, which does not exist yet", inputs.campaign.recipients)),
     };
     add_resources(&mut prompt, inputs, profile);
@@ -191,18 +191,18 @@ fn approval_prompt(
     samples: &[Sample],
 ) -> ConfirmationPrompt {
     let PlanReview { inputs, planned, survey, rows, .. } = review;
-    let (name, through, now) = (&inputs.campaign.brief.name, gateway_phrase(profile), Timestamp::now());
+    let (name, gateway, now) = (&inputs.campaign.brief.name, gateway_phrase(profile), Timestamp::now());
     let recipients = format_count(planned.messages, "recipient");
     let (title, scope) = match (&planned.options, standing) {
         (PlanOptions { rows: Some(row), tests_to: Some(to), .. }, _) => (
-            format!("Approve test messages for {name} {through}?"),
+            format!("Approve test messages for {name} {gateway}?"),
             format!("row {row} to {recipients}, once: {}", to.masked.join(", ")),
         ),
         (_, None) => {
-            (format!("Approve one run of {name} {through}?"), format!("one run of this plan, to at most {recipients}"))
+            (format!("Approve one run of {name} {gateway}?"), format!("one run of this plan, to at most {recipients}"))
         }
         (_, Some(standing)) => (
-            format!("Approve the schedule of {name} {through}?"),
+            format!("Approve the schedule of {name} {gateway}?"),
             format!(
                 "every run until {}, each to at most {} from that day's list",
                 format_local_minute(standing.until),
@@ -338,11 +338,11 @@ impl SendingFacts<'_> {
             let time = Duration::from_secs_f64(number as f64 / per_second);
             let openings = campaign.count_openings(Some(self.profile), time, None);
             let openings = openings.map(|openings| format!(", over {openings} sending windows"));
-            let least = match time.as_secs() {
+            let minimum = match time.as_secs() {
                 0 => "less than 1 s".to_owned(),
                 _ => format!("at least {}", format_duration(time)),
             };
-            format!("{least} at {rate}{}", openings.unwrap_or_default())
+            format!("{minimum} at {rate}{}", openings.unwrap_or_default())
         });
         let days = count_sending_days(campaign, Some(self.profile), (&self.survey.survey, number), None);
         let days = days.map(|days| format!("over {days} days"));
@@ -410,8 +410,8 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
     match (cost, money) {
         (Some(Cost::AtMost(cost)), money) => {
             let cost = format!("{cost} {}", currency.unwrap_or_default());
-            let of_balance = money.map(|money| format!(" of {money}")).unwrap_or_default();
-            prompt.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(of_balance)]);
+            let balance_suffix = money.map(|money| format!(" of {money}")).unwrap_or_default();
+            prompt.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(balance_suffix)]);
         }
         (unknown, money) => {
             prompt.add_fact(

@@ -422,20 +422,20 @@ impl Context {
     /// Opens a ledger that the operator accepted although its high-water mark does not match.
     async fn open_accepted_ledger(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let state = self.create_state_folder()?;
-        let (ledger, refused) = match self.ledger_target()? {
+        let (ledger, refusal) = match self.ledger_target()? {
             LedgerTarget::File(path) => {
-                let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await?;
-                (self.ledgers.register(ledger), refused)
+                let (ledger, refusal) = SqliteLedger::open_accepted(&path, Timestamp::now).await?;
+                (self.ledgers.register(ledger), refusal)
             }
             LedgerTarget::Shared(address) => {
-                let (ledger, refused) = PostgresLedger::open_accepted(&address, &state).await?;
-                (self.ledgers.register(ledger), refused)
+                let (ledger, refusal) = PostgresLedger::open_accepted(&address, &state).await?;
+                (self.ledgers.register(ledger), refusal)
             }
         };
-        if let Some(refused) = refused {
+        if let Some(refusal) = refusal {
             self.output.print_note(&format!(
                 "you accepted this ledger as the current one despite this problem: {}",
-                refused.reason()
+                refusal.reason()
             ));
         }
         Ok(ledger)
@@ -636,12 +636,12 @@ impl ExposureWarnings {
     }
 }
 
-fn warn_about(what: &str, path: &Path, access: FileAccess, repair: &str) {
+fn warn_about(file_kind: &str, path: &Path, access: FileAccess, repair: &str) {
     let can = match (access.everyone_reads, access.everyone_writes) {
         (true, true) => "read and change",
         (false, true) => "change",
         _ => "read",
     };
     let (path, mode) = (path.display(), access.mode);
-    tracing::warn!("everyone on this machine can {can} {what} `{path}` (mode {mode:04o}): {repair}");
+    tracing::warn!("everyone on this machine can {can} {file_kind} `{path}` (mode {mode:04o}): {repair}");
 }

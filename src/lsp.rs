@@ -334,7 +334,7 @@ fn read_messages(events: &Sender<Event>) {
 
 /// Reads one message: `None` at the end of the stream, and an inner error if only the content is invalid.
 fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, String>>> {
-    let invalid = |why: &str| io::Error::new(ErrorKind::InvalidData, why.to_owned());
+    let invalid = |reason: &str| io::Error::new(ErrorKind::InvalidData, reason.to_owned());
     let mut length = None;
     let mut header = input.by_ref().take(MAX_HEADER);
     loop {

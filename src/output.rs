@@ -302,8 +302,8 @@ pub(super) fn with_json_version(json: &str) -> String {
 fn mark_untrusted(mut object: Value, reason: &str) -> Value {
     if object.get("exit").is_some() {
         object["exit"] = exit::STORAGE.into();
-        let own = object["error"].as_str().map(|own| format!("{own}; ")).unwrap_or_default();
-        object["error"] = format!("{own}{reason}").into();
+        let earlier = object["error"].as_str().map(|earlier| format!("{earlier}; ")).unwrap_or_default();
+        object["error"] = format!("{earlier}{reason}").into();
     }
     object
 }

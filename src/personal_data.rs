@@ -388,7 +388,7 @@ fn purge_blocker_name(why: PurgeBlocker) -> &'static str {
 }
 
 fn explain_kept(context: &Context, run: &str, why: PurgeBlocker) -> String {
-    let first = |what: String| format!("first: {}", context.output.command(what));
+    let first = |command: String| format!("first: {}", context.output.command(command));
     match why {
         PurgeBlocker::Unfinished => format!("which is unfinished; {}", first(format!("stop {run} --for-good"))),
         PurgeBlocker::InDoubt => {
@@ -430,9 +430,9 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
     let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
     let (person, opt_outs, evidence) = match context.open_existing_ledger().await? {
         None => {
-            let (nobody, opt_outs) = (RecipientRecord::default(), OptOutHistory::default());
-            let evidence = Evidence::from_messages(phone, &nobody, Vec::new(), &opt_outs, Timestamp::now());
-            (nobody, opt_outs, evidence)
+            let (empty_record, opt_outs) = (RecipientRecord::default(), OptOutHistory::default());
+            let evidence = Evidence::from_messages(phone, &empty_record, Vec::new(), &opt_outs, Timestamp::now());
+            (empty_record, opt_outs, evidence)
         }
         Some(ledger) => {
             let ledger = ledger.as_ref();

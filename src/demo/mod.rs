@@ -319,8 +319,8 @@ impl Demo {
 
 fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     let command = arguments.first().unwrap_or(&"");
-    let how = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
-    CommandFailure::new(exit::BUG, format!("the demo command `{command}` {how}; the demo files were kept"))
+    let outcome = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
+    CommandFailure::new(exit::BUG, format!("the demo command `{command}` {outcome}; the demo files were kept"))
 }
 
 /// Describes how many messages and duplicates the gateway received.
@@ -382,16 +382,16 @@ struct JournalLine<'l> {
 /// # Errors
 /// If the journal cannot be read.
 fn count_messages(journal: &Path) -> io::Result<ReceivedMessages> {
-    let mut by_phone: BTreeMap<String, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for line in BufReader::new(File::open(journal)?).lines() {
         let line = line?;
         let JournalLine { event, phone, success } = serde_json::from_str(&line)?;
         if let ("operation", Some(phone), true) = (event, phone, success) {
-            *by_phone.entry(phone.to_owned()).or_default() += 1;
+            *counts.entry(phone.to_owned()).or_default() += 1;
         }
     }
-    let sent = by_phone.values().sum();
-    Ok(ReceivedMessages { sent, duplicates: sent - by_phone.len() as u64 })
+    let sent = counts.values().sum();
+    Ok(ReceivedMessages { sent, duplicates: sent - counts.len() as u64 })
 }
 
 #[cfg(test)]
@@ -405,8 +405,9 @@ mod tests {
         let operation = |phone: &str, success: bool| {
             format!("{{\"event\":\"operation\",\"type\":\"sms\",\"phone\":\"{phone}\",\"success\":{success}}}\n")
         };
-        let asked = "{\"event\":\"operation\",\"type\":\"status\",\"success\":true}\n".to_owned();
-        let lines = ["{\"event\":\"envelope\",\"operations\":3}\n".to_owned(), asked, operation("380500000001", true)];
+        let status_event = "{\"event\":\"operation\",\"type\":\"status\",\"success\":true}\n".to_owned();
+        let lines =
+            ["{\"event\":\"envelope\",\"operations\":3}\n".to_owned(), status_event, operation("380500000001", true)];
         std::fs::write(&journal, lines.concat() + &operation("380500000002", false)).unwrap();
         assert_eq!(count_messages(&journal).unwrap(), ReceivedMessages { sent: 1, duplicates: 0 });
         let text = std::fs::read_to_string(&journal).unwrap() + &operation("380500000001", true);

@@ -159,7 +159,8 @@ fn report_results(context: &Context, results: &[CheckResult]) -> u8 {
         CheckStatus::Ok | CheckStatus::Warning | CheckStatus::Skipped => None,
     });
     let code = codes.fold(exit::SUCCESS, exit::more_severe_code);
-    let count = |wanted: fn(CheckStatus) -> bool| results.iter().filter(|result| wanted(result.status)).count() as u64;
+    let count =
+        |is_counted: fn(CheckStatus) -> bool| results.iter().filter(|result| is_counted(result.status)).count() as u64;
     let failed = count(|status| matches!(status, CheckStatus::Failed(_)));
     let warnings = count(|status| status == CheckStatus::Warning);
     let problems = format_count(failed, "problem");

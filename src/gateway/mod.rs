@@ -332,8 +332,8 @@ mod tests {
 
     #[test]
     fn gateway_time_is_shown_in_local_time() {
-        let shown = format_time(Some("2026-11-21T10:00:00+02:00"));
-        assert!(shown.starts_with("2026-11-2") && shown.len() == "2026-11-21 10:00:00".len(), "{shown}");
+        let time = format_time(Some("2026-11-21T10:00:00+02:00"));
+        assert!(time.starts_with("2026-11-2") && time.len() == "2026-11-21 10:00:00".len(), "{time}");
         for text in ["soon", "2026-11-21", ""] {
             assert_eq!(format_time(Some(text)), text);
         }

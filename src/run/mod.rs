@@ -241,7 +241,7 @@ async fn find_unfinished_occurrence(
 /// An occurrence that the machine slept through is skipped if it is late by more than `grace`. With `wait_for_file`, an
 /// occurrence is also skipped if its list does not arrive in time.
 async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {
-    let over = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
+    let expired = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
     let mut countdown = Countdown::start(context)?;
     let (mut handled, mut announced) = (Timestamp::now(), None);
     loop {
@@ -259,7 +259,7 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
             }
             continue;
         }
-        let next = schedule.occurrences_after(handled).next().ok_or_else(over)?;
+        let next = schedule.occurrences_after(handled).next().ok_or_else(expired)?;
         if announced.as_ref() != Some(&next) {
             let due = schedule::format_occurrence(&next);
             countdown.print_note(&format!("due {due}; press Ctrl-C to stop waiting without sending"));
@@ -307,8 +307,8 @@ async fn wait_for_list(
                 next.as_ref().filter(|next| next.at <= now).map(|_| "the next run is due".to_owned())
             }
         };
-        if let Some(why) = skipped {
-            return Ok(Err(format!("the run scheduled for {date} will not be sent: {why}")));
+        if let Some(reason) = skipped {
+            return Ok(Err(format!("the run scheduled for {date} will not be sent: {reason}")));
         }
         countdown.wait(CLOCK_INTERVAL).await?;
     }
@@ -320,8 +320,8 @@ fn describe_missed_occurrence(missed: &Occurrence, before: usize, now: Timestamp
         0 => String::new(),
         before => format!("; {before} earlier {} missed too", if before == 1 { "run was" } else { "runs were" }),
     };
-    let (date, late) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
-    format!("the run scheduled for {date} is {late} overdue and will not be sent{others}")
+    let (date, delay) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
+    format!("the run scheduled for {date} is {delay} overdue and will not be sent{others}")
 }
 
 /// A countdown at the terminal. An interrupt ends it.
@@ -447,10 +447,10 @@ fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
 
 /// Describes how many recipients of these rows get each variant. Returns `None` if the campaign has no variants.
 pub(crate) fn describe_variants(brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
-    let of_arm = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
-    let number = |arm: usize| of_arm(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();
+    let arm_sizes = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
+    let number = |arm: usize| arm_sizes(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();
     let arms = brief.list_arms().into_iter().enumerate();
-    let each = arms.filter_map(|(index, arm)| Some(format!("{} {}", format_thousands(number(index)), arm.name?)));
-    let each: Vec<String> = each.collect();
-    (!each.is_empty()).then(|| each.join(" · "))
+    let arm_counts = arms.filter_map(|(index, arm)| Some(format!("{} {}", format_thousands(number(index)), arm.name?)));
+    let arm_counts: Vec<String> = arm_counts.collect();
+    (!arm_counts.is_empty()).then(|| arm_counts.join(" · "))
 }

@@ -78,11 +78,11 @@ async fn post_message_receipt(
     };
     let body = match read_body(body).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let receipts = match state.receiver.parse_receipts(&run, id, &body).await {
         Ok(Ok(receipts)) => receipts,
-        Ok(Err(refused)) => return state.reject_receipt(refused),
+        Ok(Err(refusal)) => return state.reject_receipt(refusal),
         Err(error) => {
             tracing::error!("cannot store a receipt: {error}");
             return state.respond_not_stored();
@@ -124,7 +124,7 @@ async fn post_account_notice(
     }
     let body = match read_body(body).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let Ok(receipts) = read_receipts(&body) else { return state.reject_receipt(WebhookRefusal::Unreadable) };
     state.metrics.count_receipt(ReceiptResult::Notice);
@@ -155,8 +155,8 @@ impl WebhookState {
         (status, [(CONNECTION, HeaderValue::from_static("close"))]).into_response()
     }
 
-    fn reject_receipt(&self, refused: WebhookRefusal) -> Response {
-        let (result, status) = match refused {
+    fn reject_receipt(&self, refusal: WebhookRefusal) -> Response {
+        let (result, status) = match refusal {
             WebhookRefusal::Foreign => (ReceiptResult::Unknown, StatusCode::NOT_FOUND),
             WebhookRefusal::Unreadable => (ReceiptResult::Unreadable, StatusCode::BAD_REQUEST),
             // Sending the webhook again would not help.
@@ -440,8 +440,8 @@ mod tests {
         let allowed = (0..1_000).filter(|_| limiter.charge_sender(sender("203.0.113.7"))).count();
         assert!((10..100).contains(&allowed), "{allowed}");
         assert!(limiter.charge_sender(sender("203.0.113.8")));
-        let of_one_network = |last: u16| sender(&format!("2001:db8::{last:x}"));
-        let allowed = (0..1_000).filter(|last| limiter.charge_sender(of_one_network(*last))).count();
+        let network_sender = |last: u16| sender(&format!("2001:db8::{last:x}"));
+        let allowed = (0..1_000).filter(|last| limiter.charge_sender(network_sender(*last))).count();
         assert!((10..100).contains(&allowed), "{allowed}");
     }
 

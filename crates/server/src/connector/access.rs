@@ -151,8 +151,10 @@ impl KeyAccess {
 
 /// Whether a key is the profile's current key.
 fn is_profile_key(key: &SecretString, profile: &Profile) -> bool {
-    let same = |own: &SecretString| own.expose_secret().as_bytes().ct_eq(key.expose_secret().as_bytes()).into();
-    read_api_key(profile).is_ok_and(|own| same(&own))
+    let same = |profile_key: &SecretString| {
+        profile_key.expose_secret().as_bytes().ct_eq(key.expose_secret().as_bytes()).into()
+    };
+    read_api_key(profile).is_ok_and(|profile_key| same(&profile_key))
 }
 
 /// The time for which an accepted key needs no new inquiry.
@@ -437,8 +439,8 @@ mod known_keys_tests {
                 now + Duration::from_micros(number as u64),
             );
         }
-        let refused = known.lock_keys().refused.len();
-        assert_eq!((refused, known.key_status(good, now)), (MAX_KEYS, KeyStatus::Accepted));
+        let rejected_count = known.lock_keys().refused.len();
+        assert_eq!((rejected_count, known.key_status(good, now)), (MAX_KEYS, KeyStatus::Accepted));
         let last = known.hash_key(&secret(&format!("made-up-{}", 2 * MAX_KEYS - 1)));
         assert_eq!(known.key_status(last, now), KeyStatus::Refused);
     }

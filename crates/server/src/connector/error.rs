@@ -74,8 +74,8 @@ impl ToolError {
     }
 
     /// The error for an invalid argument.
-    pub(super) fn invalid_argument(why: impl AsRef<str>) -> Self {
-        Self::new("invalid_argument", why).with_how_to("check the tool's input schema, then call it again")
+    pub(super) fn invalid_argument(reason: impl AsRef<str>) -> Self {
+        Self::new("invalid_argument", reason).with_how_to("check the tool's input schema, then call it again")
     }
 
     /// The error for a caller who exceeds the rate limit.

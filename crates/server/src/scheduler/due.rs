@@ -204,7 +204,7 @@ impl ScheduleMemory {
         let waiting = self.waiting.as_ref().map(|waiting| &waiting.occurrence);
         let unapproved = self.unapproved.as_ref().map(|unapproved| &unapproved.occurrence);
         let locked = self.locked.as_ref().map(|locked| &locked.occurrence);
-        [self.running.as_ref(), waiting, unapproved, locked].into_iter().flatten().any(|own| own == occurrence)
+        [self.running.as_ref(), waiting, unapproved, locked].into_iter().flatten().any(|current| current == occurrence)
     }
 
     /// Forgets waiting occurrences that are in the future again after the clock was set back. These occurrences become
@@ -296,7 +296,7 @@ mod tests {
     fn latest_of_several_occurrences_is_due_unless_too_late() {
         let look = |handled, now| {
             let due = find_due(&hourly(), timestamp(handled), timestamp(now), hourly().grace);
-            let name = |one: Option<Occurrence>| one.map(|one| one.at.to_string());
+            let name = |occurrence: Option<Occurrence>| occurrence.map(|occurrence| occurrence.at.to_string());
             (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
         };
         let at = |hour: u8| Some(format!("2026-12-01T{hour:02}:00:00Z"));
@@ -317,19 +317,19 @@ mod tests {
         #[test]
         fn each_occurrence_is_found_once_at_any_polling_interval(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
             let start = timestamp("2026-10-24T00:00:00Z");
-            let (mut handled, mut now, mut seen) = (start, start, 0);
+            let (mut handled, mut now, mut seen_count) = (start, start, 0);
             for step in steps {
                 now += SignedDuration::from_secs(step);
                 let due = find_due(&hourly(), handled, now, hourly().grace);
                 for one in [&due.missed, &due.begins].into_iter().flatten() {
                     prop_assert!(handled < one.at && one.at <= now);
-                    seen += 1;
+                    seen_count += 1;
                     handled = one.at;
                 }
-                seen += due.before;
+                seen_count += due.before;
                 prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().grace));
             }
-            prop_assert_eq!(seen, hourly().occurrences_after(start).take_while(|one| one.at <= now).count());
+            prop_assert_eq!(seen_count, hourly().occurrences_after(start).take_while(|one| one.at <= now).count());
         }
     }
 }

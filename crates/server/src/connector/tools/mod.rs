@@ -38,15 +38,15 @@ fn channel_arguments(channel: Channel, arguments: &Map<String, Value>) -> Channe
 
 /// Previews a message before it is confirmed.
 fn preview_draft(draft: &MessageDraft, arguments: &Map<String, Value>) -> CallPreview {
-    let shown = draft.preview(arguments.get("phone"), arguments.get("id"));
+    let preview = draft.preview(arguments.get("phone"), arguments.get("id"));
     let number = arguments.get("phone").and_then(|phone| read_phone(phone).ok());
     let recipient = number.map(|number| number.phone);
     match draft.to_content() {
         Ok(content) => {
             let (problems, warnings) = (draft::find_errors(&content), draft::find_warnings(&content, number));
-            CallPreview { shown, problems, warnings, recipient, content: Some(content) }
+            CallPreview { shown: preview, problems, warnings, recipient, content: Some(content) }
         }
-        Err(problems) => CallPreview { shown, problems, recipient, ..CallPreview::default() },
+        Err(problems) => CallPreview { shown: preview, problems, recipient, ..CallPreview::default() },
     }
 }
 

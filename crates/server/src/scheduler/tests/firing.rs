@@ -123,8 +123,8 @@ async fn waiting_occurrence_is_skipped_after_pause_or_reactivation() {
         };
         daemon.run_until_shutdown(pause_or_reactivate).await.unwrap();
         assert_eq!(setup.fired_occurrences(), Vec::<String>::new());
-        let why = "the schedule was paused or activated again while this run was waiting";
-        let skipped = format!("2026-12-01 10:00 skipped after 0: {why}");
+        let reason = "the schedule was paused or activated again while this run was waiting";
+        let skipped = format!("2026-12-01 10:00 skipped after 0: {reason}");
         assert_eq!(setup.reported_events(), ["2026-12-01 10:00 waits".to_owned(), skipped]);
     }
 }

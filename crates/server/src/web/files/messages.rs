@@ -189,10 +189,10 @@ fn attach_findings(
 /// Whether a source location lies within one of the texts of this stage.
 fn is_within_stage(place: &SourceLocation, stage: &Stage<NamedTemplate>, places: &SourceMap) -> bool {
     stage.texts().any(|(_, text)| {
-        let whole = places.locate_text(&text.name, 1, 1, text.source.chars().count());
-        whole.is_some_and(|whole| {
-            let within = place.span.start >= whole.span.start && place.span.start <= whole.span.end;
-            whole.source.path() == place.source.path() && within
+        let text_location = places.locate_text(&text.name, 1, 1, text.source.chars().count());
+        text_location.is_some_and(|text_location| {
+            let within = place.span.start >= text_location.span.start && place.span.start <= text_location.span.end;
+            text_location.source.path() == place.source.path() && within
         })
     })
 }

@@ -162,8 +162,8 @@ fn compile_templates(language: PageLanguage) -> Result<Tera, String> {
     tera.register_function("say", move |values: Kwargs, _: &State| render_words(words, &values));
     tera.register_function("count", move |values: Kwargs, _: &State| render_count(words, &values));
     tera.register_function("kind", move |values: Kwargs, _: &State| -> TeraResult<String> {
-        let (of, word): (&str, &str) = (values.must_get("of")?, values.must_get("word")?);
-        Ok(words.item_name(of, word).unwrap_or_default().to_owned())
+        let (kind, word): (&str, &str) = (values.must_get("of")?, values.must_get("word")?);
+        Ok(words.item_name(kind, word).unwrap_or_default().to_owned())
     });
     tera.register_function("number", move |values: Kwargs, _: &State| -> TeraResult<String> {
         Ok(words.format_number(values.must_get("n")?))

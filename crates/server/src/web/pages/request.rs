@@ -128,12 +128,12 @@ impl FromRequestParts<Arc<Pages>> for PageRequest {
         let Some(session) = pages.session_from_headers(&parts.headers) else {
             return Err(match pages.check_sign_ins_readable().await {
                 Ok(()) => no_session_response(language),
-                Err(why) => sign_in_unavailable_response(language, &why),
+                Err(problem) => sign_in_unavailable_response(language, &problem),
             });
         };
         let visitor = pages.find_visitor(&session).await;
-        if let Err(PageError::Failed(why)) = &visitor {
-            return Err(sign_in_unavailable_response(language, why));
+        if let Err(PageError::Failed(problem)) = &visitor {
+            return Err(sign_in_unavailable_response(language, problem));
         }
         match visitor {
             Ok(Some(visitor)) => Ok(Self {
@@ -250,8 +250,8 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
     if let Some(language) = PageLanguage::ALL.into_iter().find(|language| Some(language.code()) == chosen) {
         return language;
     }
-    let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
-    PageLanguage::from_accept_language(wanted)
+    let languages = headers.get(ACCEPT_LANGUAGE).and_then(|languages| languages.to_str().ok()).unwrap_or_default();
+    PageLanguage::from_accept_language(languages)
 }
 
 /// The response to a request without a session.
@@ -274,8 +274,8 @@ pub(super) fn sessionless_response(
 
 /// Builds the response to a request while the sign-in file cannot be read, and logs the reason. The response does not
 /// reveal any path of this machine.
-pub(super) fn sign_in_unavailable_response(language: PageLanguage, why: &str) -> Response {
-    tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {why}");
+pub(super) fn sign_in_unavailable_response(language: PageLanguage, problem: &str) -> Response {
+    tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {problem}");
     sessionless_response(language, StatusCode::SERVICE_UNAVAILABLE, "pages/sign_in_unavailable.html", &json!({}))
 }
 
@@ -392,8 +392,8 @@ impl PageRequest {
     }
 
     /// Responds to an action with a redirect to a confirmation, or with an error page.
-    pub(super) fn respond_to_order(&self, done: Result<String, PageError>) -> Response {
-        match done {
+    pub(super) fn respond_to_order(&self, result: Result<String, PageError>) -> Response {
+        match result {
             Ok(page) => Redirect::to(&page).into_response(),
             Err(refusal) => self.render_refusal(self.words().say("pages.action-failed"), refusal),
         }

@@ -225,11 +225,11 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
     let link = |from: Row| RowQuery { from: Some(from), ..query.clone() }.path(&path);
     // The state of a row might have changed since the lookup.
     let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.includes_state(row.state)));
-    let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|of| StateLink {
-        state: of.name(),
-        rows: index.count(of),
-        path: RowQuery { state: Some(of), from: None, ..query.clone() }.path(&path),
-        is_current: state == Some(of),
+    let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|row_state| StateLink {
+        state: row_state.name(),
+        rows: index.count(row_state),
+        path: RowQuery { state: Some(row_state), from: None, ..query.clone() }.path(&path),
+        is_current: state == Some(row_state),
     });
     let ListChoices { columns, variants, cells } = load_choices(request, &run, &query, &rows).await;
     let row_line = |row: RowSummary| RowLine {
@@ -287,8 +287,9 @@ pub(super) async fn load_index(
 async fn load_reasons(request: &PageRequest, run: &Run, query: &RowQuery) -> Result<Vec<ReasonChoice>, PageError> {
     let figures = RunFigures::load_stored(request.ledger(), run).await?;
     let chosen = query.filter.reason.as_deref();
-    let counted = figures.as_ref().map(|figures| [figures.failures.most_frequent(), figures.left_out.most_frequent()]);
-    let mut texts: Vec<&str> = counted.iter().flatten().flatten().map(|reason| reason.text).collect();
+    let reason_counts =
+        figures.as_ref().map(|figures| [figures.failures.most_frequent(), figures.left_out.most_frequent()]);
+    let mut texts: Vec<&str> = reason_counts.iter().flatten().flatten().map(|reason| reason.text).collect();
     texts.extend(chosen);
     let mut reasons: Vec<ReasonChoice> = Vec::new();
     for text in texts.into_iter().filter(|text| !text.is_empty()) {
@@ -460,8 +461,8 @@ async fn load_message(request: &PageRequest, run: &Run, row: Row) -> Result<Firs
 }
 
 /// Translates a known reason into the page's language; an unknown reason is returned unchanged.
-pub(super) fn translate_reason(words: &PageWords, why: &str) -> String {
-    words.item_name("reason", why).unwrap_or(why).to_owned()
+pub(super) fn translate_reason(words: &PageWords, reason: &str) -> String {
+    words.item_name("reason", reason).unwrap_or(reason).to_owned()
 }
 
 fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<HistoryLine> {
@@ -519,14 +520,14 @@ fn describe_receipt(words: &PageWords, receipt: &Receipt) -> (String, Option<Str
         .as_ref()
         .map(|channel| words.item_name("channel", channel.as_str()).unwrap_or(channel.as_str()));
     let status = receipt.status.name();
-    let what = match channel {
+    let event = match channel {
         Some(channel) => words.say_with("pages.receipt-of", &[("what", status), ("channel", channel)]),
         None => words.say_with("pages.receipt", &[("what", status)]),
     };
     let replies = receipt.replies.iter().map(|reply| reply.text.as_str());
     let texts: Vec<&str> =
         receipt.error.as_deref().into_iter().chain(receipt.digit.as_deref()).chain(replies).collect();
-    (what, (!texts.is_empty()).then(|| texts.join(" · ")))
+    (event, (!texts.is_empty()).then(|| texts.join(" · ")))
 }
 
 fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<String>) {
@@ -539,11 +540,11 @@ fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<Str
         RowChange::SendAgain { by, why } => ("send_again", Some(by), why.clone()),
         RowChange::Retry { by, .. } => ("retry", Some(by), None),
     };
-    let what = words.item_name("change", word).unwrap_or_default();
+    let event = words.item_name("change", word).unwrap_or_default();
     let author = by.filter(|by| is_known_author(by));
-    (author.map_or_else(|| what.to_owned(), |by: &Author| add_author(words, what, by)), text)
+    (author.map_or_else(|| event.to_owned(), |by: &Author| add_author(words, event, by)), text)
 }
 
-fn add_author(words: &PageWords, what: &str, by: &Author) -> String {
-    words.say_with("pages.changed-by", &[("what", what), ("who", &by.to_string())])
+fn add_author(words: &PageWords, text: &str, by: &Author) -> String {
+    words.say_with("pages.changed-by", &[("what", text), ("who", &by.to_string())])
 }

@@ -91,9 +91,9 @@ pub(super) struct ShareView {
 
 impl ShareView {
     /// Creates the view of a share; returns `None` if `whole` is zero.
-    pub(super) fn new(request: &PageRequest, part: u64, whole: u64) -> Option<Self> {
-        let text = format_share(request.words(), part, whole)?;
-        let bar = scale_bars(vec![Bar::new("", part, "")], Some(whole)).pop()?;
+    pub(super) fn new(request: &PageRequest, part: u64, total: u64) -> Option<Self> {
+        let text = format_share(request.words(), part, total)?;
+        let bar = scale_bars(vec![Bar::new("", part, "")], Some(total)).pop()?;
         Some(Self { rows: part, text, length: bar.length })
     }
 }
@@ -257,7 +257,7 @@ impl SortKey {
     /// Compares two runs by this sort key, in ascending order.
     fn compare(self, one: &RunView, other: &RunView) -> Ordering {
         let sums = |view: &RunView| MessageSums::from_counts(&view.counts);
-        let share = |part: u64, whole: u64| u128::from(part) * 1_000_000 / u128::from(whole.max(1));
+        let share = |part: u64, total: u64| u128::from(part) * 1_000_000 / u128::from(total.max(1));
         let delivered = |view: &RunView| share(sums(view).delivered, sums(view).accepted);
         let read = |view: &RunView| share(sums(view).read, sums(view).accepted);
         match self {

@@ -153,32 +153,32 @@ pub(super) async fn retry_run(
     Path(name): Path<String>,
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
 ) -> Response {
-    let done = async {
+    let result = async {
         let run = find_run_to_retry(&mut request, &name).await?;
         let messages = parse_typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
         let confirmed = ConfirmedRetry { messages, by: request.visitor.name.clone() };
         let order = new_order_record(&request, "retry", run.name());
-        let (begun, key) = (Arc::new(Notify::new()), run.key);
-        let begins = Arc::clone(&begun);
+        let (sending_began, key) = (Arc::new(Notify::new()), run.key);
+        let signal = Arc::clone(&sending_began);
         let observer = move |event| {
             if let RunEvent::Retrying { .. } = event {
-                begins.notify_one();
+                signal.notify_one();
             }
         };
         let adapters = Adapters { observer: Arc::new(observer), ..request.pages.adapters.clone() };
         let interrupt = request.pages.sending.subscribe();
         let retry = async move { campaign_runs::send_ordered_retry(adapters, &run, confirmed, interrupt).await };
         // The order continues after the response; its outcome is in the action log.
-        let done = tokio::select! {
+        let result = tokio::select! {
             ended = execute_order(&request, order, retry, |_| None) => ended.map(|_| "retry")?,
-            () = begun.notified() => "retry",
+            () = sending_began.notified() => "retry",
             () = tokio::time::sleep(BEGIN_TIMEOUT) => "retry-preparing",
         };
         request.pages.run_watcher.invalidate(key);
-        Ok(format!("/runs/{}?done={done}", encode_path_segment(&name)))
+        Ok(format!("/runs/{}?done={result}", encode_path_segment(&name)))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
 /// Finds the run to retry. Rehearsals can be retried only on the command line.
@@ -274,7 +274,7 @@ pub(super) async fn send_test(
     Path(name): Path<String>,
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
 ) -> Response {
-    let done = async {
+    let result = async {
         let run = find_run_to_test(&mut request, &name).await?;
         let row = parse_row(fields.get("row"))?;
         let is_chosen = |phone: &&Phone| fields.get(&TestNumbers::field_name(&request.csrf_token, **phone)).is_some();
@@ -295,8 +295,8 @@ pub(super) async fn send_test(
         let page = sent.last().map_or_else(|| encode_path_segment(&name), |last| encode_path_segment(&last.run.name()));
         Ok(format!("/runs/{page}?done=test"))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
 /// Finds the run whose campaign is tested. Fails if the server has no test numbers.
