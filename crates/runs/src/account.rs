@@ -490,7 +490,7 @@ mod inquiry_queue_tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn excess_inquiries_are_refused_and_use_no_rate() {
+    async fn excess_inquiries_are_refused_and_do_not_use_the_rate() {
         let began = Instant::now();
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
         let clock = tokio::spawn(async move {

@@ -533,7 +533,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn renamed_results_keep_their_extension_and_replace_nothing() {
+    fn renamed_results_keep_their_extension_and_replace_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sale.csv");
         for (text, name) in [("first", "sale.old-1.csv"), ("second", "sale.old-2.csv")] {

@@ -135,7 +135,7 @@ async fn live_run_needs_confirmation_but_a_rehearsal_does_not() {
 }
 
 #[tokio::test]
-async fn signal_before_the_first_message_leaves_no_run() {
+async fn signal_before_the_first_message_does_not_leave_a_run() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
     let outcome = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
     let is_interrupted = |outcome: &Result<RunOutcome, Error>| {
@@ -146,7 +146,7 @@ async fn signal_before_the_first_message_leaves_no_run() {
 }
 
 #[tokio::test]
-async fn rehearsal_needs_no_confirmation_and_always_starts_over() {
+async fn rehearsal_does_not_need_confirmation_and_starts_over() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let some = RunRequest { limit: Some(1), ..RunRequest::default() };
     let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn backup_uses_an_unused_name_and_overwrites_nothing() {
+    fn backup_gets_an_unused_name_and_overwrites_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("sale.csv"), "one").unwrap();

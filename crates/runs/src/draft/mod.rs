@@ -386,7 +386,7 @@ mod gateway_line_tests {
     }
 
     #[test]
-    fn line_is_inserted_below_its_comment_and_nothing_else_changes() {
+    fn inserted_line_is_below_its_comment_and_changes_no_other_line() {
         let before =
             "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n# end\n";
         let after = "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n\

@@ -192,7 +192,7 @@ async fn approval_covers_only_later_messages() {
 }
 
 #[tokio::test]
-async fn approved_messages_do_not_count_toward_the_limit() {
+async fn approved_messages_do_not_count_towards_the_limit() {
     let fixture = ApprovalWorld::new(2).await;
     let digest = fixture.sign_plan(&RunRequest::default()).await;
     expect_ended(fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_differ_only_in_whitespace_count_as_the_same() {
+    fn texts_that_differ_only_in_whitespace_count_as_equal() {
         for same in ["hi", "hi ", " hi", "\thi\r\n", "\u{a0}hi\u{2003}"] {
             assert_eq!(normalize_text(same), "hi", "{same:?}");
         }

@@ -95,7 +95,7 @@ fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
 }
 
 #[test]
-fn nothing_is_sent_twice_or_lost_whatever_fails() {
+fn no_message_is_sent_twice_or_lost_despite_any_failure() {
     let sightings = play_worlds(0..10_000);
     let required = WorldFault::ALL.map(Sighting::Fault).into_iter().chain(REQUIRED_SIGHTINGS);
     for sighting in required.filter(|_| !sightings.is_empty()) {
@@ -114,6 +114,6 @@ fn same_seed_replays_the_same_world() {
 
 #[test]
 #[ignore = "takes minutes: cargo test --lib simulation -- --ignored"]
-fn nothing_is_sent_twice_or_lost_in_100_000_worlds() {
+fn no_message_is_sent_twice_or_lost_in_100_000_worlds() {
     play_worlds(10_000..110_000);
 }

@@ -235,7 +235,7 @@ fn slow_campaign_leaves_the_rest_of_the_rate_to_others() {
 }
 
 #[test]
-fn restart_allows_no_burst() {
+fn restart_does_not_allow_a_burst() {
     assert_rate_holds(RateFaults { processes: 1, restarts: true, ..RateFaults::default() }, true);
     assert_rate_holds(RateFaults { processes: 2, restarts: true, ..RateFaults::default() }, true);
 }

@@ -130,7 +130,7 @@ async fn waiting_occurrence_is_skipped_after_pause_or_reactivation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clock_jump_fires_no_occurrence_twice() {
+async fn clock_jump_does_not_fire_an_occurrence_twice() {
     set_clock("2026-12-01T00:10:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m }");
     setup.activate().await.unwrap();

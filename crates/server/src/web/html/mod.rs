@@ -377,7 +377,7 @@ mod asset_tests {
     use super::*;
 
     #[test]
-    fn script_is_short_and_loads_nothing() {
+    fn script_is_short_and_loads_no_resources() {
         assert!(SCRIPT.lines().count() <= 120);
         for forbidden in ["http:", "https:", "eval(", "import ", "Function("] {
             assert!(!SCRIPT.contains(forbidden), "{forbidden}");
