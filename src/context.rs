@@ -158,7 +158,8 @@ impl Context {
         Ok((ledger, run))
     }
 
-    /// Like `find_run`, but the name of a campaign means its latest run with rows in doubt, if there is one.
+    /// Finds a run like `find_run`, except that the name of a campaign means its latest run with rows in doubt, if
+    /// there is one.
     pub(super) async fn find_run_in_doubt(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), CommandFailure> {
         let ledger = self.find_ledger_of_run(name).await?;
         let run = campaign_runs::find_run_in_doubt(ledger.as_ref(), name).await?;

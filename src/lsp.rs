@@ -70,10 +70,10 @@ enum Event {
 
 /// The state of the protocol.
 enum ServerState {
-    /// Before `initialize`.
+    /// The server has not received `initialize` yet.
     Started,
     Running(Box<EditorSession>),
-    /// After `shutdown`.
+    /// The server has received `shutdown`.
     ShutDown,
 }
 

@@ -282,7 +282,7 @@ struct WatchScreen<'a> {
 }
 
 enum WatchDisplay {
-    /// In place, over this many rows of the terminal.
+    /// The progress is drawn in place, over this many rows of the terminal.
     Terminal(Term, usize),
     /// A line for each change; the last one without its time.
     Lines(String),

@@ -15,10 +15,10 @@ use campaign_core::finding::quote_for_shell;
 use campaign_core::private::{self, FileAccess};
 use campaign_engine::report::{format_duration, format_local_minute};
 
-/// Less free space than this stops the next run.
+/// The free space in bytes below which the next run stops.
 #[cfg(unix)]
 const TOO_LITTLE_SPACE: u64 = 100 << 20;
-/// Less free space than this is reported.
+/// The free space in bytes below which a warning is reported.
 #[cfg(unix)]
 const LITTLE_SPACE: u64 = 1 << 30;
 /// The size of the test file in bytes, larger than a page of the ledger.

@@ -23,7 +23,7 @@ const LABEL_WIDTH: usize = 12;
 /// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckStatus {
-    /// Nothing is wrong.
+    /// The check found no problem.
     Ok,
     /// The check passed, but something needs attention.
     Warning,

@@ -15,7 +15,7 @@ use campaign_manifest::CampaignBrief;
 /// The tone of a summary, which shows how well a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// Everything was sent.
+    /// All messages were sent.
     Good,
     /// Some rows need attention.
     Caution,

@@ -36,7 +36,7 @@ enum DocumentKind {
     Scenario,
     /// A text file that campaigns use as a template.
     Template,
-    /// Any other file; it gets no findings, explanations or completions.
+    /// Another kind of file, which gets no findings, explanations or completions.
     Other,
 }
 

@@ -121,7 +121,7 @@ impl DraftCampaign {
         (!stop.load(Ordering::Relaxed)).then(|| remove_irrelevant_findings(findings))
     }
 
-    /// Everything that the findings of [`Self::check_list`] depend on, for detecting changes.
+    /// Returns the state that the findings of [`Self::check_list`] depend on, for detecting changes.
     pub fn list_key(&self) -> ListKey {
         let list = self.list_file().map(|list| (list.path().to_owned(), list.read_state()));
         let texts = self.campaign().map(|campaign| {
@@ -131,8 +131,8 @@ impl DraftCampaign {
         ListKey { list, texts: texts.unwrap_or_default(), unsaved: self.unsaved.clone() }
     }
 
-    /// Everything that the columns of the list depend on, for detecting changes. `None` if the campaign names no list
-    /// file.
+    /// Returns the state that the columns of the list depend on, for detecting changes. `None` if the campaign names no
+    /// list file.
     pub fn columns_key(&self) -> Option<ColumnsKey> {
         let (campaign, list) = (self.campaign()?, self.list_file()?);
         let (names, format) = (campaign.brief.columns.clone(), campaign.format.clone());

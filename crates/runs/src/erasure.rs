@@ -384,7 +384,7 @@ pub struct OldRuns {
 pub enum PurgeBlocker {
     /// The run can be resumed.
     Unfinished,
-    /// Some of its rows are in doubt.
+    /// The run has rows in doubt.
     InDoubt,
     /// A process is using the run or its campaign.
     InUse,

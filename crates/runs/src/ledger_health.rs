@@ -224,8 +224,8 @@ fn rename_results(path: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// For how long after its end a run is a sign that the ledger is in use. Snapshots of a database are usually kept for a
-/// shorter time.
+/// The time after the end of a run for which the run is a sign that the ledger is in use. Snapshots of a database are
+/// usually kept for a shorter time.
 const RECENT_AGE: SignedDuration = SignedDuration::from_hours(24 * 90);
 
 /// Returns a warning on a machine without a high-water mark if the ledger has recent live runs from other machines. A

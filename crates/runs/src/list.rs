@@ -332,7 +332,7 @@ pub struct RestOfRun {
     pub survey: ListSurvey,
     /// The rows of the call.
     pub rows: RoaringBitmap,
-    /// Some of their messages.
+    /// Sample messages.
     pub samples: Vec<Sample>,
 }
 

@@ -259,7 +259,7 @@ pub enum Proposal<'q> {
     },
     /// A paid lookup, verification call or test message.
     Single {
-        /// Which of these.
+        /// The kind of operation.
         operation: SingleKind,
         /// The numbers.
         phones: &'q [Phone],

@@ -80,9 +80,9 @@ pub enum WebhookRefusal {
 
 /// A recipient's wish, according to a receipt.
 enum RecipientWish {
-    /// To get no more messages.
+    /// The recipient wants to get no more messages.
     OptOut(OptOut),
-    /// To get messages again.
+    /// The recipient wants to get messages again.
     OptIn(OptIn),
 }
 

@@ -58,7 +58,7 @@ pub struct TestResult {
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestOutcome {
-    /// Everything is as expected.
+    /// The test passed.
     Passed,
     /// Something is not as expected, or the test is wrong.
     Failed,

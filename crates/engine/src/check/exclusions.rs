@@ -29,7 +29,7 @@ pub const HOLDOUT: &str = "holdout";
 pub struct SurveyExclusions {
     /// Recipients who already have a message of this campaign and edition.
     pub already_sent: NumberSet,
-    /// With `duplicates: allow`, the rows of these recipients that have the message or were cancelled. `None` stands
+    /// The rows of these recipients that have the message or were cancelled, with `duplicates: allow`. `None` stands
     /// for all their rows.
     pub rows: Option<SentRows>,
     /// Recipients who opted out of the campaign's messages.
@@ -119,7 +119,7 @@ pub enum EarlierOutcome {
     Sent,
     /// `stop --for-good` cancelled it.
     Cancelled,
-    /// Nothing was sent to it.
+    /// No message was sent to the row.
     NotSent,
 }
 

@@ -23,7 +23,7 @@ use campaign_manifest::{Campaign, Profile, SendingDeadline, SendingWindow};
 pub enum RunStart {
     /// At this moment.
     At(Timestamp),
-    /// On the dates of the campaign's schedule after this moment.
+    /// The run begins on the dates of the campaign's schedule after this moment.
     Scheduled(Timestamp),
 }
 
@@ -91,9 +91,9 @@ impl<'c> TimedCampaign<'c> {
     }
 }
 
-/// On how many days a run that begins at this time sends `messages` messages, given the daily limit and the windows.
-/// `None` if the daily limit allows all messages on one day. If `begins` is `None`, days are counted from the beginning of
-/// the campaign's day.
+/// Counts the days on which a run that begins at this time sends `messages` messages, given the daily limit and the
+/// windows. `None` if the daily limit allows all messages on one day. If `begins` is `None`, days are counted from the
+/// beginning of the campaign's day.
 pub fn count_sending_days(
     campaign: &Campaign,
     profile: Option<&Profile>,

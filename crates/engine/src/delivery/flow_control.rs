@@ -412,7 +412,7 @@ mod tests {
         RetryMoment { at: Duration::from_secs(second), chance: 1.0 }
     }
 
-    /// All follow-ups to a reply to an envelope.
+    /// Applies a reply to an envelope and returns all follow-ups.
     fn apply_reply(control: &mut FlowControl, reply: &GatewayReply, moment: RetryMoment) -> Vec<FollowUp> {
         let sent = envelope(0..u32::try_from(reply.outcomes.len()).unwrap());
         let mut reply = reply.clone();

@@ -197,12 +197,12 @@ pub enum DeliveryEvent {
         /// The maximum wait.
         at_most: Duration,
     },
-    /// Before sending more, the gateway is asked about the first messages.
+    /// The gateway is asked about the first messages before more are sent.
     Asking {
         /// The maximum time.
         at_most: Duration,
     },
-    /// No further envelope begins; the run waits for those in flight.
+    /// The run begins no more envelopes, and waits for those in flight.
     Stopping {
         /// The reason.
         reason: String,
@@ -273,7 +273,7 @@ mod fixtures {
     use campaign_core::domain::{MessageId, OperationKind, OperationOutcome, Phone, Row};
     use campaign_gateway::{EncodedOperation, Envelope};
 
-    /// One of the five outcomes.
+    /// Returns one of the five outcomes.
     pub(super) fn outcome(kind: usize) -> OperationOutcome {
         let reason = || Arc::from("?");
         match kind {

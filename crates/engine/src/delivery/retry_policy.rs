@@ -72,9 +72,9 @@ pub(super) fn restore_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply
 /// The earliest time at which the retry policy allows the next envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RetryPause {
-    /// At once.
+    /// The next envelope may begin at once.
     None,
-    /// After this time.
+    /// The next envelope may begin after this time.
     For(Duration),
     /// Never: the gateway accepted nothing for too long.
     Forever(Stop),

@@ -252,7 +252,7 @@ pub enum ConfirmedStatus {
     Failed,
     /// The message was delivered.
     Delivered,
-    /// One of its channels can still deliver it.
+    /// A channel of the message can still deliver it.
     InProgress,
     /// The gateway does not know the status.
     Unknown,

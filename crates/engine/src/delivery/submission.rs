@@ -47,23 +47,24 @@ pub(super) enum SubmissionEnd {
     Withdrawn(u32, GatewayReply),
     /// Recalled before its intent, so there is nothing to record.
     Recalled,
-    /// Nothing was sent: the recipients of these rows opted out. The others go into another envelope.
+    /// No operation was sent, because the recipients of these rows opted out. The others go into another envelope.
     OptedOut(Vec<Row>),
-    /// Nothing was sent: the recipients of these rows have had the maximum number of messages. The others go into
-    /// another envelope.
+    /// No operation was sent, because the recipients of these rows have had the maximum number of messages. The others
+    /// go into another envelope.
     Capped(Vec<Row>),
-    /// Nothing was sent: the numbers of these rows are outside the allowed countries. The others go into another
-    /// envelope.
+    /// No operation was sent, because the numbers of these rows are outside the allowed countries. The others go into
+    /// another envelope.
     OutsideCountries(Vec<Row>),
-    /// Nothing was sent: earlier messages of these rows have been delivered. The others go into another envelope.
+    /// No operation was sent, because earlier messages of these rows have been delivered. The others go into another
+    /// envelope.
     Delivered(Vec<Row>),
-    /// Nothing was sent: only this many of the first operations are within the bounds.
+    /// No operation was sent, because only this many of the first operations are within the bounds.
     OverBound(usize, Bound),
-    /// Nothing was sent: the envelope would be sent at this time, which is too late for some operations.
+    /// No operation was sent, because this time is too late for some operations.
     TooLate(Timestamp),
-    /// No intent was recorded, so nothing was sent.
+    /// No intent was recorded, so no operation was sent.
     Refused(Permit),
-    /// Nothing was sent, because it is unknown who opted out. Contains the reason.
+    /// No operation was sent, because it is unknown who opted out. Contains the reason.
     OptOutsUnknown(String),
 }
 
@@ -363,8 +364,8 @@ pub(super) struct Watchdog {
     steps: Mutex<WatchState>,
 }
 
-/// Only time in which the process is awake counts: after a suspension, the clock is far ahead and every answer seems
-/// late.
+/// The state of the watchdog. Only time in which the process is awake counts: after a suspension, the clock is far
+/// ahead and every answer seems late.
 struct WatchState {
     awake: Duration,
     checked_at: Instant,

@@ -249,7 +249,7 @@ impl DeviationCounts {
         self
     }
 
-    /// Each kind with its count.
+    /// Returns each kind with its count.
     pub fn counts(&self) -> impl Iterator<Item = (ContractDeviation, u64)> {
         self.counts.iter().map(|(deviation, count)| (*deviation, *count))
     }

@@ -38,7 +38,7 @@ pub enum EffectVerdict {
     Fewer,
     /// The difference can be chance.
     Unproven,
-    /// One of the groups is too small for a conclusion.
+    /// A group is too small for a conclusion.
     TooFew,
 }
 

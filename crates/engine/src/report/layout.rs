@@ -12,10 +12,10 @@ use campaign_manifest::VARIANT;
 /// The format of results, by the program that reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultsFormat {
-    /// For programs: CSV (RFC 4180) with commas.
+    /// CSV (RFC 4180) with commas, for programs.
     Csv,
-    /// For Excel and other spreadsheets: CSV with a byte order mark, the separator that they expect, and each digit of long
-    /// numbers.
+    /// CSV for Excel and other spreadsheets, with a byte order mark, the separator that they expect, and each digit of
+    /// long numbers.
     Excel,
     /// CSV as the source of a workbook: comma-separated, unescaped, because a workbook does not run formulas in text.
     Workbook,
@@ -40,7 +40,7 @@ pub(super) enum CellEscaping {
     Raw,
     /// A cell that a spreadsheet would run as a formula becomes text.
     NoFormulas,
-    /// As for `NoFormulas`, and a spreadsheet keeps every digit of long numbers.
+    /// Cells are escaped as for `NoFormulas`, and a spreadsheet keeps every digit of long numbers.
     ExactDigits,
 }
 

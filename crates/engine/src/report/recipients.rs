@@ -318,7 +318,7 @@ async fn for_each_recipient(
     list.verify_hash(&frozen.recipients_sha256)
 }
 
-/// Everything that the runs of a ledger recorded about a number.
+/// The information that the runs of a ledger recorded about a number.
 #[derive(Debug, Default)]
 pub struct RecipientRecord {
     /// The runs with a row for it, oldest first.

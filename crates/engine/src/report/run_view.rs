@@ -219,7 +219,7 @@ pub enum NextStep {
     Decide,
     /// Review the rows in these states.
     Review(Vec<RowState>),
-    /// Nothing is left to do.
+    /// There is nothing left to do.
     Nothing,
 }
 

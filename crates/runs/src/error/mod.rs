@@ -47,7 +47,7 @@ pub enum Error {
     /// An input cannot be read or used.
     #[error("{0}")]
     Input(String),
-    /// No client of the gateway can be made.
+    /// The client of the gateway cannot be created.
     #[error(transparent)]
     Client(JsonApiError),
     /// The account gave no usable answer.
@@ -115,7 +115,7 @@ pub enum Error {
         /// Since when, if known.
         since: Option<Timestamp>,
     },
-    /// Another process has the campaign but does not send this run.
+    /// Another process holds the lock of the campaign but does not send this run.
     #[error(
         "{run} is not being sent, but another process is using `{campaign}` and might be about to start a run; nothing \
          was \
@@ -239,7 +239,7 @@ pub enum Error {
         /// The number of recipients.
         number: u64,
     },
-    /// More recipients than the profile allows.
+    /// The run has more recipients than the profile allows.
     #[error(
         "the campaign has {}, but the gateway's limit is {}; nothing was sent",
         format_count(*.number, "recipient"),
@@ -251,7 +251,7 @@ pub enum Error {
         /// The maximum number allowed.
         limit: u64,
     },
-    /// More recipients outside the home countries than the profile allows.
+    /// The edition has more recipients outside the home countries than the profile allows.
     #[error(
         "the edition would have {} outside {home}, but the gateway's limit is {}; nothing was sent",
         format_count(*.number, "recipient"),
@@ -370,11 +370,11 @@ pub enum Error {
 /// The phase of a run that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunPhase {
-    /// Nothing was sent yet.
+    /// The command has not sent any messages yet.
     Preparing,
     /// This many messages were in flight and are now in doubt.
     Sending(u64),
-    /// Everything that this call sends was sent.
+    /// All messages of this call were sent.
     Ending,
 }
 

@@ -12,7 +12,7 @@ use campaign_manifest::RecipientSource;
 /// The differences between the inputs that a run began with and the current ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputChanges {
-    /// Only the list.
+    /// The list changed, and nothing else.
     List {
         /// The list.
         list: String,

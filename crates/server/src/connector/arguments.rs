@@ -28,7 +28,7 @@ impl ToolArguments {
         self.0.get(name)?.as_u64()
     }
 
-    /// All arguments.
+    /// Returns all arguments.
     pub(super) fn members(&self) -> &Map<String, Value> {
         &self.0
     }

@@ -127,9 +127,9 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The way in which a message is read and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connector) enum ProtocolEra {
-    /// By [`MODERN`].
+    /// The message is read as in [`MODERN`].
     Modern,
-    /// By one of [`LEGACY`], or as the bare call of contract 4.4.
+    /// The message is read as in one of [`LEGACY`], or as the bare call of contract 4.4.
     Legacy,
 }
 

@@ -295,9 +295,9 @@ fn normalize_text(text: &str) -> String {
 
 /// The place of a message that is about to be sent.
 enum SentPlace {
-    /// In the ledger.
+    /// The place is in the ledger.
     Shared(RepeatPlace),
-    /// In this process.
+    /// The place is in this process.
     Own(OwnPlace),
 }
 

@@ -128,11 +128,11 @@ pub struct AwaitingList {
 /// The start of a due occurrence whose schedule has `wait_for_file`.
 #[derive(Debug)]
 pub enum ListStart {
-    /// At once, because its list is not a file.
+    /// The occurrence starts at once, because its list is not a file.
     Now,
-    /// Not at all, because it is too late.
+    /// The occurrence does not start, because it is too late.
     TooLate,
-    /// Once the list is complete.
+    /// The occurrence starts once the list is complete.
     Awaits(AwaitingList),
 }
 

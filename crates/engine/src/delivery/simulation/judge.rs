@@ -39,7 +39,7 @@ pub(super) enum Breach {
     OutsideItsShards,
     /// An identifier was reused for another recipient.
     ForeignId,
-    /// More was sent than the rate limit allows.
+    /// A process sent more than the rate limit allows.
     RateLimit,
     /// Something was shown before it was on the disk.
     ShownEarly,

@@ -99,7 +99,7 @@ pub(super) enum FinalDecision {
     SendAgain,
 }
 
-/// Everything that the seed decides in advance.
+/// The facts that the seed decides in advance.
 #[derive(Clone, Debug)]
 pub(super) struct WorldPlan {
     pub(super) seed: u64,

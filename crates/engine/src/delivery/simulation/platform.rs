@@ -402,7 +402,7 @@ pub(super) struct SimulatedItem {
 pub(super) enum IdSpelling {
     Numbers,
     Texts,
-    /// No identifiers. By the contract, verification calls have none.
+    /// The identifiers are missing. By the contract, verification calls have none.
     None,
 }
 

@@ -43,7 +43,7 @@ struct RateFaults {
     processes: usize,
     restarts: bool,
     suspension: Option<Duration>,
-    /// By how many seconds the wall clock is set, forward or back.
+    /// The number of seconds by which the wall clock is set forward or back.
     clock_set: Option<i64>,
     /// The processes share one run, whose own rate is half of the account's.
     shares_run: bool,
@@ -118,7 +118,7 @@ impl LimitedAccount {
     }
 }
 
-/// By how many operations the rate is exceeded in the worst window of at least a second.
+/// Returns the number of operations by which the rate is exceeded in the worst window of at least a second.
 pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
     // How far the operations before each envelope, and after the last one, are ahead of the rate.
     let (mut before, mut sum) = (Vec::new(), 0.0);

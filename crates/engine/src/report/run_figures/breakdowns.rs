@@ -241,7 +241,7 @@ pub struct RowsInDoubt {
 pub struct RowInDoubt {
     /// The row of the list.
     pub row: u32,
-    /// In doubt, or unresolved.
+    /// The state of the row: in doubt, or unresolved.
     pub state: RowState,
     /// The time when its message was sent, as Unix time in seconds.
     pub sent_at: i64,

@@ -185,7 +185,7 @@ impl ChannelFigures {
         self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
 
-    /// Each channel with its figures. Messages without a reported channel come last, under `None`.
+    /// Returns each channel with its figures. Messages without a reported channel come last, under `None`.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
         let known = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
         known.chain([(None, &self.unknown_channel)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)

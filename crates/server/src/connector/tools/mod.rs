@@ -167,13 +167,13 @@ pub(super) struct McpTool {
 /// The effects of a tool. Clients use them to decide whether to ask the user before a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToolAnnotations {
-    /// It changes nothing.
+    /// Whether the tool changes nothing.
     pub(super) read_only: bool,
-    /// It makes changes that cannot be undone.
+    /// Whether the tool makes changes that cannot be undone.
     pub(super) destructive: bool,
     /// A second call changes nothing further.
     pub(super) idempotent: bool,
-    /// It communicates with other machines.
+    /// Whether the tool communicates with other machines.
     pub(super) open_world: bool,
 }
 

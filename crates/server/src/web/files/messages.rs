@@ -22,7 +22,7 @@ use campaign_ledger::{ExcludedRows, RowState};
 use campaign_manifest::{CampaignBrief, MessageArm, SourceMap};
 use campaign_runs::{Error, Inputs};
 
-/// Which messages to show, and how.
+/// The selection of the messages to show, and the way in which they are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageSelection<'c> {
     /// The selected rows; `None` for all rows.

@@ -130,7 +130,7 @@ pub struct PlanPage<'c> {
     pub inputs: &'c Inputs,
     /// The plan.
     pub plan: &'c CreatedPlan,
-    /// Which messages are shown.
+    /// The selection of the messages that are shown.
     pub shown: MessageSelection<'c>,
     /// The command that approves it; `None` if it needs no approval.
     pub approve: Option<String>,

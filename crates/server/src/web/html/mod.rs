@@ -81,7 +81,7 @@ const TEMPLATES: &[(&str, &str)] = &[
 pub enum PageFormat {
     /// Served together with its stylesheet and script.
     Served,
-    /// As a standalone file that contains its stylesheet.
+    /// The page is a standalone file that contains its stylesheet.
     File,
 }
 

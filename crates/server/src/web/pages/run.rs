@@ -74,7 +74,7 @@ struct RunSummaryView {
     in_part: u64,
     /// The number of rows that wait for a decision.
     doubt: u64,
-    /// These rows by state.
+    /// The rows in doubt, by state.
     doubtful: Vec<StateCountView>,
     /// The number of messages that can be retried here.
     retriable: Option<u64>,
