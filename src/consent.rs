@@ -300,7 +300,7 @@ impl SendingFacts<'_> {
         }
     }
 
-    /// Formats how many recipients get a message, and why the remaining recipients are skipped.
+    /// Formats the number of recipients who get a message, and the reasons for which the others are skipped.
     fn recipient_spans(&self) -> Vec<Span> {
         let (survey, number) = (&self.survey.survey, self.rows.len());
         let mut text =
@@ -428,7 +428,7 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
     }
 }
 
-/// Adds how many recipients are outside the home countries of the profile, unless the campaign limits the countries.
+/// Adds the number of recipients outside the home countries of the profile, unless the campaign limits the countries.
 fn add_recipients_abroad(
     prompt: &mut ConfirmationPrompt,
     campaign: &Campaign,

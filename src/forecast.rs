@@ -32,8 +32,8 @@ pub(super) fn add_labelled(text: &mut StyledText, label: &str, value: impl IntoI
     text.push(StyledLine::new([label].into_iter().chain(value)).with_indent(4).with_hang(LABEL_WIDTH));
 }
 
-/// Adds how many recipients get a message and how many rows are skipped. These two counts add up to all rows in the
-/// list.
+/// Adds the number of recipients who get a message and the number of skipped rows. These two counts add up to all rows
+/// in the list.
 pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs: &Inputs) {
     add_heading(text, "Recipients");
     let format =

@@ -287,7 +287,7 @@ fn import_failure(error: Error) -> CommandFailure {
     }
 }
 
-/// Shows the new entries, and asks the operator to type how many entries are new.
+/// Shows the new entries, and asks the operator to type the number of new entries.
 async fn confirm_import(
     context: &Context,
     args: &ImportArgs,

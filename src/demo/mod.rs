@@ -323,7 +323,7 @@ fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     CommandFailure::new(exit::BUG, format!("the demo command `{command}` {outcome}; the demo files were kept"))
 }
 
-/// Describes how many messages and duplicates the gateway received.
+/// Describes the numbers of messages and duplicates that the gateway received.
 fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
     let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
     match (sent, duplicates) {

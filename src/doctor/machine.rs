@@ -1,4 +1,4 @@
-//! Checks of this machine: state folder, free disk space, time zone, permissions of files, and the clock, which is
+//! Checks of this machine: state folder, free disk space, time zone, permissions of files, and the clock. The clock is
 //! compared with the gateways' clocks, with the ledger, and with the monotonic clock.
 
 use std::io::{self, ErrorKind, Write as _};
@@ -243,7 +243,7 @@ impl ClockWatch {
     }
 }
 
-/// Evaluates the clock. `jump` is how far the clock was changed while the gateways were queried.
+/// Evaluates the clock. `jump` is the change of the clock while the gateways were queried.
 fn judge_clock(
     now: Timestamp,
     jump: SignedDuration,

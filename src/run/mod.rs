@@ -314,7 +314,7 @@ async fn wait_for_list(
     }
 }
 
-/// Describes an occurrence that is too late, and how many occurrences before it were missed too.
+/// Describes an occurrence that is too late, and the number of missed occurrences before it.
 fn describe_missed_occurrence(missed: &Occurrence, before: usize, now: Timestamp) -> String {
     let others = match before {
         0 => String::new(),
@@ -445,7 +445,7 @@ fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
     shown.collect()
 }
 
-/// Describes how many recipients of these rows get each variant. Returns `None` if the campaign has no variants.
+/// Describes the number of recipients of these rows for each variant. Returns `None` if the campaign has no variants.
 pub(crate) fn describe_variants(brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
     let arm_sizes = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
     let number = |arm: usize| arm_sizes(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();

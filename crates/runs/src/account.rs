@@ -217,8 +217,8 @@ pub(super) struct InquiryQueue {
 struct QueuePlace<'q>(&'q AtomicU64);
 
 impl InquiryQueue {
-    /// Waits until one inquiry can be reserved, and returns how long the caller must then wait for the account's rate
-    /// limit.
+    /// Waits until one inquiry can be reserved, and returns the time that the caller must then wait for the account's
+    /// rate limit.
     ///
     /// # Errors
     /// If the wait would be too long, or the ledger cannot be used.
@@ -330,8 +330,8 @@ impl GatewayAccount {
         self.confirm_and_send_change(&template, TemplateChange::Create(&template), consent).await
     }
 
-    /// Deletes a template and returns how many templates the gateway says it deleted. A missing text is looked up if
-    /// the gateway requires it.
+    /// Deletes a template and returns the number of templates that the gateway reports as deleted. A missing text is
+    /// looked up if the gateway requires it.
     ///
     /// # Errors
     /// If the template does not exist, the change is not confirmed, or the gateway does not report success.

@@ -247,7 +247,7 @@ fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
     combine_caps(campaign.brief.purpose, campaign.delivery.cap, destination)
 }
 
-/// Combines the `own` caps with the profile's cap; service messages have no caps.
+/// Combines the `campaign_caps` with the profile's cap; service messages have no caps.
 pub(super) fn combine_caps(
     purpose: Purpose,
     campaign_caps: impl IntoIterator<Item = FrequencyCap>,

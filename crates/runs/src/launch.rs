@@ -492,7 +492,7 @@ pub struct EndedRun {
     pub notes: SelectionNotes,
     /// Recipients who opted out during the run. A live run skipped them; in a rehearsal, they opted out by reply.
     pub opted_out: u64,
-    /// The billed parts, as far as the gateway reported them.
+    /// The billed parts, if the gateway reported them.
     pub parts: u64,
     /// Whether more parts might be billed, or are not known to be all.
     pub has_unreported_parts: bool,

@@ -410,7 +410,8 @@ async fn take_all_shards(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result
     Ok(worker)
 }
 
-/// Records that all remaining rows of an unfinished run might have been sent. Returns how many rows were recorded.
+/// Records that all remaining rows of an unfinished run might have been sent. Returns the number of rows that were
+/// recorded.
 async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
@@ -449,7 +450,8 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     Ok(rows)
 }
 
-/// Records an intent for these operations, except for recipients who opted out. Returns how many rows were recorded.
+/// Records an intent for these operations, except for recipients who opted out. Returns the number of rows that were
+/// recorded.
 async fn record_intent(
     ledger: &dyn Ledger,
     run: &Run,

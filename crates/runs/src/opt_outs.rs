@@ -40,7 +40,7 @@ pub struct OptOutFile {
     pub phone_columns: Vec<String>,
     /// The columns that mark some recipients as not opted out.
     pub mixed: Vec<MixedColumn>,
-    /// The header of the date column, if there is one, and how many of its dates cannot be read.
+    /// The header of the date column, if there is one, and the number of unreadable dates.
     pub dates: Option<(String, u64)>,
     /// The default source of the opt-outs.
     source: Arc<str>,
@@ -55,7 +55,7 @@ pub struct MixedColumn {
     pub opted_out: u64,
     /// The number of recipients that the column marks as reachable.
     pub reachable: u64,
-    /// The value of the first of them.
+    /// The value in the first such row.
     pub example: String,
 }
 
@@ -506,7 +506,7 @@ impl ImportedEntries {
         }
     }
 
-    /// Removes the found entries that have not changed since, and returns how many were removed.
+    /// Removes the found entries that have not changed since, and returns the number of removed entries.
     ///
     /// # Errors
     /// If the ledger cannot be written.

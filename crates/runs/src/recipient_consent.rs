@@ -257,7 +257,8 @@ impl Session {
         Ok(())
     }
 
-    /// Skips the open rows of a run whose recipients have no valid consent now. Returns how many rows were skipped.
+    /// Skips the open rows of a run whose recipients have no valid consent now. Returns the number of rows that were
+    /// skipped.
     pub(super) async fn skip_without_consent(
         &self,
         open_rows: RowsToJudge<'_>,
@@ -295,7 +296,7 @@ pub(super) async fn refuse_tests_without_consent(
     if held_back.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held_back).into()) }
 }
 
-/// Finds which `wanted` phone numbers have consent in the consent file, or in the first list row with that number.
+/// Finds which phone numbers in `numbers` have consent in the consent file, or in the first list row with that number.
 fn find_consenting(inputs: &Inputs, consents: &Consents, numbers: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
     let CompiledCampaign { mut reader, recipe, .. } = inputs.compile_campaign()?;
     let finder = inputs.find_consent_columns(consents, reader.header())?;

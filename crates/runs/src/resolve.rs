@@ -80,7 +80,7 @@ pub async fn resolve_doubts(adapters: &Adapters, run: Run, resolution: &Resoluti
     Ok(ResolvedRun { rows: decided?, released })
 }
 
-/// Records the decision and returns how many rows it applies to.
+/// Records the decision and returns the number of affected rows.
 async fn record_decision(held_run: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
     let snapshot = held_run.read_snapshot().await?;
     let doubts =

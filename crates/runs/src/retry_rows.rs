@@ -98,7 +98,7 @@ fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
     counts.into_iter().map(|((state, text), rows)| RetriedError { state, text: text.to_owned(), rows }).collect()
 }
 
-/// The rows of a retry, the state of their run, and how many rows are not retried.
+/// The rows of a retry, the state of their run, and the number of rows that are not retried.
 struct RetriedRows {
     rows: Vec<RefusedRow>,
     snapshot: Snapshot,

@@ -446,7 +446,7 @@ impl Session {
         Ok(expired.any(|(_, _, rows)| rows.iter().any(|row| snapshot.row_state(Row::new(row)) == RowState::Skipped)))
     }
 
-    /// Skips rows that can still be sent and match `is_meant`. Returns how many rows were skipped.
+    /// Skips rows that can still be sent and match `is_meant`. Returns the number of rows that were skipped.
     ///
     /// # Errors
     /// If the copies of the run cannot be read, the ledger fails, or another process has the run.
@@ -587,7 +587,7 @@ mixed:
   rate: 100/s
 ";
 
-    /// Returns for how many seconds an unreachable gateway is tried.
+    /// Returns the number of seconds for which an unreachable gateway is retried.
     fn unreachable_seconds(folder: &TempDir, gateway: &str, stop_after: &str) -> u64 {
         let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
         fs::write(&profiles, GATEWAYS).unwrap();

@@ -102,7 +102,7 @@ pub struct OptedOutCells {
     pub name: String,
     /// The rows.
     pub rows: RoaringBitmap,
-    /// The values of these rows.
+    /// The opt-out values in these rows.
     pub values: DistinctValues,
     /// Whether one of these values is a date, so that later lists have different ones.
     pub has_dates: bool,

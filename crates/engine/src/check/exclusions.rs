@@ -46,7 +46,7 @@ pub struct SurveyExclusions {
     pub sent_by_day: SentByDay,
 }
 
-/// The numbers that reach a message cap, by how many messages of the campaign they already get.
+/// The numbers that reach a message cap, by the number of messages of the campaign that they already get.
 #[derive(Clone, Debug, Default)]
 pub struct CappedNumbers {
     /// The numbers that get no further message after 0, 1, 2… messages of the campaign.
@@ -80,9 +80,9 @@ impl SurveyExclusions {
         self.countries.as_ref().is_none_or(|countries| countries.contains(country))
     }
 
-    /// The first reason to skip a row, given its phone number, its country, its consent, and how many messages its
-    /// number already gets from this campaign. Without `row`, the first reason in a new round, in which earlier runs of
-    /// the edition do not count.
+    /// Finds the first reason to skip a row. The reason depends on its phone number, its country, its consent, and the
+    /// number of messages that its number already gets. Without `row`, the first reason in a new round, in which
+    /// earlier runs of the edition do not count.
     pub fn find_reason(
         &self,
         row: Option<Row>,
@@ -139,7 +139,7 @@ pub struct EarlierRow {
 pub struct CurrentRow {
     /// The recipient's number.
     pub phone: Phone,
-    /// The text of the earlier run for it. `None` if it cannot be rendered.
+    /// The text that the earlier run would have for the row. `None` if it cannot be rendered.
     pub text: Option<TextHash>,
     /// The row.
     pub row: Row,

@@ -82,7 +82,7 @@ pub struct Survey {
     pub embedded_rows: RoaringBitmap,
     /// The time zones of the planned rows.
     pub zones: RecipientZones,
-    /// The rows skipped as duplicates whose message differs from the one that is sent.
+    /// The rows skipped as duplicates whose message differs from the sent message.
     pub differing_duplicates: RoaringBitmap,
     /// The planned rows whose cells record an opt-out, by column.
     pub opted_out: Vec<OptedOutCells>,

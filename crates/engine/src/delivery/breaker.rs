@@ -96,7 +96,7 @@ impl Breaker {
             .or_else(|| self.check_rejections(warming_up))
     }
 
-    /// Records that `rejected` of `asked` messages were rejected after being queued.
+    /// Records that `rejected` of `inquiries` messages were rejected after being queued.
     ///
     /// Returns a stop if a limit is reached.
     pub(super) fn observe_late(&mut self, rejected: usize, inquiries: usize) -> Option<Stop> {

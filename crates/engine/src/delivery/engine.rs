@@ -408,7 +408,7 @@ impl Engine {
         self.recall_waiting(halt);
     }
 
-    /// Recalls waiting envelopes, and announces what the run still waits for.
+    /// Recalls waiting envelopes, and announces the reason for the remaining wait.
     fn recall_waiting(&mut self, Halt { reason, first }: Halt) {
         if first && self.in_flight.count_in_flight() > 0 {
             let (in_flight, at_most) = (self.tally.count_sending(), self.options.timeout);

@@ -203,7 +203,7 @@ impl FlowControl {
         steps
     }
 
-    /// Records that `rejected` of `asked` first messages were rejected after being queued.
+    /// Records that `rejected` of `inquiries` first messages were rejected after being queued.
     pub(super) fn observe_late_rejections(&mut self, rejected: usize, inquiries: usize) -> Option<Halt> {
         let stop = self.breaker.observe_late(rejected, inquiries);
         if (rejected, inquiries) == (1, 1) && self.breaker.is_unproven() {

@@ -110,8 +110,8 @@ impl RateCredit {
         Self { limiter, paid: 0 }
     }
 
-    /// Pays what is available, up to the price. Returns the time until the next payment is possible, at most a minute.
-    /// `None` if the price is paid.
+    /// Pays the available amount, up to the price. Returns the time until the next payment is possible, at most a
+    /// minute. `None` if the price is paid.
     fn charge_part(&mut self, price: u64) -> Option<Duration> {
         while let Some(part) = to_cells(price.saturating_sub(self.paid)) {
             match self.limiter.check_n(part).expect("the limiter has room for a minute") {

@@ -67,7 +67,7 @@ pub struct Reconciliation {
 }
 
 impl MessagesInDoubt {
-    /// Loads the rows of a run in one of the `wanted` states, and the latest message that the gateway certainly
+    /// Loads the rows of a run in one of the `selected_states`, and the latest message that the gateway certainly
     /// accepted.
     ///
     /// # Errors

@@ -81,11 +81,11 @@ pub struct SendingHours {
 /// The rows that a pass has skipped.
 #[derive(Clone, Copy, Debug, Default)]
 struct PassedRows {
-    /// The time from which the first of them may be sent.
+    /// The time from which the first of these rows may be sent.
     opens: Option<Timestamp>,
-    /// The time when the window closes for the first of them that would be sent too late.
+    /// The time at which the window closes for the first of these rows that would be sent too late.
     closes: Option<Timestamp>,
-    /// Whether some of them may never be sent.
+    /// Whether some of these rows may never be sent.
     never: bool,
 }
 
@@ -114,7 +114,7 @@ pub enum Departure {
     Closed(Option<Zoned>),
 }
 
-/// The zones of a row: the one that its number indicates, and those in its time zone columns.
+/// The zones of a row: the zone that its number indicates, and the zones in its time zone columns.
 type RowZones = (Option<&'static str>, Vec<String>);
 
 /// Whether rows in these zones may be sent, and until when this holds.
@@ -218,8 +218,8 @@ impl SendingHours {
 
     /// The first time from `at` on at which messages may be sent. `None` if all sending ends before.
     ///
-    /// If windows depend on the recipient, the result is the earliest opening for the recipients that are known so far,
-    /// but no later than `until`, because the windows of others can open earlier.
+    /// If windows depend on the recipient, the result is the earliest opening for the recipients that are known so far.
+    /// It is no later than `until`, because the windows of others can open earlier.
     pub(super) fn find_next_departure(&self, at: Timestamp) -> Option<Timestamp> {
         let known: Vec<RowZones> = self.known_zones().keys().cloned().collect();
         let opens = known.iter().filter_map(|zones| self.build_windows(zones).next_open_from(at)).min().unwrap_or(at);

@@ -42,8 +42,8 @@ pub trait ShardSender: Sync {
         shards: ShardSource,
     ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
 
-    /// Called when the shards of a dead worker are taken over; `doubtful` is how many envelopes are in doubt from then
-    /// on.
+    /// Called when the shards of a dead worker are taken over; `doubtful` is the number of envelopes that are in doubt
+    /// from then on.
     fn note_takeover(&self, run: &Run, shards: usize, doubtful: usize);
 
     /// Waits briefly for other workers. Returns a stop if the wait must end.

@@ -214,7 +214,8 @@ pub(super) struct StatusInquiry<'a> {
 }
 
 impl StatusInquiry<'_> {
-    /// Asks about messages, and returns the answers in order, and how far to trust them. `None` if the time ran out.
+    /// Asks about messages, and returns the answers in order, and the trust in these answers. `None` if the time ran
+    /// out.
     ///
     /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which was certainly sent.
     pub(super) async fn ask_with_probe(
@@ -314,7 +315,7 @@ pub(super) struct LateRejections {
     pub(super) rejected: Vec<(QueuedMessage, Option<ReportedChannel>)>,
     /// The number of queried messages.
     pub(super) asked: usize,
-    /// The delay until the gateway knew the last of them.
+    /// The delay until the gateway knew the last message.
     pub(super) lag: Option<Duration>,
 }
 

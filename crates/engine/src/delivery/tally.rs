@@ -48,7 +48,7 @@ pub struct SendEnding {
     pub sent: u64,
     /// Rows of this start whose recipients opted out meanwhile.
     pub opted_out: u64,
-    /// The billed parts of this start, as far as reported.
+    /// The billed parts of this start, if the gateway reported them.
     pub parts: BilledParts,
     /// The errors of this start.
     pub errors: ErrorCounts,
@@ -122,7 +122,7 @@ impl RunTally {
         self.shift_state(RowState::Sending, RowState::InDoubt, self.count_sending());
     }
 
-    /// Records how long it took until the gateway knew a message, if this is the longest time so far.
+    /// Records the time until the gateway knew a message, if it is the longest time so far.
     pub(super) fn record_lag(&mut self, lag: Option<Duration>) {
         self.figures.lag = self.figures.lag.max(lag);
     }
@@ -164,7 +164,7 @@ pub struct ErrorCounts {
 
 #[derive(Clone, Debug)]
 struct ErrorGroup {
-    /// The first of them, with a masked phone number.
+    /// The first occurrence, with a masked phone number.
     first: String,
     count: u64,
 }

@@ -85,7 +85,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(EarlierMessages { runs: self, list, columns, last_row: 0, found: VecDeque::new() })
     }
 
-    /// Looks up the earlier messages for `wanted` in each run, newest run first.
+    /// Looks up the earlier messages for `wanted_rows` in each run, newest run first.
     async fn look_up(&self, mut wanted_rows: Vec<WantedRow>) -> Result<Vec<(u32, EarlierMessage)>, ResultsError> {
         let mut found = Vec::new();
         for run in &self.runs {
@@ -120,7 +120,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(())
     }
 
-    /// Adds the messages of a run that the `wanted` rows refer to.
+    /// Adds the messages of a run that the `wanted_rows` refer to.
     async fn add_run_messages(
         &self,
         run: &Run,
@@ -167,7 +167,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(())
     }
 
-    /// Pairs the rows of a run that have a message with the `wanted` rows that have the same phone number.
+    /// Pairs the rows of a run that have a message with the `wanted_rows` that have the same phone number.
     async fn match_by_number(
         &self,
         run: &Run,
@@ -186,7 +186,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(pairs)
     }
 
-    /// Pairs the rows of a run that have a message with the `wanted` rows that have the same phone number and text.
+    /// Pairs the rows of a run that have a message with the `wanted_rows` that have the same phone number and text.
     /// Several rows with the same text are paired with different messages, as long as there are enough messages.
     async fn match_by_text(
         &self,

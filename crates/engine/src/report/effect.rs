@@ -21,7 +21,7 @@ use campaign_ledger::{Ledger, RowState, Run};
 /// The purchases of one group of recipients.
 #[derive(Clone, Debug, Default)]
 pub struct ArmFigures {
-    /// The recipients of the group, and how many of them bought something in time.
+    /// The recipients of the group, and the number of buyers among them in time.
     pub buyers: Proportion,
     /// The number of their purchases.
     pub purchases: u64,
@@ -198,7 +198,7 @@ fn was_sent(record: &RowRecord) -> bool {
 /// The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// A group, and how many of its members succeeded.
+/// A group, and the number of its members that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proportion {
     /// The size of the group.
@@ -275,7 +275,7 @@ pub struct PurchaseFile {
 pub struct Purchases {
     /// Sorted by number.
     list: Vec<Purchase>,
-    /// Unusable rows by reason: how many, and the first.
+    /// Unusable rows by reason: their number, and the first row.
     pub unusable: BTreeMap<&'static str, (u64, Row)>,
 }
 

@@ -142,7 +142,7 @@ impl Forecast {
         json!(self)
     }
 
-    /// Describes how long the run takes. `None` if neither the rate, a sending window nor `per_day` delays the run.
+    /// Describes the duration of the run. `None` if neither the rate, a sending window nor `per_day` delays the run.
     pub fn describe_duration(&self) -> Option<String> {
         let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
         let time = time

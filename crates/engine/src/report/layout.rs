@@ -20,7 +20,7 @@ pub enum ResultsFormat {
     /// CSV as the source of a workbook: comma-separated, unescaped, because a workbook does not run formulas in text.
     Workbook,
     /// JSON objects keyed by the CSV columns, separated by commas: `row`, `id` and `parts` are numbers or null,
-    /// everything else is text, and cells are not escaped for spreadsheets.
+    /// everything else is text. Cells are not escaped for spreadsheets.
     Json,
 }
 

@@ -101,8 +101,8 @@ fn render_stage(text: &mut String, stage: &Stage<Cow<'_, str>>) {
     }
 }
 
-/// Describes how many parts an SMS has, and how much of the room in the parts is used:
-/// `1 part: 41 of 70 characters (Unicode)`.
+/// Describes the number of parts of an SMS, and the used share of the room in the parts: `1 part: 41 of 70 characters
+/// (Unicode)`.
 pub fn describe_sms_size(message: &str) -> String {
     let size = measure_sms(message);
     let encoding = match size.encoding {
@@ -188,7 +188,7 @@ pub struct MarkedMessage {
 /// Shows at most `limit` rows of a list, or of `rows` if the operator named rows. `left_out` are the rows without a
 /// message.
 ///
-/// Returns how many rows were shown.
+/// Returns the number of rows that were shown.
 ///
 /// # Errors
 /// If the list is damaged.

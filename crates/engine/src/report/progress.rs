@@ -95,7 +95,7 @@ pub struct Estimate {
 }
 
 impl Speed {
-    /// Updates how many rows are done, including rows of earlier starts.
+    /// Updates the number of rows that are done, including rows of earlier starts.
     pub(super) fn update(&mut self, now: Instant, rows: u64) {
         self.first.get_or_insert((now, rows));
         self.last = Some((now, rows));

@@ -41,7 +41,7 @@ pub struct RowRecord {
     pub submitted_at: Arc<str>,
     /// The outcome of that attempt and its time. `None` if only the intent is recorded.
     pub settled: Option<(Arc<str>, OperationOutcome)>,
-    /// The billed parts of all messages of the row, as far as the gateway reported them.
+    /// The billed parts of all messages of the row, if the gateway reported them.
     pub parts: Option<u32>,
     /// The state of the row.
     pub state: RowState,
@@ -117,7 +117,7 @@ pub struct ReceiptSummary {
     pub last: StoredReceipt,
     /// The delivery, if the receipts prove one.
     pub delivery: Option<MessageDelivery>,
-    /// The gateway's identifier, if one of them has it.
+    /// The gateway's identifier, if a receipt contains it.
     pub msg_id: Option<GatewayMessageId>,
 }
 
@@ -172,7 +172,7 @@ impl RowAttempts {
         self.earlier.push(attempt);
     }
 
-    /// The billed parts of all attempts, as far as the gateway reported them.
+    /// The billed parts of all attempts, if the gateway reported them.
     fn sum_parts(&self) -> Option<u32> {
         self.earlier.iter().chain([&self.last]).filter_map(SentAttempt::parts).reduce(u32::saturating_add)
     }
@@ -308,8 +308,8 @@ impl<'a> RowRecords<'a> {
         self.last
     }
 
-    /// Returns the run's figures after all rows were read; `recipients` is how many recipients the run has. `None` if
-    /// there is no fold.
+    /// Returns the run's figures after all rows were read; `recipients` is the number of recipients of the run. `None`
+    /// if there is no fold.
     pub(super) fn into_figures(self, recipients: u64) -> Option<RunFigures> {
         let activity = self.activity();
         Some(RunFigures { requests: self.requests, ..self.fold?.finish(activity, recipients) })

@@ -116,7 +116,7 @@ pub struct RunView {
     pub status: RunStatus,
     /// The rows of the run by state.
     pub counts: StateCounts,
-    /// Billed parts, as far as the gateway reported them.
+    /// Billed parts, if the gateway reported them.
     pub parts: u64,
 }
 

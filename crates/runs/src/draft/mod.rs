@@ -169,7 +169,7 @@ const GITIGNORE: &str = ".gitignore";
 #[derive(Debug)]
 pub struct KeyFile {
     path: PathBuf,
-    /// The folder that was created for it.
+    /// The folder that was created for the file.
     folder: Option<PathBuf>,
     kept: bool,
 }

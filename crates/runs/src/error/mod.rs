@@ -439,7 +439,7 @@ pub enum TemplateRefusal {
     },
 }
 
-/// Describes how many problems were found.
+/// Describes the number of problems found.
 fn describe_problem_count(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let what =

@@ -236,7 +236,7 @@ impl ListWriter {
     }
 }
 
-/// Returns the query with each `:today` replaced by the database's parameter syntax, and how many were replaced.
+/// Returns the query with each `:today` replaced by the database's parameter syntax, and the number of replacements.
 fn bind_date(source: &ListQuery, parameter: &str) -> Result<(String, usize), FetchError> {
     let several =
         || FetchError::new("`sql` contains more than one statement").with_help("write a single `select` statement");

@@ -317,7 +317,7 @@ struct OwnPlace {
 }
 
 impl RecentMessages {
-    /// Reserves a place for a message that is about to be sent, or returns how long ago the same message was sent.
+    /// Reserves a place for a message that is about to be sent, or returns the time since the same message was sent.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -337,7 +337,7 @@ impl RecentMessages {
         })
     }
 
-    /// Returns how long ago the same message was sent; `None` if it was not sent recently. Reserves no place.
+    /// Returns the time since the same message was sent; `None` if it was not sent recently. Reserves no place.
     ///
     /// # Errors
     /// If the ledger cannot be read.

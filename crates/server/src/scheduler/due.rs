@@ -1,4 +1,4 @@
-//! Due and missed occurrences of a schedule, and what the daemon remembers about the schedule.
+//! Due and missed occurrences of a schedule, and the daemon's memory of the schedule.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -56,7 +56,7 @@ pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
 }
 
 /// The latest time at which an occurrence can start. The grace period begins when the occurrence is due or when its
-/// list arrives, whichever is later; the maximum delay always counts from the due time.
+/// list arrives, whichever is later. The maximum delay always counts from the due time.
 pub(super) fn start_deadline(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>) -> Timestamp {
     let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
     let since = arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at));

@@ -82,7 +82,7 @@ pub fn sum_recipients(counts: &[CountryCount]) -> u64 {
 /// The maximum number of countries that a description names.
 const MAX_NAMED: usize = 5;
 
-/// Describes how many recipients are in each country: `30 in PL, 5 in DE and 2 in an unknown country`.
+/// Describes the number of recipients in each country: `30 in PL, 5 in DE and 2 in an unknown country`.
 pub fn describe_countries(counts: &[CountryCount]) -> String {
     let (named, others) = counts.split_at(counts.len().min(MAX_NAMED));
     let describe = |count: &CountryCount| {

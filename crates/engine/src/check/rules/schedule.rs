@@ -49,7 +49,7 @@ pub(super) fn format_date(occurrence: &Occurrence) -> String {
     occurrence.nominal.strftime("%a %Y-%m-%d %H:%M").to_string()
 }
 
-/// Formats the dates of a schedule: the first few, then how many more there are.
+/// Formats the dates of a schedule: the first few, then the number of further dates.
 pub(super) fn format_dates(dates: &[&Occurrence]) -> String {
     let mut listed: Vec<String> = dates.iter().take(MAX_NAMED).map(|date| format_date(date)).collect();
     match dates.len() - listed.len() {
@@ -253,7 +253,7 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
     Some(Finding::new(&SKIPPED_OCCURRENCES, message).help(help).at(find_times_place(timed)))
 }
 
-/// Describes how long a run takes.
+/// Describes the duration of a run.
 fn format_run_length(timed: &TimedCampaign<'_>, begins: Timestamp, finishes: Timestamp) -> String {
     let days =
         |per_day: &DailyLimits, messages| per_day.count_days(messages, per_day.count_used(&timed.limits.sent, begins));

@@ -126,7 +126,7 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
     findings
 }
 
-/// Formats the named rows, and how many more there are, as the subject of a sentence.
+/// Formats the named rows and the number of further rows, as the subject of a sentence.
 fn format_subject(listed_rows: &[String], more: u64) -> String {
     match (listed_rows, more) {
         ([one], 0) => format!("row {one} is"),

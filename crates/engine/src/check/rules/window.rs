@@ -444,7 +444,7 @@ fn group_by_zone(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> 
     zones
 }
 
-/// The recipients whose messages would arrive at night if a run begins at `began` and sends evenly for `lasts`.
+/// The recipients whose messages would arrive at night if a run begins at `began` and sends evenly for `duration`.
 fn find_night_recipients(zones: &[ZoneRecipients], began: Timestamp, duration: Duration) -> Vec<NightRecipients> {
     let moments = (duration.as_secs().div_ceil(INTERVAL.as_secs()) as u32).clamp(1, MAX_MOMENTS);
     let step = duration / moments;
@@ -464,7 +464,8 @@ fn is_night(time: Time) -> bool {
     time.hour() >= NIGHT_BEGINS || time.hour() < NIGHT_ENDS
 }
 
-/// Describes how many recipients would get messages at night in each time zone: `1 000 in Europe/Kyiv at 22:30`.
+/// Describes the number of recipients in each time zone who would get messages at night: `1 000 in Europe/Kyiv at
+/// 22:30`.
 fn describe_night(night: &[NightRecipients]) -> String {
     let (named, others) = night.split_at(night.len().min(MAX_NAMED));
     let describe = |zone: &NightRecipients| {

@@ -298,8 +298,8 @@ impl PromiseJudge {
         }
     }
 
-    /// Measures the rate in all periods of at least a second, for one process or for all processes. `spare` is how many
-    /// operations each process may send beyond the rate.
+    /// Measures the rate in all periods of at least a second, for one process or for all processes. `spare` is the
+    /// number of operations that each process may send beyond the rate.
     pub(super) fn measure_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
         let mut notes = self.0.lock().unwrap();
         let arrivals: Vec<ArrivedEnvelope> =

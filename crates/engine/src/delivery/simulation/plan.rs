@@ -112,7 +112,7 @@ pub(super) struct WorldPlan {
     pub(super) rate: Option<f64>,
     pub(super) account_rate: Option<f64>,
     pub(super) trust_status: Vec<u16>,
-    /// The possible faults of this world, and how often they occur: one in this many requests.
+    /// The possible faults of this world, and their frequency: one in this many requests.
     pub(super) faults: Vec<WorldFault>,
     pub(super) fault_every: u64,
     pub(super) oracle: StatusOracle,

@@ -51,7 +51,7 @@ pub(super) fn wall_now() -> Timestamp {
 struct LifeState {
     /// The steps until it ends. `None` if it lives on.
     steps: Option<u64>,
-    /// The steps until it is suspended, and for how long.
+    /// The steps until the process is suspended, and the duration of the suspension.
     suspension: Option<(u64, Duration)>,
     suspended_until: Option<Instant>,
     dead: bool,

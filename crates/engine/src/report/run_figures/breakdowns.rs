@@ -125,7 +125,7 @@ pub struct RequestFigures {
     pub messages: u64,
     /// Messages by the time when their requests were recorded.
     pub sent: Timeline<()>,
-    /// Billed parts, as far as the gateway reported them.
+    /// Billed parts, if the gateway reported them.
     pub parts: BilledParts,
     /// The part of a budget that sent messages use, or might use, at the price of their most expensive channel.
     pub used: Spending,
@@ -230,7 +230,7 @@ const MAX_NAMED_ROWS: usize = 20;
 /// The rows in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsInDoubt {
-    /// The time when the first of them was sent.
+    /// The time at which the first message was sent.
     pub since: Option<Timestamp>,
     /// The first rows.
     pub rows: Vec<RowInDoubt>,

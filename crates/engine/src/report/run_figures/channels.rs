@@ -137,7 +137,7 @@ impl DeliveryTimes {
         times
     }
 
-    /// Sets how many delivery times are upper bounds, and how many messages have an uncertain time.
+    /// Sets the number of delivery times that are upper bounds, and the number of messages with an uncertain time.
     pub(super) fn with_certainty(self, at_latest: u64, uncertain: u64) -> Self {
         Self { at_latest, uncertain, ..self }
     }

@@ -103,7 +103,7 @@ pub(super) fn send_arguments_schema(more: Value, required: &[&str]) -> Value {
     object_schema(properties, required)
 }
 
-/// The result schema of a tool that acts: the properties in `done`, a refusal, or a wait for the operator's approval.
+/// The result schema of a tool that acts: the properties in `action`, a refusal, or a wait for the operator's approval.
 pub(super) fn action_result_schema(action: Value, required: &[&str]) -> Value {
     let mut properties = draft::property_schemas();
     if let (Some(properties), Value::Object(action)) = (properties.as_object_mut(), action) {

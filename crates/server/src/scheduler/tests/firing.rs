@@ -1,5 +1,5 @@
-//! Tests of occurrences that fire once, are skipped or wait, even after failures; and of whole years in several time
-//! zones, against occurrences computed by `tests/schedules/judge.py`.
+//! Tests of occurrences that fire once, are skipped or wait, even after failures. Whole years in several time zones are
+//! compared with occurrences computed by `tests/schedules/judge.py`.
 
 use std::fmt::Write as _;
 

@@ -26,7 +26,7 @@ impl Serialize for Length {
 }
 
 impl Length {
-    /// Returns the length of `part` within `whole`, rounded to a thousandth; a share above zero is at least one
+    /// Returns the length of `part` within `total`, rounded to a thousandth; a share above zero is at least one
     /// thousandth.
     fn from_share(part: u64, total: u64) -> Self {
         if part == 0 || total == 0 {
@@ -121,7 +121,7 @@ impl Bar {
     }
 }
 
-/// Scales bars so that the full chart length stands for `whole`, or for the largest value if `whole` is `None`.
+/// Scales bars so that the full chart length stands for `max_value`, or for the largest value if `max_value` is `None`.
 pub fn scale_bars(bars: Vec<Bar>, max_value: Option<u64>) -> Vec<Bar> {
     let max_value = max_value.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
     bars.into_iter().map(|bar| Bar { length: Length::from_share(bar.value, max_value), ..bar }).collect()

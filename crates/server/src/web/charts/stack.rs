@@ -176,7 +176,7 @@ impl Tick {
     }
 }
 
-/// Returns the top of an axis for values up to `most`, and ticks at round numbers.
+/// Returns the top of an axis for values up to `max`, and ticks at round numbers.
 pub(super) fn number_axis(max: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
     let step = round_step(max.max(1).div_ceil(4));
     let top = max.max(1).div_ceil(step).saturating_mul(step);
@@ -185,7 +185,7 @@ pub(super) fn number_axis(max: u64, write: impl Fn(u64) -> String) -> (u64, Vec<
     (top, (0..=steps).map(tick).collect())
 }
 
-/// The smallest of 1, 2, 5, 10, 20, 50 … that is at least `least`.
+/// The smallest of 1, 2, 5, 10, 20, 50 … that is at least `min`.
 fn round_step(min: u64) -> u64 {
     let mut ten = 1_u64;
     loop {

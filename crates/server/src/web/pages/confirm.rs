@@ -1,4 +1,4 @@
-//! Pages that say what an action will do, and how many rows it affects, before it is confirmed.
+//! Pages that say what an action will do, and the number of affected rows, before it is confirmed.
 //!
 //! A page here changes nothing. Its form leads to the action in `decisions`, which applies the rules of its command.
 

@@ -84,7 +84,7 @@ pub(super) async fn resolve_rows(
     request.respond_to_order(result)
 }
 
-/// Checks that the user typed how many rows are affected, even if the command would not ask for this count.
+/// Checks that the user typed the number of affected rows, even if the command would not ask for this count.
 /// `resolve_doubts` checks the typed count again.
 async fn check_typed_count(
     request: &PageRequest,
@@ -160,8 +160,8 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
     request.respond_to_order(result)
 }
 
-/// Removes a phone number from the suppression list. The user types how many entries the phone number has, as shown on
-/// the confirmation page.
+/// Removes a phone number from the suppression list. The user types the number of entries of the phone number, as shown
+/// on the confirmation page.
 pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
     let result = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;

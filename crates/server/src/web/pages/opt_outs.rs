@@ -55,7 +55,7 @@ struct ReplyLine {
     path: String,
 }
 
-/// Shows how many recipients opted out, and the forms that change the list.
+/// Shows the number of recipients who opted out, and the forms that change the list.
 pub(super) async fn show_opt_outs(request: PageRequest) -> Response {
     let view = async {
         let counts = request.pages.opt_outs.read_days(&request.pages.adapters.ledger, request.pages.now()).await;

@@ -90,7 +90,7 @@ pub(super) struct ShareView {
 }
 
 impl ShareView {
-    /// Creates the view of a share; returns `None` if `whole` is zero.
+    /// Creates the view of a share; returns `None` if `total` is zero.
     pub(super) fn new(request: &PageRequest, part: u64, total: u64) -> Option<Self> {
         let text = format_share(request.words(), part, total)?;
         let bar = scale_bars(vec![Bar::new("", part, "")], Some(total)).pop()?;

@@ -1,6 +1,6 @@
 //! Sign-in links, sessions and signing out.
 //!
-//! Links and sessions are in a private file in the state folder, not in the ledger: a restored or copied ledger must
+//! Links and sessions are in a private file in the state folder, not in the ledger. A restored or copied ledger must
 //! not bring back revoked access. Only hashes of the secrets are stored. The file is read for every request, so
 //! revoking takes effect at once.
 
@@ -278,7 +278,7 @@ impl Visitors {
         Ok(all)
     }
 
-    /// Removes the links and sessions of a visitor, and returns how many were removed.
+    /// Removes the links and sessions of a visitor, and returns the number of removed entries.
     ///
     /// # Errors
     /// If the file cannot be read or written.

@@ -265,7 +265,7 @@ pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPage
 }
 
 /// Formats a share as a percentage with one decimal place, such as `96.4%`. `0%` and `100%` appear only for exact
-/// shares. `None` if `whole` is zero.
+/// shares. `None` if `total` is zero.
 pub(in crate::web) fn format_share(words: &PageWords, part: u64, total: u64) -> Option<String> {
     if total == 0 {
         return None;
@@ -378,8 +378,8 @@ fn latest_rate(figures: &RunFigures) -> Option<f64> {
     (sent > 0 && seconds > 0.0).then(|| (sent as f64 / seconds * 10.0).round() / 10.0)
 }
 
-/// Estimates how long the waiting rows take at the latest throughput. Returns `None` if nothing was sent recently or no
-/// rows are waiting.
+/// Estimates the time that the waiting rows take at the latest throughput. Returns `None` if nothing was sent recently
+/// or no rows are waiting.
 fn estimate_time_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
     let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
     let (sent, points) = (latest.iter().sum::<u64>(), u64::try_from(latest.len()).ok()?);
