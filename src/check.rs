@@ -416,12 +416,12 @@ fn show_settings(context: &Context, files: &[PathBuf], gateway: Option<&str>) ->
         context.output.print_object(&json!({ "files": files, "exit": exit::SUCCESS }));
         return Ok(exit::SUCCESS);
     }
-    let whole: Mapping = match all.as_slice() {
+    let document: Mapping = match all.as_slice() {
         [(_, found)] => settings_mapping(found),
         several => several.iter().map(|(file, found)| (file.as_str().into(), settings_mapping(found).into())).collect(),
     };
     // Values that were read from YAML can always be written as YAML.
-    context.output.print_unwrapped(&serde_yaml::to_string(&whole).unwrap_or_default());
+    context.output.print_unwrapped(&serde_yaml::to_string(&document).unwrap_or_default());
     Ok(exit::SUCCESS)
 }
 

@@ -451,9 +451,9 @@ fn add_local_time(prompt: &mut ConfirmationPrompt, inputs: &Inputs, survey: &Sur
     // The local time of numbers in countries with several zones is unknown.
     let unknown = rows.len().saturating_sub(zones.iter().map(|(_, recipients)| recipients).sum());
     let now = Timestamp::now();
-    let (shown, others) = zones.split_at(zones.len().min(MAX_ZONES));
+    let (listed, others) = zones.split_at(zones.len().min(MAX_ZONES));
     let mut spans = Vec::new();
-    for (zone, recipients) in shown {
+    for (zone, recipients) in listed {
         let Ok(local) = now.in_tz(zone) else { continue };
         if !spans.is_empty() {
             spans.push(plain(", "));

@@ -407,7 +407,7 @@ impl Context {
 
     /// Opens the ledger for a launch. A missing ledger is not created if an earlier ledger might be restored instead.
     pub(super) async fn open_ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, CommandFailure> {
-        let purpose = LedgerPurpose::of_destination(launch.destination());
+        let purpose = LedgerPurpose::from_destination(launch.destination());
         self.refuse_second_ledger(purpose).await?;
         if launch.accepts_any_ledger() {
             return self.open_accepted_ledger().await;

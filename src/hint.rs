@@ -169,7 +169,7 @@ const START_SANDBOX: &str = "start the sandbox with `campaign sandbox`";
 pub(super) fn is_refused_locally(reason: &str) -> bool {
     ["connection refused by 127.", "connection refused by localhost", "connection refused by [::1]"]
         .iter()
-        .any(|refused| reason.contains(refused))
+        .any(|phrase| reason.contains(phrase))
 }
 
 fn template_hint(refusal: &TemplateRefusal, options: &RepeatedOptions) -> Option<String> {

@@ -165,9 +165,9 @@ impl Output {
     /// Prints findings. A quiet command omits notes.
     pub(super) fn print_findings(&self, findings: &[Finding]) {
         let is_shown = |finding: &&Finding| !self.quiet || finding.severity > Severity::Note;
-        let shown: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
-        if !shown.is_empty() {
-            let text = render_findings_in_columns(&shown, self.error_color, error_terminal_width());
+        let visible: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
+        if !visible.is_empty() {
+            let text = render_findings_in_columns(&visible, self.error_color, error_terminal_width());
             progress::with_suspended_line(|| {
                 let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
             });
@@ -234,16 +234,16 @@ impl Output {
 
     /// Explains an error of the `campaign_runs` crate.
     pub(super) fn explain_error(&self, error: &campaign_runs::Error) -> Explanation {
-        Explanation::of_run_error(error, &self.options)
+        Explanation::from_run_error(error, &self.options)
     }
 
     /// Adds the remedy to the finding that says why `run` would refuse the campaign.
     pub(super) fn add_hint(&self, checked: &mut CheckedCampaign) {
-        let Some(help) = checked.refused.as_ref().and_then(|refused| error_hint(refused, &self.options)) else {
+        let Some(help) = checked.refused.as_ref().and_then(|error| error_hint(error, &self.options)) else {
             return;
         };
-        let refused = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
-        refused.for_each(|finding| finding.help = Some(help.clone()));
+        let refusals = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
+        refusals.for_each(|finding| finding.help = Some(help.clone()));
     }
 
     /// Returns the form in which progress is shown in this environment.
@@ -344,17 +344,17 @@ impl<W: Write> RowOutput<W> {
         if self.syntax == RowSyntax::Json {
             return escape_json_controls(text).into_owned();
         }
-        let mut shown = String::with_capacity(text.len());
+        let mut escaped = String::with_capacity(text.len());
         for c in text.chars() {
             self.quoted ^= c == '"';
             match c {
                 // The end of a row, not a line break within a cell.
-                '\n' if !self.quoted => shown.push(c),
-                ' '..='~' => shown.push(c),
-                c => shown.push_str(&escape_to_one_line(c.encode_utf8(&mut [0; 4]))),
+                '\n' if !self.quoted => escaped.push(c),
+                ' '..='~' => escaped.push(c),
+                c => escaped.push_str(&escape_to_one_line(c.encode_utf8(&mut [0; 4]))),
             }
         }
-        shown
+        escaped
     }
 }
 
@@ -370,8 +370,8 @@ impl<W: Write> Write for RowOutput<W> {
         };
         let rest = self.pending.split_off(whole);
         let text = String::from_utf8_lossy(&std::mem::replace(&mut self.pending, rest)).into_owned();
-        let shown = self.escape(&text);
-        self.out.write_all(shown.as_bytes()).map(|()| bytes.len())
+        let escaped = self.escape(&text);
+        self.out.write_all(escaped.as_bytes()).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -399,8 +399,8 @@ mod tests {
     #[test]
     fn terminal_gets_escaped_rows_and_pipe_gets_every_byte() {
         for chunk in [1, 3, 1_000] {
-            let shown = write_in_chunks(true, RowSyntax::Csv, CSV, chunk);
-            assert_eq!(shown, "row,error\n2,\"x⏎INFO \"\"fake\"\", Київ\"\n3,\\u{1b}[2J\\u{202e}\n");
+            let written = write_in_chunks(true, RowSyntax::Csv, CSV, chunk);
+            assert_eq!(written, "row,error\n2,\"x⏎INFO \"\"fake\"\", Київ\"\n3,\\u{1b}[2J\\u{202e}\n");
             assert_eq!(write_in_chunks(false, RowSyntax::Csv, CSV, chunk), CSV);
             assert_eq!(
                 write_in_chunks(true, RowSyntax::Json, "{\"e\":\"\u{202e}Ї\"}\n", chunk),

@@ -43,7 +43,7 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
         up_to_abroad: args.up_to_abroad,
         ..RunRequest::default()
     };
-    let purpose = LedgerPurpose::of_destination(&inputs.destination);
+    let purpose = LedgerPurpose::from_destination(&inputs.destination);
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let inputs = context.fetch_list(inputs, args.list.fetch, Some(adapters.ledger.as_ref())).await?;
     let waiting = context.output.show_spinner("Reading the list…");
@@ -73,9 +73,9 @@ fn write_plan_page(
         context.output.command(format!("approve {digest}{key}"))
     });
     let run = suggest_run(args, plan, inputs);
-    let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
+    let selection = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
-    let page = PlanPage { inputs, plan, shown, approve, run, now: Timestamp::now() };
+    let page = PlanPage { inputs, plan, shown: selection, approve, run, now: Timestamp::now() };
     let (html, _) = render_plan_page(&page, args.page.page_language())?;
     page_file::write_page(path, &html)
 }

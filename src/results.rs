@@ -176,9 +176,9 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
             .output
             .print_object(&json!({ "run": run.name(), "replies": path, "count": count, "exit": exit::SUCCESS }));
     } else {
-        let what = if count == 1 { "reply".to_owned() } else { "replies".to_owned() };
-        let what = format!("{} {what} to {}: ", format_thousands(count), run.name());
-        let line = StyledLine::success([plain(what), copyable(path.display().to_string())]);
+        let replies = if count == 1 { "reply".to_owned() } else { "replies".to_owned() };
+        let replies = format!("{} {replies} to {}: ", format_thousands(count), run.name());
+        let line = StyledLine::success([plain(replies), copyable(path.display().to_string())]);
         context.output.print_done(line.unbroken(), exit::SUCCESS);
     }
     Ok(exit::SUCCESS)

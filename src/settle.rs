@@ -117,12 +117,12 @@ fn describe_polled(polled: &PollCounts) -> String {
         format_count(asked, "message"),
         format_thousands(updated)
     );
-    for (count, what) in [
+    for (count, description) in [
         (blind, choose_plural(blind, "with an inconclusive response", "with inconclusive responses")),
         (unclear, "without a usable response"),
     ] {
         if count > 0 {
-            text += &format!(", {} {what}", format_thousands(count));
+            text += &format!(", {} {description}", format_thousands(count));
         }
     }
     if left > 0 {

@@ -191,12 +191,12 @@ fn outcome_json(outcome: &OperationOutcome) -> Value {
 
 /// A change of a message as JSON.
 fn change_json(change: &RowChange) -> Value {
-    let decided = |what: &str, by: &Author, why: Option<&String>| {
+    let decided = |decision: &str, by: &Author, why: Option<&String>| {
         let (by, rule) = match by {
             Author::Person(name) => (Some(name), None),
             Author::Policy(rule) => (None, Some(rule)),
         };
-        json!({ "what": what, "by": by, "rule": rule, "why": why })
+        json!({ "what": decision, "by": by, "rule": rule, "why": why })
     };
     match change {
         RowChange::Found { status, msg_id, channel } => {
@@ -301,7 +301,7 @@ fn describe_outcome(outcome: &OperationOutcome) -> String {
 }
 
 fn describe_change(change: &RowChange) -> String {
-    let because = |why: &Option<String>| why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let because = |reason: &Option<String>| reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let decided =
         |by: &Author| if campaign_runs::is_known_author(by) { format!(", decided by {by}") } else { String::new() };
     match change {
@@ -322,9 +322,9 @@ fn describe_change(change: &RowChange) -> String {
                 format_count((*asked).into(), "time")
             )
         }
-        RowChange::AssumedSent { by, why } => format!("marked as sent{}{}", decided(by), because(why)),
-        RowChange::NotSent { by, why } => format!("marked as not sent{}{}", decided(by), because(why)),
-        RowChange::SendAgain { by, why } => format!("will be sent again{}{}", decided(by), because(why)),
+        RowChange::AssumedSent { by, why: reason } => format!("marked as sent{}{}", decided(by), because(reason)),
+        RowChange::NotSent { by, why: reason } => format!("marked as not sent{}{}", decided(by), because(reason)),
+        RowChange::SendAgain { by, why: reason } => format!("will be sent again{}{}", decided(by), because(reason)),
         RowChange::Retry { by, order: _ } => format!("will be retried as a new message{}", decided(by)),
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum LedgerPurpose {
 
 impl LedgerPurpose {
     /// The purpose of a run, a plan or a single message with this destination.
-    pub(super) fn of_destination(destination: &Destination) -> Self {
+    pub(super) fn from_destination(destination: &Destination) -> Self {
         if destination.is_live() { Self::Sending } else { Self::Rehearsal }
     }
 }

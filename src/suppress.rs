@@ -456,12 +456,12 @@ async fn remove_number(
         text += &format!("; it had been on the list since {}\n", format_local_minute(*at));
     }
     if removed.is_empty() {
-        let why = match (&terms.scope, &general) {
+        let explanation = match (&terms.scope, &general) {
             (Some(scope), Some(_)) => format!("has no separate opt-out from {}", name_scope(scope)),
             (Some(scope), None) => format!("is not on the list for {}", name_scope(scope)),
             (None, _) => "is not on the list".to_owned(),
         };
-        text = format!("+{phone} {why}; nothing was changed\n");
+        text = format!("+{phone} {explanation}; nothing was changed\n");
     }
     if let Some(general) = &general {
         text += &format!("  {}\n", describe_general_opt_out(general));

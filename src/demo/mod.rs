@@ -63,10 +63,10 @@ pub(super) async fn run_demo(context: &Context, args: &DemoArgs) -> Result<u8, C
     let (output, color) = (context.output.clone(), context.global.color);
     let is_paced = !args.fast && output.can_ask() && !output.quiet && std::io::stdout().is_terminal();
     let demo = Demo { output, color, folder, sandbox, interrupt, is_paced };
-    let shown = demo.show().await;
+    let result = demo.show().await;
     let Demo { output, folder, sandbox, .. } = demo;
     sandbox.stop().await;
-    let figures = shown?;
+    let figures = result?;
     if is_paced {
         // Without a display, the path below is enough.
         let _ = try_open_page(&folder.file(REPORT_FILE)).await;

@@ -156,7 +156,7 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
         Err(CommandFailure::Run(error)) => result_from_error(context, "key", profile, &error),
         Err(failure) => {
             let failure = failure.into_explanation(&context.output.options);
-            CheckResult::of_failure("key", failure, balance_help(context, profile))
+            CheckResult::from_failure("key", failure, balance_help(context, profile))
         }
     }
 }
@@ -165,7 +165,7 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
 fn result_from_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
     let failure = context.output.explain_error(error);
     let inquiry_was_rejected = failure.exit == exit::REJECTIONS;
-    let result = CheckResult::of_failure(check, failure, balance_help(context, profile));
+    let result = CheckResult::from_failure(check, failure, balance_help(context, profile));
     // The gateway rejected the query, not the key.
     if inquiry_was_rejected { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }

@@ -70,7 +70,7 @@ impl CheckResult {
 
     /// Creates a failed check with the message and the remedy of a failure. `otherwise` is the remedy if the failure
     /// itself names no remedy.
-    fn of_failure(check: &'static str, failure: Explanation, otherwise: impl Into<String>) -> Self {
+    fn from_failure(check: &'static str, failure: Explanation, otherwise: impl Into<String>) -> Self {
         let Explanation { exit, message, help, .. } = failure;
         let (message, remedy) = split_remedy(&message.replace("; nothing was sent", ""));
         Self::failed(check, exit, message, help.or(remedy).unwrap_or_else(|| otherwise.into()))
@@ -216,7 +216,7 @@ mod tests {
                 findings: Vec::new(),
                 help: help.map(str::to_owned),
             };
-            let result = CheckResult::of_failure("ledger", explanation, "ask for help");
+            let result = CheckResult::from_failure("ledger", explanation, "ask for help");
             (result.message, result.help.expect("a remedy"))
         };
         let expected = |message: &str, help: &str| (message.to_owned(), help.to_owned());

@@ -203,7 +203,7 @@ async fn load_due_campaign(
     let found = load_inputs(context, &args.file, gateway, None)?;
     if !args.dry_run {
         // Checked before waiting for the schedule.
-        context.refuse_second_ledger(LedgerPurpose::of_destination(&found.destination)).await?;
+        context.refuse_second_ledger(LedgerPurpose::from_destination(&found.destination)).await?;
     }
     let occurrence = match (&found.campaign.schedule, args.when_due) {
         (None, true) => return Err(Error::Schedule(ScheduleRefusal::None { file: args.file.clone() }).into()),
@@ -334,8 +334,8 @@ struct Countdown<'a> {
 impl<'a> Countdown<'a> {
     fn start(context: &'a Context) -> Result<Self, CommandFailure> {
         let output = &context.output;
-        let shown = !output.quiet && !output.json && std::io::stderr().is_terminal();
-        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let is_shown = !output.quiet && !output.json && std::io::stderr().is_terminal();
+        let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(None, target).with_style(style);
         Ok(Self { output, interrupt: context.watch_signals()?, bar })
@@ -392,7 +392,9 @@ async fn rehearse_without_sending(
     }
     let mut notes = vec!["A dry run sends no messages.".to_owned()];
     notes.extend(describe_left_out(&survey.left_out));
-    notes.extend(describe_variants(&campaign.brief, survey, &rows).map(|each| format!("variants: {each}")));
+    notes.extend(
+        describe_variants(&campaign.brief, survey, &rows).map(|variant_counts| format!("variants: {variant_counts}")),
+    );
     if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.compute_cost(&inputs, &rows)) {
         notes.push(format!("a run {}", describe_cost(&cost, profile.currency.as_deref())));
     }
@@ -415,7 +417,7 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     let RunArgs { gateway, accept_changes, moved, no_wait, up_to, up_to_abroad, .. } = args;
     let mut command = suggested::send_arguments(campaign, gateway.as_deref());
     let options = [(*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
-    for (_, option) in options.into_iter().filter(|(given, _)| *given) {
+    for (_, option) in options.into_iter().filter(|(is_set, _)| *is_set) {
         command += &format!(" {option}");
     }
     for (number, option) in [(up_to, "--up-to"), (up_to_abroad, "--up-to-abroad")] {
@@ -439,10 +441,10 @@ fn describe_not_resent(not_resent: &ExcludedRows) -> Vec<String> {
 fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
     let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
-    let shown = sets.iter().take(8).map(|(state, reason, rows)| {
+    let reasons = sets.iter().take(8).map(|(state, reason, rows)| {
         format!("{} {state}: {reason} (first in row {})", format_thousands(rows.len()), rows.min().unwrap_or_default())
     });
-    shown.collect()
+    reasons.collect()
 }
 
 /// Describes the number of recipients of these rows for each variant. Returns `None` if the campaign has no variants.

@@ -204,13 +204,13 @@ impl OutcomePrinter<'_> {
             notes.push(note);
             next = Some(command);
         }
-        let why = match (survey.recipients, survey.count_planned()) {
+        let reason = match (survey.recipients, survey.count_planned()) {
             (0, _) => "the list has no recipients",
             (_, 0) => "no recipients are left to send to",
             _ => "the selected rows were already sent or skipped",
         };
         RunSummary {
-            why: Some(why.to_owned()),
+            why: Some(reason.to_owned()),
             rehearsal: !self.inputs.destination.is_live(),
             notes,
             next: next.unwrap_or_else(|| self.output.command(format!("check {}", shell_path(&campaign.file)))),

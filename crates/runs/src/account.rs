@@ -375,8 +375,8 @@ impl GatewayAccount {
     ) -> Result<String, Error> {
         let gateway = || self.profile.name.clone();
         if !self.profile.is_loopback() && !consent.can_confirm() {
-            let what = ProposalKind::Template { gateway: gateway(), verb: "delete" };
-            return Err(Error::NotConfirmed { what, refusal: ConsentRefusal::NoTerminal });
+            let proposal = ProposalKind::Template { gateway: gateway(), verb: "delete" };
+            return Err(Error::NotConfirmed { what: proposal, refusal: ConsentRefusal::NoTerminal });
         }
         let templates = self.ask(&ListTemplates { channel }).await?;
         let has_id =
@@ -387,9 +387,9 @@ impl GatewayAccount {
     }
 }
 
-fn require_text(what: &str, text: &str) -> Result<String, Error> {
+fn require_text(field: &str, text: &str) -> Result<String, Error> {
     match text.trim() {
-        "" => Err(Error::Input(format!("the template's {what} is empty"))),
+        "" => Err(Error::Input(format!("the template's {field} is empty"))),
         text => Ok(text.to_owned()),
     }
 }

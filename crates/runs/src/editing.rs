@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(rule_ids(broken.findings()).len(), 1, "{:?}", broken.findings());
         let place = broken.findings().iter().find_map(|finding| finding.place.clone()).unwrap();
         assert_eq!(place.source.path(), draft.path("a.txt"));
-        let whole = draft.load(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello {{ plan }}")]);
-        assert!(rule_ids(whole.findings()).is_empty(), "{:?}", whole.findings());
+        let loaded = draft.load(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello {{ plan }}")]);
+        assert!(rule_ids(loaded.findings()).is_empty(), "{:?}", loaded.findings());
     }
 
     #[test]

@@ -155,7 +155,7 @@ async fn erase_pending_rows(
     result: &mut ForgottenPerson,
 ) -> Result<(), Error> {
     let ledger = adapters.ledger.as_ref();
-    let mut done = Vec::new();
+    let mut erased = Vec::new();
     for (key, rows) in ledger.list_rows_to_forget().await? {
         let run = reload_run(ledger, key).await?;
         if only.is_some_and(|lock| !lock.covers_run(&run)) {
@@ -163,13 +163,13 @@ async fn erase_pending_rows(
         }
         let lock = lock_for_run(adapters, locks, &run).await?;
         if erase_in_run(adapters, run, lock, rows, result).await? {
-            done.push(key);
+            erased.push(key);
         }
     }
-    if !done.is_empty() {
+    if !erased.is_empty() {
         ledger.overwrite_remains(&[]).await?;
         failpoint::pass("forget.swept");
-        ledger.update_runs(done, RunUpdate::RowsErased).await?;
+        ledger.update_runs(erased, RunUpdate::RowsErased).await?;
     }
     Ok(())
 }
@@ -195,8 +195,8 @@ async fn erase_in_run(
     match released.stale_results {
         // If the file holds the results of a later run, it is rewritten when that run is processed.
         None | Some(StaleResults::Later { .. }) => {}
-        Some(why) => {
-            result.unwritten.push(why);
+        Some(stale_results) => {
+            result.unwritten.push(stale_results);
             return Ok(matches!(result.unwritten.last(), Some(StaleResults::Gone { .. })));
         }
     }
@@ -334,10 +334,10 @@ impl ForgottenNumbers {
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         // A line that a crash cut off is written again.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64)?;
+        let line_start = text.rfind('\n').map_or(0, |end| end + 1);
+        file.set_len(line_start as u64)?;
         file.seek(SeekFrom::End(0))?;
-        if whole == 0 {
+        if line_start == 0 {
             let key: [u8; NumberKey::LENGTH] = rand::random();
             text = key.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
             file.write_all(text.as_bytes())?;
@@ -408,7 +408,7 @@ impl OldRuns {
             let name = run.name();
             match load_purgeable_view(ledger, run).await? {
                 Ok(view) => old.purgeable.push(view),
-                Err(why) => old.kept.push((name, why)),
+                Err(blocker) => old.kept.push((name, blocker)),
             }
         }
         Ok(old)
@@ -451,18 +451,18 @@ async fn load_purgeable_view(ledger: &dyn Ledger, run: Run) -> Result<Result<Run
 /// If the ledger or the copies cannot be read or written. Runs that were purged before the failure stay purged.
 pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(String, PurgeBlocker)>, Error> {
     let ledger = adapters.ledger.as_ref();
-    let mut kept = Vec::new();
+    let mut blocked = Vec::new();
     for run in runs {
         let name = run.name();
-        if let Err(why) = purge_run(adapters, run).await? {
-            kept.push((name, why));
+        if let Err(blocker) = purge_run(adapters, run).await? {
+            blocked.push((name, blocker));
         }
     }
     // This includes the copies that an earlier call left behind because it ended early.
     let mut purged = ledger.list_runs(RunFilter::all()).await?;
     purged.retain(|run| run.purged_at.is_some());
     ledger.overwrite_remains(&purged).await?;
-    Ok(kept)
+    Ok(blocked)
 }
 
 async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBlocker>, Error> {
@@ -487,7 +487,7 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
     let snapshot = Snapshot::load(ledger, &run, false).await?;
     let cancelled = match find_cancelled(ledger, &run).await? {
         Ok(cancelled) => cancelled,
-        Err(kept) => return Ok(Err(kept)),
+        Err(blocker) => return Ok(Err(blocker)),
     };
     let name = run.name();
     let order = PurgeOrder { counted: run, counts: snapshot.counts, parts: snapshot.parts.billed, cancelled };

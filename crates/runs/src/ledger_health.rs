@@ -433,11 +433,11 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
         }
     }
     let now = Snapshot::load(ledger, run, false).await?;
-    let why = format!("the ledger was restored from a backup made at {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
+    let reason = format!("the ledger was restored from a backup made at {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
     let end = RunEnd {
         progress: RunProgress::Open,
         stop: Some(StopKind::StopRequested),
-        stop_reason: Some(why),
+        stop_reason: Some(reason),
         counts: now.counts,
         parts: now.parts.billed,
         receipts: run.receipts,

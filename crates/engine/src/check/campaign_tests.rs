@@ -113,7 +113,7 @@ pub fn run_given_test(
     if let Some(finding) = tested.check_time(test, &recipient.recipe) {
         return tested.result(test, TestOutcome::Failed, vec![finding]);
     }
-    let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut findings, mut reported) = (Vec::new(), BTreeSet::new());
     let rows = recipient.rows(test.expect.skipped == Some(HOLDOUT), None);
     for row in &rows {
         let variant = row.arm.filter(|_| rows.len() > 1).and_then(|arm| tested.campaign.brief.variants.get(arm));
@@ -121,7 +121,7 @@ pub fn run_given_test(
         let failures = match run_row(tested, test, &recipient, row) {
             Ok(failures) => failures,
             Err(finding) => {
-                if seen.insert(finding.message.clone()) {
+                if reported.insert(finding.message.clone()) {
                     findings.push(finding);
                 }
                 continue;
@@ -148,14 +148,14 @@ fn run_row(
     row: &MadeUpRow,
 ) -> Result<Vec<TestFailure>, Finding> {
     let recipe = &recipient.recipe;
-    let given = || tested.locate(&format!("{}.given", test.path));
+    let locate_given = || tested.locate(&format!("{}.given", test.path));
     let require = |used: &BTreeSet<usize>, by: &str| match recipient.missing_columns(used).as_slice() {
         [] => Ok(()),
         missing => {
             let names = join_names(missing.iter().copied());
             let message = name_test(test, &format!("{by} {names}, which the test does not give"));
             let help = format!("add to `given`, for example `{}: \"\"` for an empty cell", missing[0]);
-            Err(Finding::new(&rules::CAMPAIGN_TEST, message).help(help).at(given()))
+            Err(Finding::new(&rules::CAMPAIGN_TEST, message).help(help).at(locate_given()))
         }
     };
     require(&recipe.condition.iter().flat_map(|condition| condition.columns()).collect(), "`where` uses")?;
@@ -172,7 +172,7 @@ fn run_row(
     let (used, failures) = examined.map_err(|findings| {
         let reason = findings.first().map_or("", |finding| finding.message.as_str());
         let message = name_test(test, &format!("the row of the recipient cannot be read: {reason}"));
-        Finding::new(&rules::CAMPAIGN_TEST, message).at(given())
+        Finding::new(&rules::CAMPAIGN_TEST, message).at(locate_given())
     })?;
     require(&used, "the texts use")?;
     require(&zone.into_iter().collect(), "the sending window uses")?;

@@ -162,7 +162,7 @@ pub struct SentRows {
     /// The SHA-256 of the compared list, in hexadecimal.
     pub sha256: String,
     /// All rows that were compared.
-    judged: RoaringBitmap,
+    compared: RoaringBitmap,
     sent: RoaringBitmap,
     unclear: RoaringBitmap,
     cancelled: RoaringBitmap,
@@ -179,14 +179,14 @@ impl SentRows {
         let row = row.get();
         match () {
             () if self.sent.contains(row) => Some(ALREADY_SENT),
-            () if self.unclear.contains(row) || !self.judged.contains(row) => Some(MIGHT_BE_SENT),
+            () if self.unclear.contains(row) || !self.compared.contains(row) => Some(MIGHT_BE_SENT),
             () => None,
         }
     }
 
     /// Whether a row counts as cancelled: `stop --for-good` cancelled it, or it was never compared with an earlier run.
     pub(super) fn is_cancelled(&self, row: Row) -> bool {
-        self.cancelled.contains(row.get()) || !self.judged.contains(row.get())
+        self.cancelled.contains(row.get()) || !self.compared.contains(row.get())
     }
 
     /// Compares the rows of a list with the rows of an earlier run. Sorts both sets of rows.
@@ -226,7 +226,7 @@ impl SentRows {
             // If more rows than before have this text, one of them can be a changed row.
             let is_known = !same.is_empty() && rows.len() <= same.len();
             let numbers = || rows.iter().map(|listed| listed.row.get());
-            self.judged.extend(numbers());
+            self.compared.extend(numbers());
             match () {
                 () if has(EarlierOutcome::Sent) => self.sent.extend(numbers()),
                 () if has(EarlierOutcome::Cancelled) => self.cancelled.extend(numbers()),
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(verdicts(vec![EarlierRun { rows: Vec::new(), ..run("-a") }], "ab"), "cc");
         let mut sent = SentRows::default();
         sent.compare_run(run("A"), &mut []);
-        assert_eq!(sent.find_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not judged is not sent");
+        assert_eq!(sent.find_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not compared is not sent");
     }
 
     #[test]

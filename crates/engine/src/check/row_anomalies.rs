@@ -214,8 +214,9 @@ impl AnomalyDetector {
     /// The comparisons that matched no row, each with its index.
     pub(super) fn into_unmatched(self) -> Vec<(usize, Comparison)> {
         let Self { comparisons, matched, .. } = self;
-        let each = comparisons.into_iter().zip(matched).enumerate();
-        each.filter(|(_, (_, matched))| !matched.load(Ordering::Relaxed))
+        let indexed = comparisons.into_iter().zip(matched).enumerate();
+        indexed
+            .filter(|(_, (_, matched))| !matched.load(Ordering::Relaxed))
             .map(|(index, (comparison, _))| (index, comparison))
             .collect()
     }
@@ -333,12 +334,12 @@ impl MessageShapes {
             *all_branches.entry(*arm).or_default() |= branches;
         }
         // For each variant, the branches that the samples show as taken and as not taken.
-        let mut shown: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        let mut shown_branches: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut samples = Vec::new();
         while samples.len() < limit {
             let gain = |MessageShape { arm, branches }: &MessageShape| {
                 let all = all_branches.get(arm).copied().unwrap_or_default();
-                match shown.get(arm) {
+                match shown_branches.get(arm) {
                     None => 1 + all.count_ones(),
                     Some((taken, passed)) => {
                         (branches & !taken).count_ones() + (all & !branches & !passed).count_ones()
@@ -349,7 +350,7 @@ impl MessageShapes {
             let Some((at, (shape, row))) = best.filter(|(_, (shape, _))| gain(shape) > 0) else { break };
             let MessageShape { arm, branches } = *shape;
             let all = all_branches.get(&arm).copied().unwrap_or_default();
-            let (taken, passed) = shown.entry(arm).or_default();
+            let (taken, passed) = shown_branches.entry(arm).or_default();
             (*taken, *passed) = (*taken | branches, *passed | all & !branches);
             samples.push(Row::new(*row));
             left.remove(at);

@@ -64,7 +64,7 @@ impl<'c> TimedCampaign<'c> {
         let groups = list.map_or_else(one, |(survey, messages)| {
             let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
             // It is unknown here which of the planned rows a run sends, so rows from the first time zones are assumed.
-            let by_clocks = clocks.map(|(clocks, rows)| {
+            let zone_groups = clocks.map(|(clocks, rows)| {
                 let messages = left.min(*rows);
                 left -= messages;
                 MessageGroup {
@@ -72,8 +72,8 @@ impl<'c> TimedCampaign<'c> {
                     messages,
                 }
             });
-            let by_clocks = by_clocks.filter(|group| group.messages > 0);
-            let groups: Vec<MessageGroup> = by_clocks.collect();
+            let zone_groups = zone_groups.filter(|group| group.messages > 0);
+            let groups: Vec<MessageGroup> = zone_groups.collect();
             let at_home =
                 || vec![MessageGroup { windows: campaign.windows_for_recipient(profile, None, None), messages }];
             if groups.is_empty() { at_home() } else { groups }

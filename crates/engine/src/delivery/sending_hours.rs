@@ -75,7 +75,7 @@ pub struct SendingHours {
     rules: SendingRules,
     clock: WallClock,
     window_states: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
-    passed: Mutex<PassedRows>,
+    passed_rows: Mutex<PassedRows>,
 }
 
 /// The rows that a pass has skipped.
@@ -132,7 +132,7 @@ pub(super) fn format_with_zone(time: &Zoned) -> String {
 impl SendingHours {
     /// Creates sending hours from rules and a clock.
     pub fn new(rules: SendingRules, clock: WallClock) -> Self {
-        Self { rules, clock, window_states: Mutex::default(), passed: Mutex::default() }
+        Self { rules, clock, window_states: Mutex::default(), passed_rows: Mutex::default() }
     }
 
     /// The current time.
@@ -155,10 +155,10 @@ impl SendingHours {
         match self.window_state(now, self.row_zones(phone, fields)) {
             WindowState::Open(ends) => Some([ends, until].into_iter().flatten().min()),
             WindowState::Closed(opens) => {
-                let mut passed = self.passed_rows();
+                let mut passed_rows = self.passed_rows();
                 match opens {
-                    Some(at) => passed.opens = Some(passed.opens.map_or(at, |known| known.min(at))),
-                    None => passed.never = true,
+                    Some(at) => passed_rows.opens = Some(passed_rows.opens.map_or(at, |known| known.min(at))),
+                    None => passed_rows.never = true,
                 }
                 None
             }
@@ -187,8 +187,8 @@ impl SendingHours {
 
     /// Records when the window closes for rows whose messages would be sent too late.
     pub(super) fn note_closing(&self, at: Timestamp) {
-        let mut passed = self.passed_rows();
-        passed.closes = Some(passed.closes.map_or(at, |known| known.min(at)));
+        let mut passed_rows = self.passed_rows();
+        passed_rows.closes = Some(passed_rows.closes.map_or(at, |known| known.min(at)));
     }
 
     /// Whether the messages to skipped rows may be sent now.
@@ -236,7 +236,7 @@ impl SendingHours {
     }
 
     fn passed_rows(&self) -> MutexGuard<'_, PassedRows> {
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.passed_rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time until `at`, or zero if it has passed.

@@ -245,7 +245,7 @@ struct ShardSourceInner {
 #[derive(Default)]
 struct DrawState {
     waiting: VecDeque<RowSpan>,
-    drawn: Vec<RowSpan>,
+    drawn_rows: Vec<RowSpan>,
     /// The result that ended drawing.
     last: Option<ShardDraw>,
     /// The time when this worker last looked for dead workers.
@@ -277,7 +277,7 @@ impl ShardSource {
     pub fn repeat(&self) -> Self {
         let ShardSourceInner { ledger, worker, .. } = &*self.0;
         let state = self.state();
-        let rows = state.drawn.iter().chain(&state.waiting).copied().collect();
+        let rows = state.drawn_rows.iter().chain(&state.waiting).copied().collect();
         Self::from_fixed_rows(Arc::clone(ledger), Arc::clone(worker), rows)
     }
 
@@ -293,7 +293,7 @@ impl ShardSource {
         let Some(size) = size.filter(|_| self.state().last.is_none()) else { return Ok(None) };
         match ledger.draw_shard(worker, size, self.is_check_due()).await? {
             ShardDraw::NewRows(rows) => {
-                self.state().drawn.push(rows);
+                self.state().drawn_rows.push(rows);
                 Ok(Some(rows))
             }
             other => {
@@ -327,7 +327,7 @@ impl ShardSource {
     fn take_waiting(&self) -> Option<RowSpan> {
         let mut state = self.state();
         let rows = state.waiting.pop_front()?;
-        state.drawn.push(rows);
+        state.drawn_rows.push(rows);
         Some(rows)
     }
 

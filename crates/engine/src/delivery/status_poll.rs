@@ -149,10 +149,10 @@ impl StatusPoller<'_> {
         let Some((trust, answers)) = inquiries.ask_with_probe(ids, None, deadline).await? else { return Ok(None) };
         let answered = self.store_answers(group, trust, answers, polled).await?;
         let operations = group.len() as f64 + 1.0;
-        let turn = self.allowance.rate.map_or(Duration::ZERO, |rate| {
+        let interval = self.allowance.rate.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
         });
-        sleep(turn.saturating_sub(began.elapsed())).await;
+        sleep(interval.saturating_sub(began.elapsed())).await;
         Ok(Some(answered))
     }
 

@@ -158,7 +158,7 @@ impl Forecast {
 fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
     for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
         let channel = stage.channel();
-        let each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
+        let parts_each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
         let fallback = place > 0;
         let is_same = |known: &ChannelForecast| known.channel == channel.name() && known.fallback == fallback;
         let position = channels.iter().position(is_same);
@@ -170,6 +170,6 @@ fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], me
             at
         });
         channels[at].messages += messages;
-        channels[at].parts += messages * each;
+        channels[at].parts += messages * parts_each;
     }
 }

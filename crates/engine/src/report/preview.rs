@@ -244,10 +244,10 @@ fn for_each_row<R: Read>(
 ) -> Result<usize, Box<Finding>> {
     let mut composer = recipe.composer();
     let mut left_out = left_out.iter_by_row().peekable();
-    let (mut chunk, mut shown) = (Chunk::new(), 0);
-    while shown < limit && reader.read_chunk(&mut chunk)? {
+    let (mut chunk, mut count) = (Chunk::new(), 0);
+    while count < limit && reader.read_chunk(&mut chunk)? {
         let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
-        for record in chosen.take(limit - shown) {
+        for record in chosen.take(limit - count) {
             let row = record.row;
             while left_out.next_if(|(before, ..)| *before < row).is_some() {}
             if let Some((_, state, reason)) = left_out.next_if(|(excluded, ..)| *excluded == row) {
@@ -255,8 +255,8 @@ fn for_each_row<R: Read>(
             } else if let Ok(composed) = composer.compose(record) {
                 show(record, Ok(composed));
             }
-            shown += 1;
+            count += 1;
         }
     }
-    Ok(shown)
+    Ok(count)
 }

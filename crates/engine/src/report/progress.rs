@@ -108,8 +108,8 @@ impl Speed {
 
     /// The speed, and the time that `rows` more rows will take. `None` if the speed is unknown.
     pub(super) fn estimate(&self, rows: u64) -> Option<Estimate> {
-        let ((began, before), (now, done)) = (self.first?, self.last?);
-        let (time, sent) = (now.saturating_duration_since(began), done.saturating_sub(before));
+        let ((began, before), (now, done_now)) = (self.first?, self.last?);
+        let (time, sent) = (now.saturating_duration_since(began), done_now.saturating_sub(before));
         if time < MIN_INTERVAL || sent == 0 {
             return None;
         }

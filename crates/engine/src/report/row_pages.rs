@@ -149,9 +149,9 @@ impl RowFilter {
                 || find_counted_reason(record.as_ref(), left_out.find_reason(Row::new(row)), records.activity());
             let channel = || record.as_ref().and_then(RowRecord::channel);
             let variant = || variants.find_name(record.as_ref().and_then(|record| record.phone));
-            let matches = self.channel.is_none_or(|wanted| channel() == Some(wanted))
-                && self.variant.as_deref().is_none_or(|wanted| variant() == Some(wanted))
-                && self.reason.as_ref().is_none_or(|wanted| reason().as_ref() == Some(wanted));
+            let matches = self.channel.is_none_or(|expected| channel() == Some(expected))
+                && self.variant.as_deref().is_none_or(|expected| variant() == Some(expected))
+                && self.reason.as_ref().is_none_or(|expected| reason().as_ref() == Some(expected));
             if matches {
                 rows.insert(row);
             }

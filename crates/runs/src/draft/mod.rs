@@ -171,7 +171,7 @@ pub struct KeyFile {
     path: PathBuf,
     /// The folder that was created for the file.
     folder: Option<PathBuf>,
-    kept: bool,
+    is_kept: bool,
 }
 
 impl KeyFile {
@@ -194,7 +194,7 @@ impl KeyFile {
         let mut file = private::open_file(path, private::ExistingFile::Keep).map_err(failed)?;
         // Even in a shared folder: a key file that a group can read is rejected.
         private::restrict_to_owner(&file).map_err(failed)?;
-        let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), kept: false };
+        let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), is_kept: false };
         let line = [key.expose_secret().as_bytes(), b"\n"];
         line.iter().try_for_each(|bytes| file.write_all(bytes)).and_then(|()| file.sync_all()).map_err(failed)?;
         private::sync_entry(path).map_err(failed)?;
@@ -203,13 +203,13 @@ impl KeyFile {
 
     /// Keeps the file, which would otherwise be removed on drop.
     pub fn keep(mut self) {
-        self.kept = true;
+        self.is_kept = true;
     }
 }
 
 impl Drop for KeyFile {
     fn drop(&mut self) {
-        if !self.kept {
+        if !self.is_kept {
             // The file is no longer needed, and an error here cannot be reported.
             let _ = fs::remove_file(&self.path);
             if let Some(folder) = &self.folder {

@@ -442,9 +442,9 @@ pub enum TemplateRefusal {
 /// Describes the number of problems found.
 fn describe_problem_count(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
-    let what =
+    let count =
         if errors > 0 { format_count(errors, "problem") + " found" } else { "the check is incomplete".to_owned() };
-    format!("{what}; nothing was sent")
+    format!("{count}; nothing was sent")
 }
 
 /// Describes an inquiry without a usable answer.

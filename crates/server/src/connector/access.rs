@@ -189,7 +189,7 @@ pub(super) struct KnownKeys {
 #[derive(Debug, Default)]
 struct KeyTimes {
     accepted: HashMap<KeyHash, Instant>,
-    refused: HashMap<KeyHash, Instant>,
+    rejected: HashMap<KeyHash, Instant>,
 }
 
 impl KnownKeys {
@@ -205,7 +205,7 @@ impl KnownKeys {
             keys.get(&key).is_some_and(|at| now.saturating_duration_since(*at) < time)
         };
         match () {
-            () if within(&keys.refused, REFUSED_TTL) => KeyStatus::Refused,
+            () if within(&keys.rejected, REFUSED_TTL) => KeyStatus::Refused,
             () if within(&keys.accepted, ACCEPTED_TTL) => KeyStatus::Accepted,
             () => KeyStatus::Unknown,
         }
@@ -214,7 +214,7 @@ impl KnownKeys {
     /// Records that the gateway accepted a key.
     pub(super) fn record_accepted(&self, key: KeyHash, now: Instant) {
         let mut keys = self.lock_keys();
-        keys.refused.remove(&key);
+        keys.rejected.remove(&key);
         insert_bounded(&mut keys.accepted, key, now, ACCEPTED_TTL);
     }
 
@@ -222,7 +222,7 @@ impl KnownKeys {
     pub(super) fn record_refused(&self, key: KeyHash, now: Instant) {
         let mut keys = self.lock_keys();
         keys.accepted.remove(&key);
-        insert_bounded(&mut keys.refused, key, now, REFUSED_TTL);
+        insert_bounded(&mut keys.rejected, key, now, REFUSED_TTL);
     }
 
     fn lock_keys(&self) -> std::sync::MutexGuard<'_, KeyTimes> {
@@ -439,7 +439,7 @@ mod known_keys_tests {
                 now + Duration::from_micros(number as u64),
             );
         }
-        let rejected_count = known.lock_keys().refused.len();
+        let rejected_count = known.lock_keys().rejected.len();
         assert_eq!((rejected_count, known.key_status(good, now)), (MAX_KEYS, KeyStatus::Accepted));
         let last = known.hash_key(&secret(&format!("made-up-{}", 2 * MAX_KEYS - 1)));
         assert_eq!(known.key_status(last, now), KeyStatus::Refused);

@@ -69,7 +69,7 @@ pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u
         Some(Value::Object(params)) => params,
         Some(_) => return Err(invalid("`params` must be an object")),
     };
-    let era = ProtocolEra::of_message(version, &method, &params);
+    let era = ProtocolEra::from_message(version, &method, &params);
     let id = match id {
         None => return Ok(RpcMessage::NoReply),
         Some(id) if is_id(&id) => id,
@@ -135,7 +135,7 @@ pub(in crate::connector) enum ProtocolEra {
 
 impl ProtocolEra {
     /// Determines the protocol era of a message from the metadata, the headers, and methods that exist in one era only.
-    fn of_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
+    fn from_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
         let meta = params.get("_meta");
         let has = |key| meta.and_then(|meta| meta.get(key)).is_some();
         let modern = has(VERSION) || has(CAPABILITIES) || !is_legacy(head) || method == "server/discover";

@@ -137,9 +137,9 @@ impl Caller<'_> {
         // The hourly limit alone is not a reason to refuse the message here: it applies when the message gets its row,
         // after any approval.
         if refusals.iter().any(|refusal| !refusal.is_rate_limit())
-            && let Some(refused) = ToolError::first_of(refusals)
+            && let Some(first_refusal) = ToolError::first_of(refusals)
         {
-            return Err(refused);
+            return Err(first_refusal);
         }
         let confirmed = ConfirmedMessage {
             sending: Arc::clone(sending),

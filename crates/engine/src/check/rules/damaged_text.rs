@@ -296,10 +296,11 @@ pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
         let start =
             masked[..middle].rfind(['[', '\n']).filter(|&at| masked[at..].starts_with('[') && at + 1 < middle)?;
         let address = middle + 2..middle + 2 + masked[middle + 2..].find(')')?;
-        let shown = &masked[address.clone()];
-        let is_address =
-            shown.contains("://") || shown.starts_with("www.") || source[address.start..].starts_with("{{");
-        (is_address && !shown.contains(char::is_whitespace)).then(|| start..address.end + 1)
+        let masked_address = &masked[address.clone()];
+        let is_address = masked_address.contains("://")
+            || masked_address.starts_with("www.")
+            || source[address.start..].starts_with("{{");
+        (is_address && !masked_address.contains(char::is_whitespace)).then(|| start..address.end + 1)
     }));
     found.sort_by_key(|range| range.start);
     found

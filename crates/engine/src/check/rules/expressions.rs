@@ -147,11 +147,11 @@ fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
     let FilterCall { name, span, arguments, required, optional } = call;
     let known = || required.iter().chain(*optional).copied();
     let mut problems = Vec::new();
-    let mut meant = Vec::new();
+    let mut misspelt = Vec::new();
     for (argument, at) in arguments.iter().filter(|(argument, _)| !known().any(|known| known == argument)) {
         let near =
             did_you_mean(argument, known()).or_else(|| known().find(|known| known.starts_with(argument.as_str())));
-        meant.extend(near);
+        misspelt.extend(near);
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if known().next().is_none() => format!("remove it: `{name}` takes no arguments"),
@@ -162,7 +162,7 @@ fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
     }
     let has_argument = |required: &str| arguments.iter().any(|(argument, _)| argument == required);
     let missing: Vec<&str> =
-        required.iter().copied().filter(|required| !has_argument(required) && !meant.contains(required)).collect();
+        required.iter().copied().filter(|required| !has_argument(required) && !misspelt.contains(required)).collect();
     if !missing.is_empty() {
         let message = format!("the filter `{name}` needs {}", join_alternatives(missing.iter().copied()));
         let written: Vec<String> = required.iter().map(|argument| format!("{argument}=…")).collect();
@@ -316,8 +316,8 @@ mod tests {
             (&["{% include 'gone.txt' %}{{ greeting }}"], &["greeting"], &["greting"]),
             (&["{{ link_a }}"], &["link_a"], &["link_a", "link_b"]),
         ];
-        for (texts, constants, own) in fine {
-            assert_eq!(find_pairs(texts, constants, own), [], "{texts:?}");
+        for (texts, constants, headers) in fine {
+            assert_eq!(find_pairs(texts, constants, headers), [], "{texts:?}");
         }
     }
 }

@@ -396,7 +396,7 @@ pub(super) enum Sighting {
 #[derive(Debug, Default)]
 pub(super) struct WorldReport {
     pub(super) broken: Breaches,
-    pub(super) seen: BTreeMap<Sighting, u64>,
+    pub(super) sightings: BTreeMap<Sighting, u64>,
     /// The time when its last process ended, by its own clock.
     pub(super) ended: Duration,
 }
@@ -408,14 +408,14 @@ impl SimulatedWorld {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;
         // A suspended process might have had an envelope between its gate and the socket.
-        let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
+        let suspension = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
         // A worker of a shared run has no gate: each of its envelopes can be late independently, before one that is on
         // time.
         let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
         // Setting a clock forward drops the slots that were booked ahead.
         let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };
-        let spare: Vec<f64> = processes.iter().map(|life| (late + held(life) + forgotten) * largest).collect();
+        let spare: Vec<f64> = processes.iter().map(|life| (late + suspension(life) + forgotten) * largest).collect();
         if let Some(rate) = plan.account_rate {
             self.judge.measure_rate(rate, None, &spare);
         }

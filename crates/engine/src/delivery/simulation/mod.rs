@@ -81,7 +81,10 @@ fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
             for seed in seeds {
                 let report = play_world(WorldPlan::from_seed(seed), None);
                 assert!(report.broken.is_empty(), "SIMULATION_SEED={seed} repeats it: {:#?}", report.broken);
-                report.seen.into_iter().for_each(|(sighting, times)| *sightings.entry(sighting).or_default() += times);
+                report
+                    .sightings
+                    .into_iter()
+                    .for_each(|(sighting, times)| *sightings.entry(sighting).or_default() += times);
             }
             sightings
         }
@@ -108,7 +111,7 @@ fn no_message_is_sent_twice_or_lost_despite_any_failure() {
 fn same_seed_replays_the_same_world() {
     for seed in 0..100 {
         let (one, other) = (play_world(WorldPlan::from_seed(seed), None), play_world(WorldPlan::from_seed(seed), None));
-        assert_eq!((one.seen, one.ended), (other.seen, other.ended), "seed {seed}");
+        assert_eq!((one.sightings, one.ended), (other.sightings, other.ended), "seed {seed}");
     }
 }
 

@@ -165,7 +165,7 @@ pub(super) struct SimulatedDisk {
     pub(super) places: PlaceLocks,
     pub(super) workers: HashMap<Epoch, Arc<ProcessLife>>,
     /// Situations that occurred.
-    pub(super) seen: BTreeMap<Sighting, u64>,
+    pub(super) sightings: BTreeMap<Sighting, u64>,
     /// Numbers that a wrong ledger gave without recording an intent.
     unrecorded: u32,
 }
@@ -174,12 +174,12 @@ impl SimulatedDisk {
     /// An empty disk, whose epochs derive from the seed.
     pub(super) fn new(seed: u64) -> Self {
         let (contents, places) = (LedgerContents::seeded(seed), PlaceLocks::default());
-        let (intents, workers, seen) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self { contents, intents, places, workers, seen, unrecorded: 0 }
+        let (intents, workers, sightings) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { contents, intents, places, workers, sightings, unrecorded: 0 }
     }
 
     pub(super) fn record_sighting(&mut self, sighting: Sighting) {
-        *self.seen.entry(sighting).or_default() += 1;
+        *self.sightings.entry(sighting).or_default() += 1;
     }
 
     /// Begins a run on this disk. Returns the run's identifier.
@@ -221,11 +221,11 @@ impl SimulatedDisk {
 
     pub(super) fn begin(&mut self, now: WallMicros, intent: Intent) -> Result<Permit, LedgerError> {
         let rows: Vec<Row> = intent.rows.iter().map(|sent| sent.row).collect();
-        let begun = self.contents.begin_envelope(now, intent)?;
-        if matches!(begun, Permit::Granted { .. }) {
+        let permit = self.contents.begin_envelope(now, intent)?;
+        if matches!(permit, Permit::Granted { .. }) {
             self.count_intents(rows);
         }
-        Ok(begun)
+        Ok(permit)
     }
 
     /// Stores an intent without checking its owner and without reserving a slot.

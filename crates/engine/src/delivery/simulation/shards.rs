@@ -264,8 +264,8 @@ impl HeldPlaces {
 
     /// Whether a process may rely on an epoch. `None` if the epoch has no place.
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
-        let held = self.0.lock().unwrap().get(&epoch).copied()?;
-        Some(held.renewed_at.is_some_and(|(elapsed_then, wall_then)| {
+        let lease = self.0.lock().unwrap().get(&epoch).copied()?;
+        Some(lease.renewed_at.is_some_and(|(elapsed_then, wall_then)| {
             let wall_elapsed = Duration::try_from(wall_now().duration_since(wall_then)).unwrap_or_default();
             (elapsed() - elapsed_then).max(wall_elapsed) < RELIANCE_TIME
         }))
@@ -273,18 +273,18 @@ impl HeldPlaces {
 
     /// The place of an epoch, and its holder number.
     pub(super) fn find_place(&self, epoch: Epoch) -> Option<(u32, u64)> {
-        self.0.lock().unwrap().get(&epoch).map(|held| (held.place, held.holder))
+        self.0.lock().unwrap().get(&epoch).map(|lease| (lease.place, lease.holder))
     }
 
     /// Renews all places, and records which places were lost.
     pub(super) fn renew_all(&self, places: &mut PlaceLocks) {
-        for held in self.0.lock().unwrap().values_mut().filter(|held| held.renewed_at.is_some()) {
-            held.renewed_at = places.renew_lock(held.place, held.holder).then(|| (elapsed(), wall_now()));
+        for lease in self.0.lock().unwrap().values_mut().filter(|lease| lease.renewed_at.is_some()) {
+            lease.renewed_at = places.renew_lock(lease.place, lease.holder).then(|| (elapsed(), wall_now()));
         }
     }
 
     fn release(&self, holder: u64) {
-        self.0.lock().unwrap().retain(|_, held| held.holder != holder);
+        self.0.lock().unwrap().retain(|_, lease| lease.holder != holder);
     }
 }
 

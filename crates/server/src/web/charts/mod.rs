@@ -400,16 +400,16 @@ mod calendar_tests {
             let due = BTreeMap::from([(from, vec!["<b>".to_owned()])]);
             let view = build_calendar(from, days, &due);
             prop_assert!(view.weeks.iter().all(|week| week.len() == 7));
-            let mut shown = 0;
+            let mut shown_count = 0;
             for (place, day) in view.weeks.iter().flat_map(|week| week.iter().enumerate()) {
                 let Some(day) = day else { continue };
                 let date: Date = day.date.parse().unwrap();
-                prop_assert_eq!(date, from + i64::from(shown).days());
+                prop_assert_eq!(date, from + i64::from(shown_count).days());
                 prop_assert_eq!(i8::try_from(place).unwrap() + 1, date.weekday().to_monday_one_offset());
-                prop_assert_eq!(day.due.len(), usize::from(shown == 0));
-                shown += 1;
+                prop_assert_eq!(day.due.len(), usize::from(shown_count == 0));
+                shown_count += 1;
             }
-            prop_assert_eq!(shown, days);
+            prop_assert_eq!(shown_count, days);
         }
     }
 }

@@ -505,10 +505,11 @@ mod pieces_tests {
         let text = "Ask +380671234589 or our hotline 0671234500";
         // The mark and the end of an SMS part divide the number.
         let marked = MarkedText { text: text.into(), from_row: std::iter::once(8..17).collect() };
-        let shown: String = split_pieces(&marked, &[10], Some(phone)).into_iter().map(|piece| piece.text).collect();
-        assert_eq!(shown, "Ask …89 or our hotline 0671234500", "numbers in the template itself are not masked");
-        let shown: String = split_pieces(&marked, &[10], None).into_iter().map(|piece| piece.text).collect();
-        assert_eq!(shown, text);
+        let text_shown: String =
+            split_pieces(&marked, &[10], Some(phone)).into_iter().map(|piece| piece.text).collect();
+        assert_eq!(text_shown, "Ask …89 or our hotline 0671234500", "numbers in the template itself are not masked");
+        let text_shown: String = split_pieces(&marked, &[10], None).into_iter().map(|piece| piece.text).collect();
+        assert_eq!(text_shown, text);
     }
 }
 
@@ -526,9 +527,9 @@ mod findings_tests {
             ("", ""),
         ];
         for (text, expected) in table {
-            let shown =
+            let views =
                 split_code(text).into_iter().map(|part| if part.code { format!("[{}]", part.text) } else { part.text });
-            assert_eq!(shown.collect::<Vec<_>>().join("|"), expected, "{text}");
+            assert_eq!(views.collect::<Vec<_>>().join("|"), expected, "{text}");
         }
     }
 }

@@ -201,7 +201,7 @@ fn period_view(
         Tile { class: if sums.doubt > 0 { "tile-warn" } else { "" }, ..tile("in_doubt", number(sums.doubt), None) },
     ];
     if let Some(activity) = activity {
-        let money = MoneySums::of_runs(activity, started().map(|view| view.run.key));
+        let money = MoneySums::from_runs(activity, started().map(|view| view.run.key));
         tiles.extend(money.format(words).map(|(value, note)| tile("cost", value, note)));
     }
     PeriodView { name, tiles }

@@ -104,7 +104,7 @@ impl Section {
     ];
 
     /// Finds the section that the page at this path belongs to.
-    fn of_path(path: &str) -> Option<&'static Self> {
+    fn from_path(path: &str) -> Option<&'static Self> {
         let first = path.split('/').nth(1).unwrap_or_default();
         Self::ALL.iter().find(|section| section.path.trim_start_matches('/') == first)
     }
@@ -205,10 +205,10 @@ fn csrf_token(session: &str) -> String {
 }
 
 /// Finds the value of the cookie with this name.
-fn find_cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
+fn find_cookie<'h>(headers: &'h HeaderMap, cookie_name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
     let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
+    pairs.find(|(name, _)| *name == cookie_name).map(|(_, value)| value)
 }
 
 /// The cookie with the language that the user chose.
@@ -367,7 +367,7 @@ impl PageRequest {
     fn with_frame<'v, V>(&'v self, view: &'v V) -> ServedView<'v, V> {
         let zone = zone_name(&self.zone).to_owned();
         let Visitor { name, decides } = &self.visitor;
-        let section = Section::of_path(&self.path);
+        let section = Section::from_path(&self.path);
         let frame = FrameView {
             sections: Section::ALL,
             section: section.map_or("", |section| section.name),

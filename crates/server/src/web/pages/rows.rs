@@ -127,10 +127,10 @@ impl NumbersLink {
     /// Creates the link that shows or hides phone numbers on a page; only visitors who may make decisions get it.
     /// `path` can have a query.
     pub(super) fn for_page(request: &PageRequest, path: &str) -> Option<Self> {
-        let shown = request.shows_numbers();
+        let is_shown = request.shows_numbers();
         let sign = if path.contains('?') { '&' } else { '?' };
-        let path = if shown { path.to_owned() } else { format!("{path}{sign}numbers=shown") };
-        request.visitor.decides.then_some(Self { shown, path })
+        let path = if is_shown { path.to_owned() } else { format!("{path}{sign}numbers=shown") };
+        request.visitor.decides.then_some(Self { shown: is_shown, path })
     }
 }
 
@@ -323,11 +323,11 @@ async fn load_choices(request: &PageRequest, run: &Run, query: &RowQuery, rows: 
         let arms = frozen.brief.list_arms();
         let names = arms.iter().filter_map(|arm| arm.name);
         let variants = names.map(|name| Choice::new(name, query.filter.variant.as_deref())).collect();
-        let shown: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
-        let header = query.column.clone().filter(|_| shown.max().is_some_and(|last| last <= MAX_EAGER_ROW));
+        let row_set: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+        let header = query.column.clone().filter(|_| row_set.max().is_some_and(|last| last <= MAX_EAGER_ROW));
         let read = move || {
             let headers = read_list_headers(&copies, &frozen)?;
-            let column = header.map(|header| ListColumn::read(&copies, &frozen, &header, &shown)).transpose()?;
+            let column = header.map(|header| ListColumn::read(&copies, &frozen, &header, &row_set)).transpose()?;
             Ok::<_, ResultsError>((headers, column.unwrap_or_default().cells))
         };
         let (headers, cells) = run_blocking(read).await.ok()?.ok()?;
@@ -442,7 +442,7 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
         row: row.get(),
         to: history.phone.map(|phone| request.format_number(phone)),
         state: history.state.name(),
-        skip_reason: history.left_out.as_deref().map(|why| translate_reason(request.words(), why)),
+        skip_reason: history.left_out.as_deref().map(|reason| translate_reason(request.words(), reason)),
         message_path: (has_message && message.is_none()).then(|| format!("{path}/rows/{row}?message=shown")),
         message,
         entries: history_lines(request, &history),

@@ -282,11 +282,11 @@ struct LivePage {
     closing: watch::Receiver<bool>,
     ticks: Interval,
     /// The parts that the browser already has.
-    sent: Vec<NamedPart>,
+    sent_parts: Vec<NamedPart>,
     /// The identifier of these parts.
     id: String,
     /// Whether the session has ended.
-    over: bool,
+    is_over: bool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -325,19 +325,28 @@ fn event_stream(
     let closing = request.pages.closing.subscribe();
     let mut ticks = interval(SESSION_CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let open = LivePage { request, readings, closing, ticks, sent: Vec::new(), id: last, over: false, _permit: permit };
+    let open = LivePage {
+        request,
+        readings,
+        closing,
+        ticks,
+        sent_parts: Vec::new(),
+        id: last,
+        is_over: false,
+        _permit: permit,
+    };
     unfold(open, |mut open| async move { open.next_event().await.map(|event| (Ok(event), open)) })
 }
 
 impl LivePage {
     /// Waits for the next event to send, and returns `None` when the stream ends.
     async fn next_event(&mut self) -> Option<Event> {
-        while !self.over {
+        while !self.is_over {
             match self.wait_for_event().await {
                 LivePageEvent::End => return None,
                 LivePageEvent::Tick if self.is_session_valid().await => {}
                 LivePageEvent::Tick => {
-                    self.over = true;
+                    self.is_over = true;
                     return Some(Event::default().event("gone").data("gone"));
                 }
                 LivePageEvent::Reading => {
@@ -379,13 +388,13 @@ impl LivePage {
             .ok()?;
         let id = parts_id(&parts);
         if id == self.id {
-            self.sent = parts;
+            self.sent_parts = parts;
             return None;
         }
-        let changed = parts.iter().enumerate().filter(|(index, part)| self.sent.get(*index) != Some(*part));
+        let changed = parts.iter().enumerate().filter(|(index, part)| self.sent_parts.get(*index) != Some(*part));
         let changed: Map<String, Value> =
             changed.map(|(_, (name, html))| (name.clone(), html.as_str().into())).collect();
-        (self.sent, self.id) = (parts, id.clone());
+        (self.sent_parts, self.id) = (parts, id.clone());
         // JSON escapes line breaks, so the data is a single line, as an event requires.
         Some(Event::default().event("parts").id(id).retry(RECONNECT_DELAY).data(Value::Object(changed).to_string()))
     }

@@ -443,8 +443,8 @@ fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'
         if index == groups.len() {
             groups.push((Vec::new(), 0));
         }
-        let (shown, more) = &mut groups[index];
-        if shown.len() < RUNS_PER_CAMPAIGN { shown.push(view) } else { *more += 1 }
+        let (group, more) = &mut groups[index];
+        if group.len() < RUNS_PER_CAMPAIGN { group.push(view) } else { *more += 1 }
     }
     groups
 }

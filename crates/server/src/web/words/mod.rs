@@ -186,8 +186,8 @@ impl PageLanguage {
     /// Returns the language that a browser prefers by `Accept-Language` (RFC 9110, 12.5.4), or English if no language
     /// matches.
     pub fn from_accept_language(header: &str) -> Self {
-        let wanted = |language: &Self| language_weight(header, language.code());
-        let ranked = Self::ALL.into_iter().map(|language| (language, wanted(&language)));
+        let preference = |language: &Self| language_weight(header, language.code());
+        let ranked = Self::ALL.into_iter().map(|language| (language, preference(&language)));
         // On a tie, the first language wins.
         let best = ranked.reduce(|best, next| match next.1.total_cmp(&best.1) {
             Ordering::Greater => next,

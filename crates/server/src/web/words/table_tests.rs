@@ -197,10 +197,10 @@ fn every_requested_key_exists_and_none_is_unused() {
         let missing: Vec<&String> = words.iter().filter(|word| !existing.contains(&format!("{kind}.{word}"))).collect();
         assert!(missing.is_empty(), "`{kind}` has no word for {missing:?}");
     }
-    let of_a_kind = |key: &str| {
+    let items_of_kind = |key: &str| {
         let (kind, word) = key.split_once('.').unwrap_or_default();
         requested_kinds.contains(kind) && kinds.get(kind).is_some_and(|words| words.iter().any(|known| known == word))
     };
-    let unused: Vec<_> = existing.iter().filter(|key| !requested.contains(**key) && !of_a_kind(key)).collect();
+    let unused: Vec<_> = existing.iter().filter(|key| !requested.contains(**key) && !items_of_kind(key)).collect();
     assert!(unused.is_empty(), "in the tables, but never used: {unused:?}");
 }
