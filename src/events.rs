@@ -138,7 +138,7 @@ fn describe_retry(run: &str, rows: u64, left_out: &SkippedRetries) -> String {
 /// Describes each count that is not zero.
 fn list_nonzero_counts(parts: &[(u64, &str)]) -> Vec<String> {
     let nonzero = parts.iter().filter(|(count, _)| *count > 0);
-    nonzero.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect()
+    nonzero.map(|(count, description)| format!("{} {description}", format_thousands(*count))).collect()
 }
 
 /// Formats the balance of an account and the cost of a campaign.

@@ -364,11 +364,11 @@ impl<W: Write> Write for RowOutput<W> {
             return self.out.write(bytes);
         }
         self.pending.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.pending) {
+        let valid_length = match std::str::from_utf8(&self.pending) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             _ => self.pending.len(),
         };
-        let rest = self.pending.split_off(whole);
+        let rest = self.pending.split_off(valid_length);
         let text = String::from_utf8_lossy(&std::mem::replace(&mut self.pending, rest)).into_owned();
         let escaped = self.escape(&text);
         self.out.write_all(escaped.as_bytes()).map(|()| bytes.len())

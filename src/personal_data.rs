@@ -317,7 +317,7 @@ async fn confirm_purge(context: &Context, before: Timestamp, old: &OldRuns) -> R
 }
 
 fn report_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, CommandFailure> {
-    let is_kept = |why| old.kept.iter().any(|(_, blocker)| *blocker == why);
+    let is_kept = |wanted_blocker| old.kept.iter().any(|(_, blocker)| *blocker == wanted_blocker);
     let code = match () {
         () if is_kept(PurgeBlocker::Forgetting) || is_kept(PurgeBlocker::Unreadable) => exit::STORAGE,
         () if is_kept(PurgeBlocker::InDoubt) => exit::IN_DOUBT,

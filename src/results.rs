@@ -120,8 +120,9 @@ impl ResultsArgs {
 async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Result<u8, CommandFailure> {
     let mut out = BufWriter::new(RowOutput::stdout(RowSyntax::Json));
     let unwritten = |error| ResultsError::Write { path: PathBuf::from("standard output"), error };
-    let begun = write!(out, "{{\"version\":{JSON_VERSION},\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
-    let written = match begun {
+    let header =
+        write!(out, "{{\"version\":{JSON_VERSION},\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
+    let written = match header {
         Ok(()) => results.write_json(&mut out).await,
         Err(error) => Err(error),
     };

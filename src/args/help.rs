@@ -265,8 +265,8 @@ mod tests {
     fn help_shows_groups_with_one_line_per_command() {
         let help = render_help();
         for (group, names) in GROUPS {
-            let shown = help.split(&format!("\n{group}:\n")).nth(1).and_then(|rest| rest.split("\n\n").next());
-            let lines: Vec<&str> = shown.unwrap_or_else(|| panic!("no group {group}: {help}")).lines().collect();
+            let group_text = help.split(&format!("\n{group}:\n")).nth(1).and_then(|rest| rest.split("\n\n").next());
+            let lines: Vec<&str> = group_text.unwrap_or_else(|| panic!("no group {group}: {help}")).lines().collect();
             let first: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
             assert_eq!(first, names, "{help}");
             assert!(lines.iter().all(|line| line.starts_with("  ") && line.len() <= 80), "{lines:?}");

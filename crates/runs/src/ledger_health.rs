@@ -125,8 +125,8 @@ async fn check_records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerErro
     while let Some(envelope) = envelopes.next_envelope().await? {
         if envelope.is_damaged() {
             let (rows, number) = (format_count(envelope.rows.len() as u64, "row"), envelope.envelope);
-            let what = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
-            return Err(LedgerError::Damaged { what });
+            let outcome_name = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
+            return Err(LedgerError::Damaged { what: outcome_name });
         }
     }
     Ok(RunView::load(ledger, run.clone(), is_owned(ledger, run).await?).await?.run.recipients)

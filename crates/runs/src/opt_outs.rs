@@ -328,12 +328,12 @@ impl OptOutReader<'_> {
         if self.errors.is_empty() {
             return Ok(self.opt_outs);
         }
-        let finding = |(what, rows): (String, Vec<Row>)| {
+        let finding = |(problem, rows): (String, Vec<Row>)| {
             let named: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(Row::to_string).collect();
             let more = rows.len().saturating_sub(named.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let s = if rows.len() == 1 { "" } else { "s" };
-            let message = format!("{}:{}: {what} (row{s} {}{more})", file.display(), rows[0], named.join(", "));
+            let message = format!("{}:{}: {problem} (row{s} {}{more})", file.display(), rows[0], named.join(", "));
             Finding::new(&rules::OPT_OUT_ROW, message)
         };
         Err(Error::Findings(self.errors.into_iter().map(finding).collect()))
@@ -575,7 +575,7 @@ pub async fn find_campaign_regions(
 ) -> Result<CampaignRegions, Error> {
     let mut found = CampaignRegions::default();
     for file in list_campaign_files(folder).unwrap_or_default() {
-        let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file_name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match load_campaign(&file, today).value {
             Some(campaign) if name.is_none_or(|name| name == campaign.brief.name) => {
                 found.add_campaign(campaign.brief.region, &campaign.brief.name);
@@ -584,7 +584,7 @@ pub async fn find_campaign_regions(
             // An unreadable file might be one of the requested campaigns if no campaign was named, or if its file name
             // matches the name.
             None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
-                found.unreadable.insert(shown);
+                found.unreadable.insert(file_name);
             }
             None => {}
         }

@@ -108,9 +108,11 @@ fn describe_purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-fn describe_held_recipients(held: &[HeldRecipient]) -> String {
-    let named: Vec<String> =
-        held.iter().map(|held| format!("recipient {} ({})", held.place, held.phone.format_masked())).collect();
+fn describe_held_recipients(recipients: &[HeldRecipient]) -> String {
+    let named: Vec<String> = recipients
+        .iter()
+        .map(|recipient| format!("recipient {} ({})", recipient.place, recipient.phone.format_masked()))
+        .collect();
     named.join(", ")
 }
 

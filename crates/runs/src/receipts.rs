@@ -366,8 +366,8 @@ impl Session {
         let times = ChainLifetimes::load_for_run(ledger, &now).await;
         let pending = load_pending(ledger, &now, &Snapshot::load(ledger, &now, false).await?, &times).await?;
         let allowance = Allowance::new(destination.account_name(), None);
-        let (most, clock) = (destination.max_envelope_size(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway, run: &now, allowance, most, clock };
+        let (batch_size, clock) = (destination.max_envelope_size(), self.adapters.clock);
+        let poller = StatusPoller { ledger, gateway, run: &now, allowance, most: batch_size, clock };
         let (deadline, mut polled) = (Instant::now() + POLLING_LIMIT, PollCounts::default());
         for group in pending.chunks(poller.group_size()) {
             if poller.ask_group(group, 1.0, deadline, &mut polled).await?.is_none() {

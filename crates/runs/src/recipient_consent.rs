@@ -119,13 +119,13 @@ fn read_register(
     }
     // For an absent key, the phone column is read again and its cell is ignored.
     let [value, at, from, wording] = named.map(|header| header.unwrap_or(&phone));
-    let each = |row: Row, cells: [&str; 5]| {
+    let add_cells = |row: Row, cells: [&str; 5]| {
         let [number, cells @ ..] = cells;
         let mut known = named.into_iter();
         let [value, at, source, wording] = cells.map(|cell| if known.next().flatten().is_some() { cell } else { "" });
         add_row(row, parse_phone_number(number, region), ConsentCells { value, at, source, wording });
     };
-    let found = read_columns(open()?, path, [&phone, value, at, from, wording], each);
+    let found = read_columns(open()?, path, [&phone, value, at, from, wording], add_cells);
     let found = found.map_err(|finding| refuse(*finding))?;
     let headers = [("phone", Some(phone.as_str()))].into_iter().chain(source.headers());
     let missing = headers.zip(found).find(|((_, header), is_present)| header.is_some() && !is_present);

@@ -257,11 +257,11 @@ impl Session {
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
         let parts = parts_before.plus(parts);
         if kind != Some(StopKind::Ledger) && kind != Some(StopKind::LeaseLost) {
-            let done =
+            let is_complete =
                 matches!(kind, None | Some(StopKind::DeadlineReached)) && counts.get(RowState::Planned) + sending == 0;
             let end = RunEnd {
                 // Results are written first: a run without them is not finished.
-                progress: if done && !unwritten { RunProgress::Finished } else { RunProgress::Open },
+                progress: if is_complete && !unwritten { RunProgress::Finished } else { RunProgress::Open },
                 stop: stopped_by,
                 stop_reason: stop.as_ref().map(ToString::to_string),
                 counts: counts.clone(),
@@ -276,7 +276,7 @@ impl Session {
                     stop.as_ref(),
                     &counts,
                     in_part,
-                    done && !unwritten,
+                    is_complete && !unwritten,
                 ),
             };
             self.adapters.ledger.end_run(lease, end).await?;

@@ -274,8 +274,8 @@ impl RunSender<'_> {
         // A rehearsal reaches no recipients.
         let caps = match self.destination.is_live() {
             true => {
-                let own = [self.terms.delivery.cap, self.terms.policy.cap];
-                combine_caps(brief.purpose, own.into_iter().flatten(), self.destination)
+                let own_caps = [self.terms.delivery.cap, self.terms.policy.cap];
+                combine_caps(brief.purpose, own_caps.into_iter().flatten(), self.destination)
             }
             false => Vec::new(),
         };
@@ -611,8 +611,8 @@ mixed:
     #[test]
     fn remote_gateway_is_retried_longer_than_a_local_gateway() {
         let folder = TempDir::new().unwrap();
-        let by_default = ["", "near", "far", "mixed"].map(|gateway| unreachable_seconds(&folder, gateway, ""));
-        assert_eq!(by_default, [10, 10, 1800, 1800]);
+        let default_limits = ["", "near", "far", "mixed"].map(|gateway| unreachable_seconds(&folder, gateway, ""));
+        assert_eq!(default_limits, [10, 10, 1800, 1800]);
         let configured =
             ["", "near", "far"].map(|gateway| unreachable_seconds(&folder, gateway, "stop_after: { unreachable: 2m }"));
         assert_eq!(configured, [120; 3]);

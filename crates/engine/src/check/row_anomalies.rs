@@ -341,8 +341,8 @@ impl MessageShapes {
                 let all = all_branches.get(arm).copied().unwrap_or_default();
                 match shown_branches.get(arm) {
                     None => 1 + all.count_ones(),
-                    Some((taken, passed)) => {
-                        (branches & !taken).count_ones() + (all & !branches & !passed).count_ones()
+                    Some((taken_branches, passed_branches)) => {
+                        (branches & !taken_branches).count_ones() + (all & !branches & !passed_branches).count_ones()
                     }
                 }
             };
@@ -350,8 +350,8 @@ impl MessageShapes {
             let Some((at, (shape, row))) = best.filter(|(_, (shape, _))| gain(shape) > 0) else { break };
             let MessageShape { arm, branches } = *shape;
             let all = all_branches.get(&arm).copied().unwrap_or_default();
-            let (taken, passed) = shown_branches.entry(arm).or_default();
-            (*taken, *passed) = (*taken | branches, *passed | all & !branches);
+            let (taken_branches, passed_branches) = shown_branches.entry(arm).or_default();
+            (*taken_branches, *passed_branches) = (*taken_branches | branches, *passed_branches | all & !branches);
             samples.push(Row::new(*row));
             left.remove(at);
         }

@@ -66,10 +66,11 @@ impl Feed {
                         return drop(sender.send(Err(stop)).await);
                     }
                 };
-                let (drawn, rest) = operations.into_iter().partition(|operation| rows.contains(operation.row));
+                let (shard_operations, rest) =
+                    operations.into_iter().partition(|operation| rows.contains(operation.row));
                 operations = rest;
                 // An empty group ends a shard, even if no row of it is sent.
-                for group in [drawn, Vec::new()] {
+                for group in [shard_operations, Vec::new()] {
                     if sender.send(Ok(group)).await.is_err() {
                         return;
                     }

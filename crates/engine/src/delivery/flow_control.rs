@@ -556,14 +556,14 @@ mod tests {
     #[test]
     fn most_severe_stop_reason_wins_and_ties_keep_the_first() {
         let mut control = FlowControl::new(options().into());
-        for (kind, reason, first, shown) in [
+        for (kind, reason, first, expected) in [
             (StopKind::StopRequested, "one", true, "one"),
             (StopKind::Inconsistent, "two", false, "one"),
             (StopKind::Ledger, "three", false, "three"),
             (StopKind::Interrupted(2), "four", false, "three"),
         ] {
             assert_eq!(control.record_stop(Stop::new(kind, reason)), Halt { reason: reason.into(), first });
-            assert_eq!(control.stop_reason().map(|stop| stop.reason.as_str()), Some(shown));
+            assert_eq!(control.stop_reason().map(|stop| stop.reason.as_str()), Some(expected));
         }
     }
 

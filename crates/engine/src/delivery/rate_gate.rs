@@ -105,8 +105,8 @@ impl RateCredit {
             .allow_burst(NonZeroU32::MAX);
         // A limiter starts full.
         let limiter = RateLimiter::direct_with_clock(quota, RuntimeClock(Instant::now()));
-        let taken = NonZeroU32::new(u32::MAX - micros).map(|used| limiter.check_n(used));
-        debug_assert!(matches!(taken, Some(Ok(Ok(())))), "a full limiter grants its whole burst");
+        let charge = NonZeroU32::new(u32::MAX - micros).map(|used| limiter.check_n(used));
+        debug_assert!(matches!(charge, Some(Ok(Ok(())))), "a full limiter grants its whole burst");
         Self { limiter, paid: 0 }
     }
 

@@ -323,10 +323,10 @@ mod tests {
             let now = format!("2026-11-25T{time}Z").parse().unwrap();
             matches!(hours.window_state(now, (None, Vec::new())), WindowState::Open(_))
         };
-        let shown = [
+        let times = [
             "12:00:00", "12:00:01", "11:59:59", "09:59:59", "09:00:00", "10:00:00", "19:59:59", "20:00:00", "19:00:00",
         ];
-        assert_eq!(shown.map(is_open), [true, true, true, false, false, true, true, false, true]);
+        assert_eq!(times.map(is_open), [true, true, true, false, false, true, true, false, true]);
     }
 
     #[test]

@@ -138,16 +138,16 @@ fn greeting_text(column: Option<&str>) -> String {
 
 /// Two tests of the SMS, as examples. They pass with any short text that contains the name.
 fn starter_tests(column: Option<&str>) -> String {
-    let (name, given, expect) = match column {
+    let (name, test_cells, expect) = match column {
         Some(column) => {
             ("the SMS contains the name", format!("{{ {column}: Olena }}"), "{ max_parts: 2, contains: [Olena] }")
         }
         None => ("the SMS is short", "{}".to_owned(), "{ max_parts: 2 }"),
     };
-    let each = append_comment("    each: 50", "random rows from the list");
+    let rows_line = append_comment("    each: 50", "random rows from the list");
     format!(
-        "  - name: {name}\n    given: {given}\n    expect: {{ sms: {expect} }}\n  \
-         - name: no SMS is too long or has a gap\n{each}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
+        "  - name: {name}\n    given: {test_cells}\n    expect: {{ sms: {expect} }}\n  \
+         - name: no SMS is too long or has a gap\n{rows_line}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
     )
 }
 

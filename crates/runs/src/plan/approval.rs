@@ -176,9 +176,9 @@ impl PlanReview {
         if list_valid_digests(&now, destination, &options)?.contains(&self.digest) {
             return Ok(());
         }
-        let what = self.planned.describe_differences(&now, destination, &options);
+        let differences = self.planned.describe_differences(&now, destination, &options);
         let (file, gateway) = (self.inputs.campaign.file.clone(), self.inputs.campaign.brief.gateway.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what }))
+        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what: differences }))
     }
 }
 

@@ -393,13 +393,13 @@ impl Session {
             }
         }
         let planned = plan.planned.as_ref().zip(options.first());
-        let what = planned.map(|(planned, options)| planned.describe_differences(now, destination, options));
+        let differences = planned.map(|(planned, options)| planned.describe_differences(now, destination, options));
         let campaign = &self.inputs().campaign;
         Err(Error::Plan(PlanRefusal::Changed {
             digest: plan.digest.clone(),
             file: campaign.file.clone(),
             gateway: campaign.brief.gateway.clone(),
-            what: what.unwrap_or_default(),
+            what: differences.unwrap_or_default(),
         }))
     }
 

@@ -299,14 +299,14 @@ async fn earlier_plan_that_omits_the_notify_program_is_refused() {
     let fixture = ApprovalWorld::new(2).await;
     fixture.write("sale.yaml", &campaign_text(NOTIFY));
     let digest = fixture.store_earlier_plan(fixture.inputs(None), &RunRequest::default()).await;
-    let refused = |error| match error {
+    let differences = |error| match error {
         Error::Plan(PlanRefusal::Changed { what, .. }) => what,
         other => panic!("{other:?}"),
     };
     let named = ["the program `notify.command` (which an earlier version of campaign did not record in the plan)"];
-    assert_eq!(refused(fixture.approve(&digest).await.unwrap_err()), named);
+    assert_eq!(differences(fixture.approve(&digest).await.unwrap_err()), named);
     let sent = fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await;
-    assert_eq!(refused(sent.unwrap_err()), named);
+    assert_eq!(differences(sent.unwrap_err()), named);
 }
 
 #[tokio::test]

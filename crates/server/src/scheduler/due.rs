@@ -344,7 +344,7 @@ mod list_watch_tests {
         let stat =
             |size, second| Some(FileStat { size, changed: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second)) });
         let mut watch = ListWatch::default();
-        for (second, seen, stable) in [
+        for (second, stat_seen, stable) in [
             (0, None, false),
             (1, stat(10, 1), false),
             (5, stat(10, 1), false),
@@ -357,7 +357,7 @@ mod list_watch_tests {
             (3, stat(20, 9), false),
             (8, stat(20, 9), true),
         ] {
-            assert_eq!(watch.record_and_check_stability(seen, now(second)), stable, "{second}");
+            assert_eq!(watch.record_and_check_stability(stat_seen, now(second)), stable, "{second}");
         }
     }
 }

@@ -435,7 +435,7 @@ impl DaemonState {
             Err(Error::Ledger(error)) => return Err(error),
             Err(error) => SkipReason::Refused(SkipRecord::from_error(&error)),
         };
-        let (why, is_damage) = (reason.to_record().to_string(), matches!(reason, SkipReason::Damaged(_)));
+        let (skip_reason, is_damage) = (reason.to_record().to_string(), matches!(reason, SkipReason::Damaged(_)));
         if !self.skip_occurrence(&active, &occurrence, 0, reason).await? {
             let key = occurrence_key(&active.name, &occurrence);
             let recorded = find_occurrence(self.ledger().as_ref(), OccurrenceFilter::Key(&key)).await?;
@@ -444,10 +444,11 @@ impl DaemonState {
                 return Ok(());
             }
             if is_damage {
-                let message = format!("the run scheduled for {} ended early: {why}", occurrence.format_nominal());
+                let message =
+                    format!("the run scheduled for {} ended early: {skip_reason}", occurrence.format_nominal());
                 notify_about(&self.daemon.adapters, &active, NotificationEvent::Stopped, &message).await?;
             }
-            self.notify_observer(ScheduleEvent::Broke { schedule: active.name, occurrence, why });
+            self.notify_observer(ScheduleEvent::Broke { schedule: active.name, occurrence, why: skip_reason });
         }
         Ok(())
     }

@@ -382,13 +382,13 @@ polled: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         let viber = "viber: { signature: Olena, message: Hi }";
         let rcs = "rcs: { signature: Olena, message: Hi, image: https://a.example/a.png, button: Go, link: https://a.example }";
         let (voice, asynchronous) = ("voice: { message: Hi }", "endpoint: async\n");
-        let each = "a webhook for each";
+        let webhook_note = "a webhook for each";
         let cases: [(&str, &[&str], &str, Option<&str>); 12] = [
-            ("", &[viber], "promised", Some(each)),
-            (asynchronous, &[viber], "promised", Some(each)),
-            ("", &[rcs], "promised", Some(each)),
-            ("", &[rcs, sms], "promised", Some(each)),
-            ("", &[rcs, viber, sms], "promised", Some(each)),
+            ("", &[viber], "promised", Some(webhook_note)),
+            (asynchronous, &[viber], "promised", Some(webhook_note)),
+            ("", &[rcs], "promised", Some(webhook_note)),
+            ("", &[rcs, sms], "promised", Some(webhook_note)),
+            ("", &[rcs, viber, sms], "promised", Some(webhook_note)),
             ("", &[sms], "promised", Some("guarantee webhooks for `sms`")),
             ("", &[viber, sms], "promised", Some("guarantee webhooks for `viber+sms`")),
             ("", &[voice, sms], "promised", Some("account settings")),
@@ -431,7 +431,7 @@ polled: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
         let findings = check_promised_receipts(&campaign, gateways.find_profile("promised").unwrap());
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
-        let each = "the gateway sends a webhook for each `viber` message";
-        assert_eq!(messages, [each, "the gateway does not guarantee webhooks for `sms` messages"]);
+        let webhook_note = "the gateway sends a webhook for each `viber` message";
+        assert_eq!(messages, [webhook_note, "the gateway does not guarantee webhooks for `sms` messages"]);
     }
 }

@@ -370,10 +370,10 @@ impl FallbackPath {
 
     /// The report at the time `since` after execution, about the channel that the message reached last.
     pub(super) fn report_at(&self, since: Duration) -> ChannelReport {
-        let passed = self.steps.iter().take_while(|(after, _)| *after <= since);
+        let past_steps = self.steps.iter().take_while(|(after, _)| *after <= since);
         let nothing_yet =
             ChannelReport { channel: None, status: if self.steps.is_empty() { "DELIVERED" } else { "QUEUED" } };
-        passed.last().map_or(nothing_yet, |(_, report)| *report)
+        past_steps.last().map_or(nothing_yet, |(_, report)| *report)
     }
 
     /// The reports in order, each with the time after execution.

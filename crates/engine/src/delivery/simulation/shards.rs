@@ -73,9 +73,9 @@ impl SimulatedDisk {
         if let Some(sharing) = stored.run.sharding.as_mut().filter(|_| mistake == Some(Mistake::SharingUnnumbered)) {
             sharing.id = worker.sharding;
         }
-        let drawn = self.contents.draw_shard(now, worker, (rows, abandoned.is_some()), is_occupied);
+        let shard = self.contents.draw_shard(now, worker, (rows, abandoned.is_some()), is_occupied);
         self.contents.stored_run_mut(worker.lease.run)?.run.sharding = known;
-        drawn
+        shard
     }
 }
 

@@ -286,9 +286,9 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
             let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(|error| folder.refuse(error))?;
             let total = surveyed.survey.recipients;
             let clock = folder.adapters.clock;
-            let shown = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), limit)).await;
-            let shown = shown.and_then(|shown| shown);
-            Ok(json!({ "items": shown.map_err(|error| folder.refuse(error))?, "total": total }))
+            let items = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), limit)).await;
+            let items = items.and_then(|items| items);
+            Ok(json!({ "items": items.map_err(|error| folder.refuse(error))?, "total": total }))
         })
     },
 };

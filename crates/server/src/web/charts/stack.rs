@@ -94,8 +94,8 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
     }
     let max_total = bottoms.iter().copied().max().unwrap_or_default();
     // A line far above all values would flatten the chart, so only the text mentions it.
-    let shown = input.allowed.filter(|allowed| *allowed > 0 && *allowed / 4 <= max_total);
-    let (top, rows) = number_axis(max_total.max(shown.unwrap_or_default()), &write);
+    let visible_limit = input.allowed.filter(|allowed| *allowed > 0 && *allowed / 4 <= max_total);
+    let (top, rows) = number_axis(max_total.max(visible_limit.unwrap_or_default()), &write);
     let y = |value: u64| HEIGHT - height_of(value, top);
     let tops: Vec<Vec<u64>> = layers.iter().skip(1).map(|(.., bottoms)| bottoms.clone()).chain([bottoms]).collect();
     let series = layers.into_iter().zip(tops).map(|((label, class, sum, bottoms), above)| {
@@ -117,7 +117,7 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
         width: points,
         height: HEIGHT,
         columns: time_axis(input.from, input.to, input.zone),
-        allowed: shown.map(line).into_iter().collect(),
+        allowed: visible_limit.map(line).into_iter().collect(),
         rows,
     }
 }

@@ -176,8 +176,8 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
         (PageWords::in_language(language), &inputs.campaign.brief, &plan.planned, &plan.list.survey);
     let first = first_rows(&survey.planned_rows(), *shown);
     // Skipped rows are already in the table, so without recipients no messages are shown.
-    let most = if first.is_some() { shown.most } else { 0 };
-    let first = MessageSelection { rows: first.as_ref(), most, ..*shown };
+    let sample_limit = if first.is_some() { shown.most } else { 0 };
+    let first = MessageSelection { rows: first.as_ref(), most: sample_limit, ..*shown };
     let CampaignMessages { shown: messages, other_findings } =
         collect_messages(inputs, &survey.left_out, &plan.findings, first, words)?;
     let (shown, skipped) = (messages.len(), SkippedRowsTable::from_excluded(words, &survey.left_out));

@@ -480,11 +480,11 @@ fn describe_event(words: &PageWords, event: &HistoryEvent) -> (String, Option<St
         HistoryEvent::Attempt { envelope, id, others } => {
             let (envelope, id) = (envelope.to_string(), id.map_or(0, |id| id.get()).to_string());
             let places = [("n", envelope.as_str()), ("code", id.as_str())];
-            let what = match others {
+            let label = match others {
                 0 => words.say_with("pages.attempt-alone", &places),
                 others => words.count("pages.attempt", *others, &places),
             };
-            (what, None)
+            (label, None)
         }
         HistoryEvent::Outcome { outcome, .. } => describe_outcome(words, outcome),
         HistoryEvent::Answer { body, .. } => {

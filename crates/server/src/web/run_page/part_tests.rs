@@ -100,13 +100,13 @@ proptest! {
             // Down to the delivered messages, each row equals the sum of its sub-rows and the next row.
             let mut rows = view.funnel.iter().peekable();
             while let Some(row) = rows.next() {
-                let mut below = 0;
+                let mut sub_rows = 0;
                 while let Some(part) = rows.next_if(|next| next.depth == 1) {
-                    below += part.value;
+                    sub_rows += part.value;
                 }
                 let Some(next) = rows.peek() else { break };
                 if row.class == "whole" {
-                    prop_assert_eq!(row.value, below + next.value, "{:?}", view.funnel);
+                    prop_assert_eq!(row.value, sub_rows + next.value, "{:?}", view.funnel);
                 }
             }
         }
