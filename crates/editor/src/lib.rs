@@ -69,7 +69,7 @@ impl DocumentKind {
         }
     }
 
-    /// The place of the top-level keys. `None` if this kind of document has no keys.
+    /// The location of the top-level keys. `None` if this kind of document has no keys.
     fn top(self) -> Option<KeyPlace> {
         match self {
             Self::Campaign => Some(KeyPlace::top_of_campaign()),

@@ -114,13 +114,13 @@ pub(crate) fn is_shown_in_file(path: &Path) -> bool {
     path.is_absolute() && !path.extension().and_then(|extension| extension.to_str()).is_some_and(is_table)
 }
 
-/// Converts a finding to a diagnostic at its own place or, without a place, at the beginning of the file.
+/// Converts a finding to a diagnostic at its own location or, without a location, at the beginning of the file.
 pub(crate) fn to_diagnostic(finding: &Finding, unit: ColumnUnit) -> Diagnostic {
     let range = finding.place.as_ref().map(|place| unit.locate(place)).unwrap_or_default();
     new_diagnostic(finding, range, String::new())
 }
 
-/// Converts a finding that cannot be shown at its own place to a diagnostic at `anchor`, or else at the beginning of
+/// Converts a finding that cannot be shown at its own location to a diagnostic at `anchor`, or else at the beginning of
 /// the file. `anchor` is the key that names the list.
 pub(crate) fn to_anchored_diagnostic(
     finding: &Finding,
@@ -163,7 +163,7 @@ fn to_severity(severity: Severity) -> DiagnosticSeverity {
     }
 }
 
-/// Moves a finding about an older text to its place in the new text. `None` if the lines of the finding changed.
+/// Moves a finding about an older text to its location in the new text. `None` if the lines of the finding changed.
 pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Finding> {
     let place = finding.place.as_ref()?;
     let (old, text) = (place.source.text(), new.text());

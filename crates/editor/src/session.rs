@@ -406,7 +406,7 @@ impl EditorSession {
         Some(Location::new(uri, lsp_types::Range::default()))
     }
 
-    /// The place of a profile in gateways.yaml.
+    /// The location of a profile in gateways.yaml.
     fn locate_profile(&self, campaign: &Path, name: &str) -> Option<Location> {
         let gateways = self.current_profiles().load(Some(campaign)).ok()?;
         let file = std::path::absolute(gateways.file()?).ok()?;

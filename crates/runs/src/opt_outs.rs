@@ -178,7 +178,7 @@ pub(super) fn is_other_column(header: &str) -> bool {
     others.contains(&header.as_str()) || DATE_HEADERS.contains(&header.as_str())
 }
 
-/// Keeps the latest of the opt-outs that repeat each other, at the place of the first.
+/// Keeps the latest of the opt-outs that repeat each other, at the position of the first.
 fn keep_latest(listed: Vec<OptOut>) -> Vec<OptOut> {
     let (mut opt_outs, mut places): (Vec<OptOut>, _) = (Vec::new(), HashMap::new());
     for opt_out in listed {

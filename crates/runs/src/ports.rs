@@ -107,7 +107,7 @@ pub enum RunEvent {
     PutAside {
         /// The sign.
         sign: LossSign,
-        /// The new place of the sign.
+        /// The new path of the sign.
         aside: String,
     },
     /// Results of another run were renamed, because this run writes to their path.

@@ -352,7 +352,7 @@ impl ComposeFailure {
 }
 
 impl Recipe {
-    /// The reason why a row has no message. If a text cannot be rendered, the reason names the place in the author's
+    /// The reason why a row has no message. If a text cannot be rendered, the reason names the location in the author's
     /// file.
     fn compose_failure(&self, invalid: RenderError) -> ComposeFailure {
         let RenderError::TemplateFails(problem) = invalid else { return ComposeFailure::from_reason(invalid) };

@@ -21,7 +21,7 @@ pub struct BreakerLimits {
     pub same_error_in_a_row: u32,
     /// The share of rejected operations, 0 to 1.
     pub rejected: f64,
-    /// The share of recipients who may opt out because of the run, 0 to 1. `None` for no limit.
+    /// The maximum share of recipients who can opt out because of the run, 0 to 1. `None` for no limit.
     pub opted_out: Option<f64>,
     /// The maximum time that the gateway can be unreachable.
     pub unreachable: Duration,

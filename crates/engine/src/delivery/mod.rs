@@ -67,7 +67,7 @@ pub struct SendContext {
     pub interrupt: watch::Receiver<Interrupt>,
     /// The times at which rows may be sent, and further passes. `None` if they may be sent at any time.
     pub passes: Option<Arc<SendingPasses>>,
-    /// Finds recipients who opted out elsewhere since the run was prepared. `None` if there is no such place.
+    /// Finds recipients who opted out elsewhere since the run was prepared. `None` if no other source has opt-outs.
     pub late_opt_outs: Option<Arc<dyn LateOptOuts>>,
 }
 

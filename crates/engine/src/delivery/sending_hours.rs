@@ -85,7 +85,7 @@ struct PassedRows {
     opens: Option<Timestamp>,
     /// The time at which the window closes for the first of these rows that would be sent too late.
     closes: Option<Timestamp>,
-    /// Whether some of these rows may never be sent.
+    /// Whether some of these rows can never be sent.
     never: bool,
 }
 

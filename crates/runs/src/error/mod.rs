@@ -328,7 +328,7 @@ pub enum Error {
         format_signs(.signs)
     )]
     LedgerLost {
-        /// The place of the ledger.
+        /// The location of the ledger.
         ledger: String,
         /// The signs of the loss.
         signs: Vec<LossSign>,

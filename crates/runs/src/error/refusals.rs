@@ -23,7 +23,7 @@ pub enum InputChanges {
     Campaign(Vec<String>),
     /// The copies of the run are lost.
     Copies {
-        /// The place of the copies.
+        /// The path of the copies.
         place: String,
         /// Whether the copies exist but are damaged.
         damaged: bool,

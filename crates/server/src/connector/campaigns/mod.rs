@@ -342,7 +342,7 @@ impl OpenFolder<'_> {
     }
 }
 
-/// Describes a finding: its place, the problem, and what to do.
+/// Describes a finding: its location, the problem, and what to do.
 fn describe_finding(finding: &Finding) -> String {
     let place = finding
         .place
