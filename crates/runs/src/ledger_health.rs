@@ -1,7 +1,7 @@
 //! Checks before a ledger is used for sending: damaged records, signs of a lost or older ledger, and backups. Also the
 //! acceptance of a restored ledger.
 //!
-//! After a restore, schedules are paused, people forgotten since the backup are forgotten again, and rows that were
+//! After a restore, schedules are paused, and people forgotten since the backup are forgotten again. Rows that were
 //! planned at the time of the backup are in doubt. They are reconciled, but never sent again automatically. A campaign
 //! that might have begun since the backup begins only if the operator accepts possible duplicates and states its exact
 //! number of recipients.

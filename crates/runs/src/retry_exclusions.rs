@@ -69,8 +69,8 @@ impl RetryExclusions {
 }
 
 impl Session {
-    /// Finds the rows that a retry skips for the reasons of a run, and the rows that other runs of the edition sent or
-    /// cancelled in the meantime.
+    /// Finds the rows that a retry skips for the reasons of a run. It also finds the rows that other runs of the
+    /// edition sent or cancelled in the meantime.
     pub(super) async fn find_retry_exclusions(&self, run: &Run, runs: &[Run]) -> Result<RetryExclusions, Error> {
         let (ledger, inputs) = (self.adapters.ledger.as_ref(), self.inputs());
         let mut opted_out = NumberSet::new(self.read_suppressed().await?, None);

@@ -1,8 +1,8 @@
 //! Drafts of campaigns: for an existing list, with a sample list, or from an example for a common task.
 //!
-//! The files of the examples are in `examples/`. There, `NAME` is the name of the new campaign, `DATE+1` is tomorrow,
-//! and `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today. `WEEKDAY+7` is the date
-//! in a week or, on a weekend, the next Monday, so that a window from Monday to Friday is open.
+//! The files of the examples are in `examples/`. There, `NAME` is the name of the new campaign, and `DATE+1` is
+//! tomorrow. `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today. `WEEKDAY+7` is the
+//! date in a week or, on a weekend, the next Monday, so that a window from Monday to Friday is open.
 
 use std::collections::HashSet;
 use std::io::Read;
